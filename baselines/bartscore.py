@@ -48,15 +48,24 @@ class BartScore(PairMetric, ModelMetric):
             return self._rate_continuations(pairs)
         texts = [text.strip() for pair in pairs for text in pair]
         ids: list[list[int]] = self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
-        kept = [cut_end(row, self.lm.max_length, closing=1) for row in ids]
-        cut, lost = zip(*kept, strict=True)
-        rows = self.lm.log_probabilities(list(zip(cut[::2], cut[1::2], strict=True)), token_budget=self.token_budget)
-        return np.array([row.mean(dtype=np.float64) for row in rows]), np.add(lost[::2], lost[1::2]).tolist()
+        cut = [cut_end(row, self.lm.max_length, closing=1) for row in ids]
+        sources = cut[::2]
+        targets = cut[1::2]
+        read: list[tuple[list[int], list[int]]] = []
+        lost: list[int] = []
+        for (source, of_source), (target, of_target) in zip(sources, targets, strict=True):
+            read.append((source, target))
+            lost.append(of_source + of_target)
+        return self._average(read), lost
 
     def _rate_continuations(self, pairs: Sequence[Texts]) -> tuple[Values, list[int]]:
         gaps = [(f"{source.strip()} ".lstrip(), text.strip(), "") for source, text in pairs]
         infills = encode_infills(self.lm.tokenizer, LEFT_TO_RIGHT, gaps)
         cut = [infill.cut(self.lm.max_length, around=False) for infill in infills]
         read = [(infill.source, infill.target) for infill, _ in cut]
-        rows = self.lm.log_probabilities(read, token_budget=self.token_budget)
-        return np.array([row.mean(dtype=np.float64) for row in rows]), [lost for _, lost in cut]
+        return self._average(read), [lost for _, lost in cut]
+
+    def _average(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Values:
+        """The mean log-probability of the tokens of each target given its source."""
+        rows = self.lm.log_probabilities(pairs, token_budget=self.token_budget)
+        return np.array([row.mean(dtype=np.float64) for row in rows])

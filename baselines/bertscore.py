@@ -66,7 +66,11 @@ class BertScore(BaseMetric):
 
     @classmethod
     def from_pretrained(
-        cls, model: str = "offline", layers: int | None = None, device: str = "cpu", **settings: Any
+        cls,
+        model: str = "offline",
+        layers: int | None = None,
+        device: str = "cpu",
+        **settings: Any,
     ) -> "BertScore":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder; `settings` are the other fields.
 
@@ -110,22 +114,34 @@ class BertScore(BaseMetric):
         references = [references_of(example) for example in examples]
         dropped, unknown = self._read_tokens(texts, references)
         matched = np.zeros((len(examples), len(PARTS)))
-        if at := [i for i, text in enumerate(texts) if text.strip()]:  # the library cannot read a blank text
-            others = [references[i] for i in at]
-            found = self.scorer.score([texts[i] for i in at], others, batch_size=self.batch_size)
-            matched[at] = np.stack([part.numpy() for part in found], axis=1)
+        places = [place for place, text in enumerate(texts) if text.strip()]  # the library cannot read a blank text
+        if places:
+            parts = self.scorer.score(
+                [texts[place] for place in places],
+                [references[place] for place in places],
+                batch_size=self.batch_size,
+            )
+            matched[places] = np.stack([part.numpy() for part in parts], axis=1)
         explanations = [dict(zip(PARTS, row, strict=True)) for row in matched.tolist()]
-        for i in np.flatnonzero(unknown):
-            explanations[i]["unknown_tokens"] = float(unknown[i])
-        return Scores({"quality": matched[:, -1]}, self.signature, (), dropped, explanations, self._list_notes(unknown))
+        for place in np.flatnonzero(unknown):
+            explanations[place]["unknown_tokens"] = float(unknown[place])
+        return Scores(
+            {"quality": matched[:, -1]},
+            self.signature,
+            dropped_tokens=dropped,
+            explanations=explanations,
+            notes=self._list_notes(unknown),
+        )
 
     def _list_notes(self, unknown: NDArray[np.float64]) -> tuple[str, ...]:
         """Sentences for readers of the scores; `unknown` is the share of unknown tokens of each example."""
         name = Path(self.model).name
         unusual = f"bertscore reads {name}, not {USUAL}: the scores are not those of most papers"
         unspelled = f"bertscore: {name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens: use one of this language"
-        applies = {unusual: name != USUAL, unspelled: unknown.sum() > UNKNOWN_SHARE * len(unknown)}
-        return tuple(note for note, is_true in applies.items() if is_true)
+        notes = [unusual] if name != USUAL else []
+        if unknown.sum() > UNKNOWN_SHARE * len(unknown):
+            notes.append(unspelled)
+        return tuple(notes)
 
     def _read_tokens(
         self, texts: Sequence[str], references: Sequence[Sequence[str]]
@@ -134,16 +150,17 @@ class BertScore(BaseMetric):
 
         Raises ExampleError with `error` where some are cut.
         """
-        together = [[text.strip(), *map(str.strip, others)] for text, others in zip(texts, references, strict=True)]
-        flat = [text for several in together for text in several]
         tokenizer = self.scorer._tokenizer
-        rows = iter(tokenizer(flat, truncation=False, verbose=False)["input_ids"] if flat else [])
-        ids = [[next(rows) for _ in several] for several in together]
-        dropped = [sum(max(0, len(row) - self.max_length) for row in several) for several in ids]
-        lost = np.array([sum(row.count(tokenizer.unk_token_id) for row in several) for several in ids], np.float64)
-        read = np.array([sum(map(len, several)) for several in ids])
+        dropped: list[int] = []
+        unknown: list[float] = []
+        for text, others in zip(texts, references, strict=True):
+            read = [text.strip(), *map(str.strip, others)]
+            rows = tokenizer(read, truncation=False, verbose=False)["input_ids"]
+            dropped.append(sum(max(0, len(row) - self.max_length) for row in rows))
+            lost = sum(row.count(tokenizer.unk_token_id) for row in rows)
+            unknown.append(lost / max(1, sum(map(len, rows))))
         rule = f"{self.model} reads {self.max_length} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
         if any(dropped):
             log.warning("%d of %d examples lost tokens to %s", sum(map(bool, dropped)), len(dropped), self.model)
-        return dropped, lost / np.maximum(read, 1)
+        return dropped, np.array(unknown)

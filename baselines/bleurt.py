@@ -32,12 +32,18 @@ class Regressor(LanguageModel):
     loader = AutoModelForSequenceClassification
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> Self:
         """Raises SettingError for a model with more than one output, and as `LanguageModel`."""
-        found = super().from_pretrained(name, device, dtype)
-        if found.model.config.num_labels != 1:
-            raise SettingError(f"BLEURT has one output, but {name} has {found.model.config.num_labels}")
-        return found
+        regressor = super().from_pretrained(name, device, dtype)
+        outputs = regressor.model.config.num_labels
+        if outputs != 1:
+            raise SettingError(f"BLEURT has one output, but {name} has {outputs}")
+        return regressor
 
 
 @checked_dataclass
@@ -59,24 +65,29 @@ class Bleurt(PairMetric, ModelMetric):
     def list_pairs(self, example: Example) -> list[tuple[str, str]]:
         """(reference, text)."""
         text = example.full_text
-        several = references_of(example) if self.reference == "references" else [getattr(example, self.reference)]
-        return [(reference, text) for reference in several if text.strip()]
+        if not text.strip():
+            return []
+        if self.reference == "references":
+            return [(reference, text) for reference in references_of(example)]
+        return [(getattr(example, self.reference), text)]
 
     def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[Values, list[int]]:
-        firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
+        references = [reference for reference, _ in pairs]
+        texts = [text for _, text in pairs]
         plain: Any = {"split_special_tokens": True, "verbose": False}  # "[SEP]" in a text is plain text
-        tokenize: Any = partial(self.lm.tokenizer, firsts, seconds, **plain)
-        rows = tokenize(truncation="longest_first", max_length=self.lm.max_length)
-        lost = [len(a) - len(b) for a, b in zip(tokenize()["input_ids"], rows["input_ids"], strict=True)]
-        return self._outputs(rows["input_ids"], rows["token_type_ids"]), lost
+        tokenize: Any = partial(self.lm.tokenizer, references, texts, **plain)
+        whole = tokenize()["input_ids"]
+        read = tokenize(truncation="longest_first", max_length=self.lm.max_length)
+        lost = [len(row) - len(kept) for row, kept in zip(whole, read["input_ids"], strict=True)]
+        return self._outputs(read["input_ids"], read["token_type_ids"]), lost
 
     @torch.inference_mode()
     def _outputs(self, ids: Sequence[list[int]], types: Sequence[list[int]]) -> Values:
-        device = self.lm.device
+        padding: Any = self.lm.tokenizer.pad_token_id
 
         def read(batch: list[int]) -> list[float]:
-            inputs = pad_with_mask([ids[i] for i in batch], self.lm.tokenizer.pad_token_id, device)  # pyright: ignore[reportArgumentType]
-            inputs["token_type_ids"] = pad([types[i] for i in batch], 0, device)
+            inputs = pad_with_mask([ids[place] for place in batch], padding, self.lm.device)
+            inputs["token_type_ids"] = pad([types[place] for place in batch], 0, self.lm.device)
             return self.lm.model(**inputs).logits[:, 0].float().tolist()
 
         return np.array(read_in_batches([len(row) for row in ids], self.token_budget, read, "bleurt"))

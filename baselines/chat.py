@@ -1,18 +1,40 @@
-"""Chat models behind one question: an endpoint (`baselines.endpoint`) or a model here (`baselines.local_chat`)."""
+"""Chat models behind questions: an endpoint (`baselines.endpoint`) or a model here (`baselines.local_chat`)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
-from baselines.endpoint import Reply
+from baselines.replies import ChatFault, Reply
 from baselines.verdicts import Form
 from core.stages import Cache, Stages, fingerprint
 
+Replies: TypeAlias = Generator[tuple[int, Reply | ChatFault]]  # by the place of the question, in any order
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a chat model is asked."""
+
+    text: str
+    # of the verdict that the answer should have
+    form: Form = "number"
+    # how often the same was asked before
+    repeat: int = 0
+
+    @property
+    def key(self) -> str:
+        """Names the question in a cache."""
+        return fingerprint([self.text, self.repeat] if self.repeat else self.text)
+
 
 class Chat(Protocol):
-    """Answers one question at a time; may be asked from several threads."""
+    """Answers questions."""
 
     name: str
 
@@ -26,12 +48,11 @@ class Chat(Protocol):
         """The most tokens of an answer, where there is such a number."""
         ...
 
-    def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
-        """The answer, with a verdict of this form, to a question that was asked `repeat` times. Raises ChatFault."""
-        ...
+    def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
+        """The reply to each question, or why there is none, as they come.
 
-    def stop(self) -> None:
-        """Ends the questions that other threads ask now: they raise ChatFault at once. Later ones are asked."""
+        At most `parallel` questions wait for an endpoint at once; a model here reads batches.
+        """
         ...
 
 
@@ -39,7 +60,9 @@ class CachedChat:
     """Keeps the replies of another chat in a cache of a folder of stages, so that a killed run asks nothing twice."""
 
     def __init__(self, chat: Chat, kept: Path) -> None:
-        self.chat, self.name, self.kept = chat, chat.name, kept
+        self.chat = chat
+        self.name = chat.name
+        self.kept = kept
 
     @property
     def depends(self) -> dict[str, Any]:
@@ -54,10 +77,46 @@ class CachedChat:
     def most_tokens(self) -> int | None:
         return self.chat.most_tokens
 
-    def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
-        key = fingerprint([question, repeat] if repeat else question)
-        kept = self.cache.get(key, lambda: self.chat.ask(question, repeat, form).model_dump(mode="json"))
-        return Reply.model_validate(kept, strict=False)
+    def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
+        keys = [question.key for question in questions]
+        missing: list[int] = []
+        for place, key in enumerate(keys):
+            if key in self.cache.values:
+                yield place, Reply.model_validate(self.cache.values[key], strict=False)
+            else:
+                missing.append(place)
+        with closing(self.chat.ask_all([questions[place] for place in missing], parallel)) as replies:
+            for number, reply in replies:
+                place = missing[number]
+                if isinstance(reply, Reply):
+                    self.cache.add({keys[place]: reply.model_dump(mode="json")})
+                yield place, reply
 
-    def stop(self) -> None:
-        self.chat.stop()
+
+def ask_in_threads(
+    ask: Callable[[Question], Reply],
+    questions: Sequence[Question],
+    parallel: int,
+    stop: Callable[[], None],
+) -> Replies:
+    """The replies of `ask`, which may be called from several threads and raises ChatFault where there is none.
+
+    Where the caller ends early, as by Ctrl-C, `stop` ends the questions that are being asked: nobody waits for them.
+    """
+
+    def try_to_ask(question: Question) -> Reply | ChatFault:
+        try:
+            return ask(question)
+        except ChatFault as fault:
+            return fault
+
+    pool = ThreadPoolExecutor(parallel)
+    try:
+        asked = {pool.submit(try_to_ask, question): place for place, question in enumerate(questions)}
+        for answered in as_completed(asked):
+            yield asked[answered], answered.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        stop()
+        raise
+    pool.shutdown()

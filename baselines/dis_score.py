@@ -22,7 +22,12 @@ class DisScore:
     label: LabelDiscriminatorScore
 
     @classmethod
-    def from_pretrained(cls, quality: str | Path, label: str | Path, device: str = "cpu") -> "DisScore":
+    def from_pretrained(
+        cls,
+        quality: str | Path,
+        label: str | Path,
+        device: str = "cpu",
+    ) -> "DisScore":
         """Raises InputError for a folder without such a discriminator."""
         judge = DiscriminatorScore.from_pretrained(quality, device)
         return cls(judge, LabelDiscriminatorScore.from_pretrained(label, device))
@@ -34,12 +39,14 @@ class DisScore:
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """All three aspects; NaN for a blank text, and without label."""
-        quality, label = self.quality.score(examples), self.label.score(examples)
-        logits, probabilities = quality.values["quality"], label.values["quality"]
+        quality = self.quality.score(examples)
+        label = self.label.score(examples)
+        logits = quality.values["quality"]
+        probabilities = label.values["quality"]
         return Scores(
             {"coherence": logits, "consistency": logits, "attribute_relevance": probabilities},
             self.signature,
-            [of_text or of_label for of_text, of_label in zip(quality.reasons, label.reasons, strict=True)],
-            [max(lost) for lost in zip(quality.dropped_tokens, label.dropped_tokens, strict=True)],
+            reasons=[of_text or of_label for of_text, of_label in zip(quality.reasons, label.reasons, strict=True)],
+            dropped_tokens=[max(lost) for lost in zip(quality.dropped_tokens, label.dropped_tokens, strict=True)],
             notes=tuple(dict.fromkeys((*quality.notes, *label.notes))),
         )

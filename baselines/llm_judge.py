@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,32 +19,59 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
-from baselines.chat import CachedChat, Chat
-from baselines.endpoint import Asking, ChatFault, ChosenToken, EndpointChat, EndpointFault, Reply, to_word
+from baselines.asking import Asking
+from baselines.chat import CachedChat, Chat, Question
+from baselines.endpoint import EndpointChat
+from baselines.readings import describe_lack, rate
+from baselines.replies import ChatFault, EndpointFault, Reply
 from baselines.rubrics import Aspect, fields_of, is_of_pairs, read_prompt, read_rubric, show
-from baselines.verdicts import IS_YES, Form, Lack, Verdict, read_verdict
+from baselines.verdicts import Form
 from core.errors import SettingError
 from core.example import Example
 from core.metric import BaseMetric
 from core.progress import step
-from core.scores import LOST, Scores, fields_by_settings
+from core.scores import LOST, Scores, fields_by_settings, name_models
 from core.selection import describe_missing_fields
 from core.settings import Count, NonNegative, Several, Text, check, to_tuple
 from core.signature import Setting, signature
 from core.stages import fingerprint
-from meta_eval.preferences import Verdicts
+from meta_eval.preferences import PairAnswer, Verdicts
 
 log = logging.getLogger(__name__)
 
 Price = Annotated[tuple[NonNegative, NonNegative], BeforeValidator(to_tuple)]
-Question = tuple[Aspect, str, Form]
-Answer = tuple[float | str, dict[str, Any]]  # a verdict, or the reason why there is none, with what explains it
 
 USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless others are named
-SHOWN = 80  # characters of an answer without a verdict: its last ones, where a verdict would be
 PER_TOKEN = 4  # characters, for estimates
 FEW, FEW_SHARE = 3, 0.01  # lost answers with which scores are still written, whichever are more
 SAMPLE = Example("", text="text", turns=("a", "b"), context="context", prefix="prefix", label="label")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question about an aspect."""
+
+    aspect: Aspect
+    text: str
+    form: Form
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one rater answered to a question."""
+
+    # NaN without a verdict
+    verdict: float
+    # why there is no verdict
+    reason: str | None = None
+    # what the model wrote, and the tokens of question and answer; none for a question without a reply
+    answer: str | None = None
+    tokens: int = 0
+
+    @property
+    def explanation(self) -> dict[str, Any]:
+        """What explains a score."""
+        return {} if self.answer is None else {"answer": self.answer, "tokens": self.tokens}
 
 
 @dataclass(frozen=True)
@@ -63,7 +90,7 @@ class LLMJudge(BaseMetric):
     name = "llm_judge"
     requires = fields_by_settings(
         lambda rubric=None, aspects=None, prompt=None: fields_of(
-            read_rubric(rubric, _usual(rubric, aspects)).values(), read_prompt(prompt)
+            read_rubric(rubric, choose_aspects(rubric, aspects)).values(), read_prompt(prompt)
         )
     )
     chat: Chat
@@ -81,8 +108,9 @@ class LLMJudge(BaseMetric):
     price: tuple[float, float] | None = None
     # a file with the question in other words (`baselines.rubrics`), or None for those of this repository
     prompt: str | None = None
+    # whether the models give their reasons before each verdict
+    explain: bool = False
     spent: dict[str, int] = field(default_factory=lambda: {"prompt_tokens": 0, "answer_tokens": 0}, compare=False)
-    failed: list[ChatFault] = field(default_factory=list, compare=False)
     announced: list[int] = field(default_factory=list, compare=False)
 
     @classmethod
@@ -99,40 +127,47 @@ class LLMJudge(BaseMetric):
         device: str = "cpu",
         dtype: str = "float32",
         prompt: str | None = None,
-        **endpoint: Any,
+        explain: bool = False,
+        **asking: Any,
     ) -> LLMJudge:
         """A judge behind `base_url`, or by transformers without one; with several models a panel.
 
-        `aspects` None takes all of a file, and coherence of our own rubric. `cache` is a folder of stages for replies.
-        Raises SettingError.
+        `aspects` None takes all of a file, and coherence of our own rubric. `cache` is a folder of stages for replies,
+        `asking` holds settings of `EndpointChat`. Raises SettingError.
         """
         check(Count, parallel=parallel, repeats=repeats)
         check(Price | None, price=price)
         check(Text | None, base_url=base_url)
+        check(bool, explain=explain)
         models = [model] if isinstance(model, str) else model
         check(Several[Text], model=models)
-        asked = _usual(rubric, aspects)
-        aspects_asked = read_rubric(rubric, asked)  # before a model is loaded
+        names = choose_aspects(rubric, aspects)
+        asked = read_rubric(rubric, names)  # before a model is loaded
         read_prompt(prompt)
-        usual = {each.name: each.default for each in fields(Asking)}
-        if repeats > 1 and (base_url is None or endpoint.get("temperature", usual["temperature"]) == 0):
+        if repeats > 1 and (base_url is None or asking.get("temperature", Asking.temperature) == 0):
             raise SettingError("repeats need base_url and a temperature above 0: the answers are equal otherwise")
+        chats: list[Chat] = []
         if base_url is None:
-            if unread := sorted(name for name, value in endpoint.items() if value not in (usual.get(name), None)):
-                raise SettingError(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
-            from baselines.local_chat import LocalChat  # an endpoint needs no torch
-
-            has_prompt = prompt is not None
-            local = [LocalChat(each, device, dtype, has_prompt) for each in models]
-            for chat, aspect in product(local, aspects_asked.values()):
-                chat.check_scale(*aspect.scale)
-            chats: list[Chat] = [*local]
+            answer_tokens = find_answer_tokens(asking, explain)
+            chats += load_chats(models, device, dtype, [*asked.values()], prompt is not None, answer_tokens)
         else:
-            chats = [EndpointChat(each, base_url, **endpoint) for each in models]
+            how = {**asking, "structured": False} if explain else asking
+            if explain and asking.get("structured") is True:
+                raise SettingError("structured=true asks for the verdict alone, but explain=true for reasons before it")
+            chats += [EndpointChat(name, base_url, **how) for name in models]
         if cache is not None:
-            chats = [CachedChat(each, Path(cache)) for each in chats]
-        priced = None if price is None else (float(price[0]), float(price[1]))
-        return cls(chats[0], asked, rubric, parallel, tuple(chats[1:]), repeats, priced, prompt)
+            chats = [CachedChat(chat, Path(cache)) for chat in chats]
+        return cls(
+            chat=chats[0],
+            aspects=names,
+            rubric=rubric,
+            parallel=parallel,
+            panel=tuple(chats[1:]),
+            repeats=repeats,
+            price=read_price(price),
+            prompt=prompt,
+            explain=explain,
+        )
 
     @cached_property
     def asked(self) -> dict[str, Aspect]:
@@ -148,6 +183,11 @@ class LLMJudge(BaseMetric):
     def chats(self) -> tuple[Chat, ...]:
         return self.chat, *self.panel
 
+    @property
+    def called(self) -> str:
+        """What tables call the judge."""
+        return name_models([chat.name for chat in self.chats])
+
     def compare(self, pairs: Sequence[tuple[Example, Example]]) -> Verdicts:
         """Which text of each pair is better, asked in both orders; the input is that of the first.
 
@@ -155,32 +195,46 @@ class LLMJudge(BaseMetric):
 
         Raises SettingError for several aspects, for a prompt of one text, and as `score_all`.
         """
+        aspect = self._find_aspect_of_pairs()
+        lacks = partial(describe_missing_fields, requires=fields_of([aspect], self.template), metric=self.name)
+        lacking = [lacks(first) or lacks(second) for first, second in pairs]
+        orders = [self._ask_in_both_orders(aspect, first, second) for first, second in pairs]
+        readable = [both for both, lack in zip(orders, lacking, strict=True) if not lack]
+        asked = list(dict.fromkeys(chain.from_iterable(readable)))
+        self._announce(len(pairs), len(asked), sum(map(len, asked)))
+        judged = self._ask_all([Asked(aspect, question, "letter") for question in asked])
+        panel: dict[str, NDArray[np.float64]] = {}
+        answers: list[PairAnswer] = []
+        for rater, found in judged.items():
+            by_question = dict(zip(asked, found, strict=True))
+            of_rater = list(list_pair_answers(rater, orders, lacking, by_question))
+            panel[rater] = np.array([answer.first for answer in of_rater]).reshape(-1, 2)
+            answers += of_rater
+        verdicts = Verdicts.of_panel(
+            panel, [None] * len(pairs), signature("llm_judge_pairs", libraries=(), **self.settings)
+        )
+        reasons = explain_pairs(answers, len(pairs))
+        for pair in np.flatnonzero(~np.isnan(verdicts.outcomes)):
+            reasons[pair] = None
+        return replace(verdicts, reasons=reasons, answers=tuple(answers))
+
+    def _find_aspect_of_pairs(self) -> Aspect:
+        """The one aspect by which texts are compared. Raises SettingError for several, and for a prompt of one text."""
         if self.template is not None and not is_of_pairs(self.template):
             raise SettingError(f"prompt={self.prompt} must mark two texts, {{text_a}} and {{text_b}}, to compare them")
         if len(self.asked) > 1:
             raise SettingError(f"aspects must name one aspect to compare texts by, but are {list(self.asked)}")
         (aspect,) = self.asked.values()
-        lacks = partial(describe_missing_fields, requires=fields_of([aspect], self.template), metric=self.name)
-        lacking = [lacks(a) or lacks(b) for a, b in pairs]
-        orders = [self._ask_in_both_orders(aspect, a, b) for a, b in pairs]
-        asked = list(dict.fromkeys(q for both, lack in zip(orders, lacking, strict=True) if not lack for q in both))
-        self._announce(len(pairs), len(asked), sum(map(len, asked)))
-        panel, reasons = dict[str, Any](), list[list[str]]([] for _ in pairs)
-        for name, found in self._ask_all([(aspect, question, "letter") for question in asked]).items():
-            own = {question: answer for question, (answer, _) in zip(asked, found, strict=True)}
-            answers = [[lack or own[q] for q in both] for both, lack in zip(orders, lacking, strict=True)]
-            panel[name] = np.reshape([to_number(answer) for both in answers for answer in both], (-1, 2))
-            for known, both in zip(reasons, answers, strict=True):
-                known += [answer for answer in both if isinstance(answer, str)][:1]
-        kept = {name: value for name, value in self.settings.items() if name != "logprobs"}
-        line = signature("llm_judge_pairs", libraries=(), **kept)
-        verdicts = Verdicts.of_panel(panel, [], line)
-        unread = np.isnan(verdicts.outcomes)
-        return replace(verdicts, reasons=[r[0] if lack else None for r, lack in zip(reasons, unread, strict=True)])
+        return aspect
 
-    def _ask_in_both_orders(self, aspect: Aspect, a: Example, b: Example) -> list[str]:
-        one, other = show(a), show(b)
-        return [aspect.ask_choice(a, x, y, self.template) for x, y in ((one, other), (other, one))]
+    def _ask_in_both_orders(
+        self,
+        aspect: Aspect,
+        first: Example,
+        second: Example,
+    ) -> tuple[str, str]:
+        ask = partial(aspect.ask_choice, first, prompt=self.template, explains=self.explain)
+        return ask(show(first), show(second)), ask(show(second), show(first))
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """One aspect per aspect of the rubric, and its ratings; NaN with a reason where the model gave no rating.
@@ -191,152 +245,204 @@ class LLMJudge(BaseMetric):
             raise SettingError(f"prompt={self.prompt} must mark one text, {{text}}, to rate it")
         if not self.announced:
             self.announce(examples)
-        asked = self.asked.values()
-        questions = [(each, each.ask_rating(example, self.template)) for each in asked for example in examples]
-        found = self._ask_all([(each, question, each.form) for each, question in questions])
-        columns: dict[str, list[tuple[float | str, dict[str, Any]]]] = {}
+        questions = [
+            Asked(aspect, self._ask_rating(aspect, example), aspect.form)
+            for aspect, example in product(self.asked.values(), examples)
+        ]
+        judged = self._ask_all(questions)
         values: dict[str, NDArray[np.float64]] = {}
-        for k, name in enumerate(self.asked):
-            part = slice(k * len(examples), (k + 1) * len(examples))
-            own = {f"{name} by {rater}" if len(found) > 1 else name: rows[part] for rater, rows in found.items()}
-            each = {key: np.array([to_number(answer) for answer, _ in rows]) for key, rows in own.items()}
-            by_model = np.reshape([*each.values()], (len(self.chats), self.repeats, len(examples)))
-            known = ~np.isnan(by_model)
-            with np.errstate(invalid="ignore"):
-                values[name] = (np.nansum(by_model, axis=1) / known.sum(axis=1)).mean(axis=0)
-            values |= each
-            columns |= own
-        rows = [{name: column[i] for name, column in columns.items()} for i in range(len(examples))]
-        lacking = [[f"{name}: {a}" for name, (a, _) in row.items() if isinstance(a, str)] for row in rows]
-        explanations = [{name: explained for name, (_, explained) in row.items()} for row in rows]
-        return Scores(values, self.signature, ["; ".join(each) or None for each in lacking], (), explanations)
+        columns: dict[str, Sequence[Judged]] = {}
+        for number, aspect in enumerate(self.asked):
+            part = slice(number * len(examples), (number + 1) * len(examples))
+            of_aspect = {rater: answers[part] for rater, answers in judged.items()}
+            ratings = [[answer.verdict for answer in answers] for answers in of_aspect.values()]
+            values[aspect] = self._join_ratings(np.array(ratings))
+            for rater, answers in of_aspect.items():
+                name = f"{aspect} by {rater}" if len(judged) > 1 else aspect
+                columns[name] = answers
+                values[name] = np.array([answer.verdict for answer in answers])
+        places = range(len(examples))
+        return Scores(
+            values,
+            self.signature,
+            reasons=[join_reasons(columns, place) for place in places],
+            explanations=[join_explanations(columns, place) for place in places],
+        )
+
+    def _ask_rating(self, aspect: Aspect, example: Example) -> str:
+        return aspect.ask_rating(example, self.template, explains=self.explain)
+
+    def _join_ratings(self, ratings: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean over models of the means of their repeats, of ratings of shape (raters, n)."""
+        by_model = ratings.reshape(len(self.chats), self.repeats, -1)
+        known = (~np.isnan(by_model)).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            means = np.nansum(by_model, axis=1) / known
+        return means.mean(axis=0)
 
     @property
     def settings(self) -> dict[str, Setting]:
         """Models, rubric, repeats, and whether probabilities of tokens and answers of a schema are asked for."""
         depends = [chat.depends for chat in self.chats]
-        return {
+        questions = [describe_questions(aspect, self.template, self.explain) for aspect in self.asked.values()]
+        settings: dict[str, Setting] = {
             "model": "+".join(chat.name.replace("|", " ") for chat in self.chats),
-            "rubric": fingerprint([describe_questions(each, self.template) for each in self.asked.values()]),
-            "logprobs": all(bool(each.get("logprobs", True)) for each in depends),
-            "structured": all(bool(each.get("structured")) for each in depends),
-            **({"repeats": self.repeats} if self.repeats > 1 else {}),
-            "source": fingerprint(depends),
+            "rubric": fingerprint(questions),
+            "logprobs": all(bool(of_chat.get("logprobs", True)) for of_chat in depends),
+            "structured": all(bool(of_chat.get("structured")) for of_chat in depends),
         }
+        if self.repeats > 1:
+            settings["repeats"] = self.repeats
+        return {**settings, "source": fingerprint(depends)}
 
     def announce(self, examples: Iterable[Example]) -> None:
         """Says in the log what rating these examples may cost."""
-        texts = characters = 0
+        texts = 0
+        characters = 0
         for example in examples:
             texts += 1
-            characters += sum(len(each.ask_rating(example, self.template)) for each in self.asked.values())
+            characters += sum(len(self._ask_rating(aspect, example)) for aspect in self.asked.values())
         self.announced.append(texts)
         self._announce(texts, texts * len(self.asked), characters)
 
-    def _announce(self, texts: int, questions: int, characters: int) -> None:
+    def _announce(
+        self,
+        texts: int,
+        questions: int,
+        characters: int,
+    ) -> None:
         """Says what the questions may cost, before every model is asked them as often as `repeats` says."""
-        most = [chat.most_tokens for chat in self.chats]
-        asked = characters / PER_TOKEN * len(most) * self.repeats
-        answered = None if None in most else questions * self.repeats * sum(each or 0 for each in most)
-        said = f"about {asked:,.0f} tokens of questions (an estimate: characters / {PER_TOKEN})"
-        said += "" if answered is None else f", at most {answered:,.0f} of answers"
+        calls = questions * len(self.chats) * self.repeats
+        asked = characters / PER_TOKEN * len(self.chats) * self.repeats
+        parts = [f"about {asked:,.0f} tokens of questions (an estimate: characters / {PER_TOKEN})"]
+        costs: list[str] = []
         if self.price is not None:
-            said += f"; about {asked * self.price[0] / 1e6:.2f} for the questions"
-            said += "" if answered is None else f", at most {answered * self.price[1] / 1e6:.2f} for the answers"
-        log.info("llm_judge: %d texts, at most %d calls, %s", texts, questions * len(most) * self.repeats, said)
+            costs.append(f"about {asked * self.price[0] / 1e6:.2f} for the questions")
+        limits = [chat.most_tokens for chat in self.chats]
+        known = [limit for limit in limits if limit is not None]
+        if len(known) == len(limits):
+            answered = questions * self.repeats * sum(known)
+            parts.append(f"at most {answered:,.0f} of answers")
+            if self.price is not None:
+                costs.append(f"at most {answered * self.price[1] / 1e6:.2f} for the answers")
+        said = "; ".join(", ".join(several) for several in (parts, costs) if several)
+        log.info("llm_judge: %d texts, at most %d calls, %s", texts, calls, said)
 
-    def _ask_all(self, questions: Sequence[Question]) -> dict[str, list[Answer]]:
-        """By rater, which is a model or one of its repeats, its answer to every question; several are asked at once.
+    def _ask_all(self, questions: Sequence[Asked]) -> dict[str, list[Judged]]:
+        """By rater, which is a model or one of its repeats, its answer to every question.
 
         Raises EndpointFault where the endpoint answered none, and where more than a few answers were lost.
         """
-        names = [f"{c.name} {r + 1}" if self.repeats > 1 else c.name for c in self.chats for r in range(self.repeats)]
-        asked = list(product(self.chats, range(self.repeats), questions))
-        pool, before = ThreadPoolExecutor(self.parallel), len(self.failed)
-        found: list[Answer] = []
-        try:
-            with step("asking", len(asked)) as advance:
-                for answer in pool.map(lambda each: self._ask(*each), asked):
-                    found.append(answer)
+        judged: dict[str, list[Judged]] = {}
+        faults: list[ChatFault] = []
+        total = len(questions) * len(self.chats) * self.repeats
+        with step("asking", total) as advance:
+            for chat, repeat in product(self.chats, range(self.repeats)):
+                rater = f"{chat.name} {repeat + 1}" if self.repeats > 1 else chat.name
+                answers: dict[int, Judged] = {}
+                for place, reply in self._ask(chat, repeat, questions):
+                    faults += [reply] if isinstance(reply, ChatFault) else []
+                    answers[place] = judge_reply(reply, questions[place])
                     advance(1)
-        except BaseException:  # Ctrl-C, or a fault of the endpoint: nobody waits for what is being asked
-            pool.shutdown(wait=False, cancel_futures=True)
-            for chat in self.chats:
-                chat.stop()
-            raise
-        pool.shutdown()
-        failed = self.failed[before:]
-        if asked and len(failed) == len(asked) and all(fault.cause for fault in failed):
-            raise EndpointFault(f"none of {len(asked)} questions got an answer: {failed[-1]}")
-        lost = [fault for fault in failed if fault.passes]
-        if len(lost) > max(FEW, FEW_SHARE * len(asked)):
-            what = f"{len(lost)} of {len(asked)} answers are lost, the last one because {lost[-1]}"
-            raise EndpointFault(f"{what}: run again, which asks for the answers that did not come")
+                judged[rater] = [answers[place] for place in range(len(questions))]
+        check_faults(faults, total)
         spent = self.spent["prompt_tokens"], self.spent["answer_tokens"]
         cost = "" if self.price is None else f", {float(np.dot(spent, self.price)) / 1e6:.4f} in all"
         log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too%s", *spent, cost)
-        return {name: found[k * len(questions) : (k + 1) * len(questions)] for k, name in enumerate(names)}
+        return judged
 
-    def _ask(self, chat: Chat, repeat: int, question: Question) -> Answer:
-        aspect, text, form = question
-        try:
-            reply = chat.ask(text, repeat, form)
-        except ChatFault as fault:
-            self.failed.append(fault)
-            return f"{fault}{LOST if fault.passes else ''}", {}
-        self.spent["prompt_tokens"] += reply.prompt_tokens
-        self.spent["answer_tokens"] += reply.answer_tokens
-        explained = {"answer": reply.text, "tokens": reply.prompt_tokens + reply.answer_tokens}
-        found = rate(reply, form, aspect.scale, aspect.name)
-        return describe_lack(reply, form, aspect.scale, found) if isinstance(found, str) else found, explained
+    def _ask(
+        self,
+        chat: Chat,
+        repeat: int,
+        questions: Sequence[Asked],
+    ) -> Iterator[tuple[int, Reply | ChatFault]]:
+        """The replies of one model, by the place of the question, as they come."""
+        sent = [Question(question.text, question.form, repeat) for question in questions]
+        with closing(chat.ask_all(sent, self.parallel)) as replies:
+            for place, reply in replies:
+                if isinstance(reply, Reply):
+                    self.spent["prompt_tokens"] += reply.prompt_tokens
+                    self.spent["answer_tokens"] += reply.answer_tokens
+                yield place, reply
 
 
-def describe_questions(aspect: Aspect, prompt: str | None) -> list[Any]:
+def judge_reply(reply: Reply | ChatFault, question: Asked) -> Judged:
+    """What a reply says about the question, or why it says nothing."""
+    if isinstance(reply, ChatFault):
+        return Judged(math.nan, f"{reply}{LOST if reply.passes else ''}")
+    aspect = question.aspect
+    verdict = rate(reply, question.form, aspect.scale, aspect.name)
+    tokens = reply.prompt_tokens + reply.answer_tokens
+    if isinstance(verdict, str):
+        lack = describe_lack(reply, question.form, aspect.scale, verdict)
+        return Judged(math.nan, lack, reply.text, tokens)
+    return Judged(verdict, None, reply.text, tokens)
+
+
+def check_faults(faults: Sequence[ChatFault], total: int) -> None:
+    """Raises EndpointFault where no question got an answer, and where more than a few answers were lost."""
+    if total and len(faults) == total and all(fault.cause for fault in faults):
+        raise EndpointFault(f"none of {total} questions got an answer: {faults[-1]}")
+    lost = [fault for fault in faults if fault.passes]
+    if len(lost) > max(FEW, FEW_SHARE * total):
+        what = f"{len(lost)} of {total} answers are lost, the last one because {lost[-1]}"
+        raise EndpointFault(f"{what}: run again, which asks for the answers that did not come")
+
+
+def join_reasons(columns: Mapping[str, Sequence[Judged]], place: int) -> str | None:
+    """Why ratings of the example at this place are missing; None if there are all."""
+    reasons = [f"{name}: {answers[place].reason}" for name, answers in columns.items() if answers[place].reason]
+    return "; ".join(reasons) or None
+
+
+def join_explanations(columns: Mapping[str, Sequence[Judged]], place: int) -> dict[str, dict[str, Any]]:
+    """What explains the ratings of the example at this place."""
+    return {name: answers[place].explanation for name, answers in columns.items()}
+
+
+def list_pair_answers(
+    rater: str,
+    orders: Sequence[tuple[str, str]],
+    lacking: Sequence[str | None],
+    judged: Mapping[str, Judged],
+) -> Iterator[PairAnswer]:
+    """What a rater said about each pair, in the order as asked and in the reverse one."""
+    for pair, (both, lack) in enumerate(zip(orders, lacking, strict=True)):
+        for is_reversed, question in zip((False, True), both, strict=True):
+            answered = Judged(math.nan, lack) if lack else judged[question]
+            yield PairAnswer(
+                judge=rater,
+                pair=pair,
+                is_reversed=is_reversed,
+                question=question,
+                first=answered.verdict,
+                answer=answered.answer,
+                reason=answered.reason,
+            )
+
+
+def explain_pairs(answers: Sequence[PairAnswer], pairs: int) -> list[str | None]:
+    """The first reason why an answer about each pair is missing."""
+    reasons: list[str | None] = [None] * pairs
+    for answer in answers:
+        reasons[answer.pair] = reasons[answer.pair] or answer.reason
+    return reasons
+
+
+def describe_questions(
+    aspect: Aspect,
+    prompt: str | None,
+    explains: bool,
+) -> list[Any]:
     """What changes with the aspect and with the words of its questions."""
-    rating = aspect.ask_rating(SAMPLE, prompt)
-    choice = aspect.ask_choice(SAMPLE, "first", "second", prompt)
+    rating = aspect.ask_rating(SAMPLE, prompt, explains)
+    choice = aspect.ask_choice(SAMPLE, "first", "second", prompt, explains)
     return [*vars(aspect).values(), rating, choice]
 
 
-def to_number(answer: float | str) -> float:
-    """NaN for the reason why there is no answer."""
-    return math.nan if isinstance(answer, str) else answer
-
-
-def rate(reply: Reply, form: Form, scale: tuple[int, int], label: str = "") -> float | Lack:
-    """The verdict of an answer, or how many it gives; with probabilities, the mean of what it might have been.
-
-    The numbers of the scale, or 1 for yes and 0 for no, are weighted by the probabilities that their tokens had where
-    the token of the verdict was chosen.
-
-    >>> four = (("4", math.log(0.6)), ("5", math.log(0.2)), ("!", math.log(0.2)))
-    >>> rate(Reply(text="4", chosen=(ChosenToken(place=0, token="4", likeliest=four),)), "number", (1, 5))
-    4.25
-    >>> yes = (("Yes", math.log(0.6)), ("No", math.log(0.2)))
-    >>> rate(Reply(text="Yes", chosen=(ChosenToken(place=0, token="Yes", likeliest=yes),)), "word", (0, 1))
-    0.75
-    """
-    verdict = read_verdict(reply.text, form, scale, label, reply.is_cut)
-    if not isinstance(verdict, Verdict):
-        return verdict
-    numbers = {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
-    levels: dict[str, float] = {"number": numbers, "word": IS_YES, "letter": {}}[form]
-    token = next((each for each in reply.chosen if stands_at(each, verdict.place)), None)
-    if token is None or levels.get(to_word(token.token)) != verdict.value:
-        return verdict.value
-    known = [(levels.get(to_word(other)), math.exp(p)) for other, p in token.likeliest]
-    weights = [(level, p) for level, p in known if level is not None]
-    total = sum(p for _, p in weights)
-    return round(sum(level * p for level, p in weights) / total, 12) if total else verdict.value
-
-
-def stands_at(token: ChosenToken, place: int | None) -> bool:
-    """Whether a token holds the character at a place of the answer."""
-    return place is not None and token.place <= place < token.place + len(token.token)
-
-
-def _usual(rubric: str | None, aspects: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The aspects that are asked about; without names that of our rubric, or all of another one."""
+def choose_aspects(rubric: str | None, aspects: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The names of the aspects that are asked about; empty for all of a rubric of the user's."""
     if isinstance(aspects, str):
         return (aspects,)
     if aspects is not None:
@@ -344,16 +450,48 @@ def _usual(rubric: str | None, aspects: str | Sequence[str] | None) -> tuple[str
     return USUAL if rubric is None else ()
 
 
-def describe_lack(reply: Reply, form: Form, scale: tuple[int, int], lack: Lack = "no") -> str:
-    """Why an answer counts for nothing."""
-    numbers = f"number from {scale[0]} to {scale[1]}"
-    verdict = {"number": numbers, "letter": "choice of A, B or C", "word": "yes or no"}[form]
-    if reply.is_cut:
-        return f"the judge's answer was cut after {reply.answer_tokens} tokens, before a {verdict}"
-    text = " ".join(reply.text.split())
-    shown = text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
-    return (
-        f"the judge gave {lack} {verdict}, but {shown!r}"
-        if lack == "no"
-        else f"the judge gave {lack} {verdict}: {shown!r}"
+def read_price(price: Sequence[float] | None) -> tuple[float, float] | None:
+    """The price of a million tokens of questions, and of answers."""
+    if price is None:
+        return None
+    of_questions, of_answers = price
+    return float(of_questions), float(of_answers)
+
+
+def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
+    """The most tokens of an answer of a model here: one, unless it explains.
+
+    Raises SettingError for other settings of an endpoint.
+    """
+    usual = {each.name: each.default for each in fields(Asking)}
+    taken = {"answer_tokens"} if explain else set[str]()
+    unread = sorted(
+        name for name, value in asking.items() if value not in (usual.get(name), None) and name not in taken
     )
+    if unread:
+        raise SettingError(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
+    check(Count | None, answer_tokens=asking.get("answer_tokens"))
+    if not explain:
+        return 1
+    return asking.get("answer_tokens") or usual["answer_tokens"]
+
+
+def load_chats(
+    models: Sequence[str],
+    device: str,
+    dtype: str,
+    aspects: Sequence[Aspect],
+    has_prompt: bool,
+    answer_tokens: int,
+) -> list[Chat]:
+    """The models in this process. Raises SettingError for a scale that the first token of an answer cannot tell."""
+    from baselines.local_chat import LocalChat  # an endpoint needs no torch
+
+    chats: list[Chat] = []
+    for name in models:
+        chat = LocalChat(name, device, dtype, has_prompt, answer_tokens)
+        if answer_tokens == 1:
+            for aspect in aspects:
+                chat.check_scale(*aspect.scale)
+        chats.append(chat)
+    return chats

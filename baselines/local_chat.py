@@ -1,49 +1,86 @@
-"""An instruction model in this process as a chat model."""
+"""An instruction model in this process as a chat model, which reads its questions in batches."""
 
-import threading
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from baselines.endpoint import ChatFault, ChosenToken, Reply
+from baselines.chat import Question, Replies
+from baselines.replies import ChatFault, ChosenToken, Reply, is_verdict
 from baselines.verdicts import Form
 from core.errors import MissingModelError, SettingError
+from models.batching import batches_by_budget, halve_when_out_of_memory
 from models.conditional import load_conditional
+from models.devices import choose_dtype, count_weights
+from models.model import ConditionalLM, Reader, decode_tokens, native_output_layer, output_layer_given
+
+log = logging.getLogger(__name__)
 
 # What a chat template takes for today, whatever form it asks for, so that scores are the same tomorrow.
 TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"
 TRIALS = ("Answer with 1.", "Answer with 2.")
+LIKELIEST = 200  # tokens whose probabilities are kept where a verdict stands
+# Padded tokens of a batch: on a CPU few, which its caches hold and after which progress is shown, elsewhere many.
+# For answers of many tokens more too: each of these reads all weights, for however many questions.
+BUDGET = 1024
+BUDGET_OF_LONG_ANSWERS = 4096
+BUDGET_ELSEWHERE = 16_384
 
 
 class LocalChat:
-    """An instruction model by transformers: the distribution of the first token of its answer.
+    """An instruction model by transformers: the likeliest answer, and the probabilities where a verdict stands.
 
-    A special token in a question is read as the text that it is. A model without a chat template, such as Flan-T5,
-    reads the question alone, which a prompt of the user's must fit to it.
+    With `answer_tokens` 1 the answer is its first token. A special token in a question is read as the text that it is.
+    A model without a chat template, such as Flan-T5, reads the question alone, which a prompt of the user's must fit to
+    it.
 
     Raises SettingError for a model that has neither, MissingModelError for a template that fails or shows no question.
     """
 
-    most_tokens = 1
-
-    def __init__(self, model: str, device: str = "cpu", dtype: str = "float32", has_prompt: bool = False) -> None:
+    def __init__(
+        self,
+        model: str,
+        device: str = "cpu",
+        dtype: str = "float32",
+        has_prompt: bool = False,
+        answer_tokens: int = 1,
+    ) -> None:
+        announce_memory(model, device, dtype)
         self.lm = load_conditional(model, device, dtype)
+        self.name = name_model(model)
+        self.answer_tokens = answer_tokens
+        self.budget = BUDGET if answer_tokens == 1 else BUDGET_OF_LONG_ANSWERS
+        if self.lm.device.type != "cpu":
+            self.budget = BUDGET_ELSEWHERE
         self.template: str | None = None
         if self.lm.tokenizer.chat_template:
-            try:
-                self.template = TODAY + self.lm.tokenizer.get_chat_template()
-                first, second = map(self.read, TRIALS)
-            except Exception as error:  # a template may raise any class
-                raise MissingModelError(model, f"the chat template of this model fails: {error}") from error
-            if first == second:
-                raise MissingModelError(model, "the chat template of this model does not show the question")
+            self.template = self._try_template(model)
         elif not has_prompt:
             what = "an instruction model is needed, or prompt=FILE with all that the model reads"
             raise SettingError(f"model={model} has no chat template: {what}")
-        self.name, self.depends = model, {"model": model, "identity": self.lm.identity}
-        self.lock, self.stopped = threading.Lock(), threading.Event()
+        self.depends = {"model": self.name, "identity": self.lm.identity, "answer_tokens": answer_tokens}
+
+    def _try_template(self, model: str) -> str:
+        """The chat template. Raises MissingModelError for one that fails, or that does not show the question."""
+        template = TODAY + self.lm.tokenizer.get_chat_template()
+        self.template = template
+        try:
+            first, second = map(self.read, TRIALS)
+        except Exception as error:  # a template may raise any class
+            raise MissingModelError(model, f"the chat template of this model fails: {error}") from error
+        if first == second:
+            raise MissingModelError(model, "the chat template of this model does not show the question")
+        return template
+
+    @property
+    def most_tokens(self) -> int:
+        return self.answer_tokens
 
     def check_scale(self, low: int, high: int) -> None:
-        """Raises SettingError where the greatest number has more tokens than the least: the first token is read."""
+        """Raises SettingError where the greatest number has more tokens than the least, and the first token is read."""
         least, most = (len(self.lm.tokenizer(str(end), add_special_tokens=False)["input_ids"]) for end in (low, high))
         if most > least:
             what = f"takes {high} for several tokens, of which the first is read"
@@ -61,31 +98,176 @@ class LocalChat:
             return_dict=False,
         )
 
-    @torch.inference_mode()
-    def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
-        """The likeliest first tokens. A repeat has the same answer.
+    def ask_all(self, questions: Sequence[Question], parallel: int = 1) -> Replies:
+        """The replies, by batches of similar length. A repeat has the same answer.
 
-        Raises ChatFault for a question that is too long, or holds a special token that cannot be read as text.
+        A question that is too long, or holds a special token that cannot be read as text, has a ChatFault.
         """
-        del repeat, form
-        stopped = self.stopped
+        del parallel
+        places: list[int] = []
+        sources: list[list[int]] = []
+        forms: list[Form] = []
+        for place, question in enumerate(questions):
+            try:
+                source = self._read_whole(question.text)
+            except ChatFault as fault:
+                yield place, fault
+                continue
+            places.append(place)
+            sources.append(source)
+            forms.append(question.form)
+
+        def answer(rows: Sequence[int]) -> list[Reply]:
+            return self._answer([sources[row] for row in rows], [forms[row] for row in rows])
+
+        costs = [len(source) + self.answer_tokens - 1 for source in sources]
+        for batch in batches_by_budget(costs, self.budget):
+            replies = halve_when_out_of_memory(answer, batch)
+            for row, reply in zip(batch, replies, strict=True):
+                yield places[row], reply
+
+    def ask(
+        self,
+        question: str,
+        repeat: int = 0,
+        form: Form = "number",
+    ) -> Reply:
+        """The reply to one question; raises ChatFault as `ask_all` yields it."""
+        ((_, reply),) = self.ask_all([Question(question, form, repeat)])
+        if isinstance(reply, ChatFault):
+            raise reply
+        return reply
+
+    def _read_whole(self, question: str) -> list[int]:
+        """The tokens of a question. Raises ChatFault for one that the model cannot read."""
         try:
-            ids = self.read(question)
+            source = self.read(question)
         except ValueError as error:
             raise ChatFault(f"the question cannot be read: {error}") from error
-        if len(ids) > self.lm.max_length:
-            raise ChatFault(f"the question has {len(ids)} tokens, and the model reads {self.lm.max_length}")
-        with self.lock:
-            if stopped.is_set():
-                raise ChatFault("the run has stopped", passes=True)
-            (log_probabilities,) = self.lm.read([ids], ()).next_log_probabilities(None)
-        best = log_probabilities.topk(min(200, len(log_probabilities)))
-        tokens = self.lm.tokenizer.batch_decode(best.indices[:, None].tolist())
-        first = tuple(zip(tokens, best.values.tolist(), strict=True))
-        chosen = ChosenToken(place=0, token=tokens[0], likeliest=first)
-        return Reply(text=tokens[0], chosen=(chosen,), prompt_tokens=len(ids), answer_tokens=1)
+        room = self.lm.max_length
+        if len(source) > room:
+            raise ChatFault(f"the question has {len(source)} tokens, and the model reads {room}")
+        return source
 
-    def stop(self) -> None:
-        """Ends the questions that wait for the model; the one that it reads is finished."""
-        stopped, self.stopped = self.stopped, threading.Event()
-        stopped.set()
+    @torch.inference_mode()
+    def _answer(self, sources: Sequence[Sequence[int]], forms: Sequence[Form]) -> list[Reply]:
+        """The likeliest tokens of each source, one after the other, up to one that ends an answer."""
+        ends = list_ends(self.lm)
+        answers: list[Written] = []
+        for source, form in zip(sources, forms, strict=True):
+            room = self.lm.max_length + 1 - len(source)
+            answers.append(Written(self.lm, ends, form, len(source), most=min(self.answer_tokens, room)))
+        reader = self.lm.read(sources, ())
+        log_probabilities = reader.next_log_probabilities(None)
+        chosen = log_probabilities.argmax(-1)
+        for row, answer in enumerate(answers):
+            answer.choose(chosen[row], log_probabilities[row])
+        going = answers
+        while True:
+            kept = [row for row, answer in enumerate(going) if answer.goes_on]
+            if not kept:
+                break
+            if len(kept) < len(going):
+                rows = torch.tensor(kept, device=self.lm.device)
+                reader.keep(rows)
+                chosen = chosen[rows]
+                going = [going[row] for row in kept]
+            chosen = self._go_on(reader, chosen, going)
+        return [answer.as_reply() for answer in answers]
+
+    def _go_on(self, reader: Reader, chosen: Tensor, going: Sequence["Written"]) -> Tensor:
+        """The next token of each answer, which is added to it; probabilities in float32 where a verdict may stand."""
+        model = self.lm.model
+        with native_output_layer(model), output_layer_given(model, lambda hidden: hidden) as seen:
+            following = reader.next_log_probabilities(chosen).argmax(-1)
+        (hidden,) = seen
+        verdicts = [row for row, answer in enumerate(going) if answer.may_be_verdict(following[row])]
+        exact: dict[int, Tensor] = {}
+        if verdicts:
+            logits = self.lm.project(hidden[verdicts, -1])
+            exact = dict(zip(verdicts, logits.log_softmax(-1), strict=True))
+        for row, answer in enumerate(going):
+            answer.choose(following[row], exact.get(row))
+        return following
+
+
+@dataclass
+class Written:
+    """An answer while it is written."""
+
+    lm: ConditionalLM
+    ends: frozenset[int]
+    # of the verdict that it should have
+    form: Form
+    prompt_tokens: int
+    # tokens, at most
+    most: int
+    ids: list[int] = field(default_factory=list)
+    chosen: list[ChosenToken] = field(default_factory=list)
+    has_ended: bool = False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another token follows."""
+        return not self.has_ended and len(self.ids) < self.most
+
+    def may_be_verdict(self, token: Tensor) -> bool:
+        """Whether a token may be the verdict."""
+        return is_verdict(self._spell([int(token)]), self.form)
+
+    def choose(self, token: Tensor, log_probabilities: Tensor | None) -> None:
+        """Adds a token; where the log-probabilities of all tokens are known, with the likeliest ones."""
+        chosen = int(token)
+        self.has_ended = chosen in self.ends
+        if self.has_ended and self.ids:
+            return
+        if log_probabilities is not None:
+            best = log_probabilities.topk(min(LIKELIEST, len(log_probabilities)))
+            names = self.lm.tokenizer.batch_decode(best.indices[:, None].tolist())
+            likeliest = tuple(zip(names, best.values.tolist(), strict=True))
+            name = self.lm.tokenizer.decode([chosen])
+            self.chosen.append(ChosenToken(place=len(self._spell(self.ids)), token=name, likeliest=likeliest))
+        self.ids.append(chosen)
+
+    def as_reply(self) -> Reply:
+        """The answer; the first token alone is a whole one."""
+        return Reply(
+            text=self._spell(self.ids),
+            chosen=tuple(self.chosen),
+            prompt_tokens=self.prompt_tokens,
+            answer_tokens=len(self.ids),
+            is_cut=self.most > 1 and not self.has_ended,
+        )
+
+    def _spell(self, ids: Sequence[int]) -> str:
+        return decode_tokens(self.lm.tokenizer, ids, keep_special=True)
+
+
+def list_ends(lm: ConditionalLM) -> frozenset[int]:
+    """The tokens that end an answer."""
+    stated = lm.model.generation_config.eos_token_id if lm.model.generation_config is not None else None
+    several = stated if isinstance(stated, list) else [stated]
+    return frozenset(token for token in (*several, lm.tokenizer.eos_token_id) if token is not None)
+
+
+def name_model(model: str) -> str:
+    """What tables call a model: its name at the hub, or that of its folder.
+
+    >>> name_model("Qwen/Qwen2.5-1.5B-Instruct")
+    'Qwen/Qwen2.5-1.5B-Instruct'
+    """
+    return Path(model).resolve().name if Path(model).is_dir() else model
+
+
+def announce_memory(
+    model: str,
+    device: str,
+    dtype: str,
+) -> None:
+    """Says in the log what the weights of a model take, where its files tell."""
+    number = count_weights(model)
+    if number is None:
+        return
+    precision = choose_dtype(device, dtype)
+    size = number * getattr(torch, precision).itemsize / 1e9
+    log.info("llm_judge: %s takes %.1f GB of memory for its weights in %s", name_model(model), size, precision)

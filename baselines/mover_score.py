@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from baselines.sentence_mover import move
+from baselines.sentence_mover import Masses, move
 from core.example import Example
 from core.metric import BaseMetric
 from core.scores import Scores, require
@@ -78,61 +78,81 @@ class MoverScore(BaseMetric):
         return super().settings | named
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        texts = [[e.full_text.strip(), *map(str.strip, references_of(e))] for e in examples]
-        distinct = list(dict.fromkeys(text for several in texts for text in several))
+        texts = [[example.full_text.strip(), *map(str.strip, references_of(example))] for example in examples]
+        distinct = list_distinct(texts)
         tokenizer = self.encoder.tokenizer
-        ids = dict(zip(distinct, plain_token_ids(tokenizer, distinct), strict=True))
         room = self.encoder.max_length - sum(map(len, special_frame(tokenizer)))
-        cut = {text: cut_end(row, room) for text, row in ids.items()}
-        dropped = [sum(cut[text][1] for text in several) for several in texts]
+        ids: dict[str, list[int]] = {}
+        lost: dict[str, int] = {}
+        for text, row in zip(distinct, plain_token_ids(tokenizer, distinct), strict=True):
+            ids[text], lost[text] = cut_end(row, room)
+        dropped = [sum(lost[text] for text in several) for several in texts]
         rule = f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
         frequencies = None
         if self.documents is not None:
-            split = partial(_list_tokens, tokenizer)
-            frequencies = count_documents(self.documents, split)
-        kept = {text: row for text, (row, _) in cut.items()}
+            frequencies = count_documents(self.documents, partial(list_tokens, tokenizer))
         quality: list[float] = []
         for start in range(0, len(texts), AT_ONCE):
-            quality += self._score_chunk(texts[start : start + AT_ONCE], kept, frequencies)
-        return Scores({"quality": np.array(quality)}, self.signature, (), dropped)
+            quality += self._score_chunk(texts[start : start + AT_ONCE], ids, frequencies)
+        return Scores({"quality": np.array(quality)}, self.signature, dropped_tokens=dropped)
 
     def _score_chunk(
-        self, texts: Sequence[Sequence[str]], ids: dict[str, list[int]], frequencies: DocumentFrequencies | None
+        self,
+        texts: Sequence[Sequence[str]],
+        ids: dict[str, list[int]],
+        frequencies: DocumentFrequencies | None,
     ) -> list[float]:
-        distinct = [text for text in dict.fromkeys(t for several in texts for t in several) if ids[text]]
-        vectors = dict(zip(distinct, self._embed([ids[text] for text in distinct]), strict=True))
-        masses = {text: (_weigh(ids[text], frequencies), vectors[text]) for text in distinct}
+        """The scores of texts, each with its references behind it."""
+        distinct = [text for text in list_distinct(texts) if ids[text]]
+        vectors = self._embed([ids[text] for text in distinct])
+        masses: dict[str, Masses] = {}
+        for text, of_tokens in zip(distinct, vectors, strict=True):
+            masses[text] = weigh(ids[text], frequencies), of_tokens
 
-        def similarity(text: str, reference: str) -> float:
-            known = text in masses and reference in masses
-            return 1 / (1 + move(masses[text], masses[reference])) if known else 0.0
+        def measure_similarity(text: str, reference: str) -> float:
+            """0 where one of both is blank."""
+            if text not in masses or reference not in masses:
+                return 0.0
+            return 1 / (1 + move(masses[text], masses[reference]))
 
-        return [max(similarity(text, reference) for reference in others) for text, *others in texts]
+        best: list[float] = []
+        for text, *references in texts:
+            best.append(max(measure_similarity(text, reference) for reference in references))
+        return best
 
     @torch.inference_mode()
     def _embed(self, rows: Sequence[list[int]]) -> list[NDArray[np.float64]]:
         """The unit vectors of the tokens of each row, shape (tokens, 3 dim)."""
         prefix, suffix = special_frame(self.encoder.tokenizer)
-        transformer, device = self.encoder.model[0].auto_model, self.encoder.model.device
+        transformer = self.encoder.model[0].auto_model
+        padding: Any = self.encoder.tokenizer.pad_token_id
 
         def read(batch: list[int]) -> list[NDArray[np.float64]]:
-            framed = [[*prefix, *rows[i], *suffix] for i in batch]
-            inputs = pad_with_mask(framed, self.encoder.tokenizer.pad_token_id, device)  # pyright: ignore[reportArgumentType]
+            framed = [[*prefix, *rows[place], *suffix] for place in batch]
+            inputs = pad_with_mask(framed, padding, self.encoder.model.device)
             hidden = transformer(**inputs, output_hidden_states=True).hidden_states
             states = torch.stack(hidden[-self.layers :]).double()
             means = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)
             unit = torch.nn.functional.normalize(means, dim=-1).cpu().numpy()
-            return [vectors[len(prefix) : len(prefix) + len(rows[i])] for i, vectors in zip(batch, unit, strict=True)]
+            first = len(prefix)
+            return [vectors[first : first + len(rows[place])] for place, vectors in zip(batch, unit, strict=True)]
 
         return read_in_batches([len(row) for row in rows], self.token_budget, read)
 
 
-def _list_tokens(tokenizer: Any, text: str) -> list[str]:
-    return [*map(str, plain_token_ids(tokenizer, [text])[0])]
+def list_distinct(texts: Sequence[Sequence[str]]) -> list[str]:
+    """The texts and references, each once."""
+    return list(dict.fromkeys(text for several in texts for text in several))
 
 
-def _weigh(tokens: Sequence[int], frequencies: DocumentFrequencies | None) -> NDArray[np.float64]:
+def list_tokens(tokenizer: Any, text: str) -> list[str]:
+    """The tokens of a text, by their numbers."""
+    (ids,) = plain_token_ids(tokenizer, [text])
+    return [str(token) for token in ids]
+
+
+def weigh(tokens: Sequence[int], frequencies: DocumentFrequencies | None) -> NDArray[np.float64]:
     """The weight of each token: its IDF, or 1 without a corpus."""
     if frequencies is None:
         return np.ones(len(tokens))

@@ -33,7 +33,13 @@ class ModelMetric(BaseMetric):
     token_budget: Count = field(default=16_384, kw_only=True)
 
     @classmethod
-    def from_pretrained(cls, model: str, device: str = "cpu", dtype: str = "float32", **settings: Any) -> Self:
+    def from_pretrained(
+        cls,
+        model: str,
+        device: str = "cpu",
+        dtype: str = "float32",
+        **settings: Any,
+    ) -> Self:
         """Loads a hub name or a folder; `settings` are the other fields. Raises as `LanguageModel.from_pretrained`."""
         return cls(cls.loader.from_pretrained(model, device, dtype), model, **settings)
 
@@ -75,16 +81,30 @@ def score_pairs(
     """The values of the pairs of each example, which `score` gives for one or more, and how many tokens it lost."""
     pairs = [pairs_of(example) for example in examples]
     flat = [pair for several in pairs for pair in several]
-    values, lost = score(flat) if flat else (np.empty(0), [])
+    scored: Values = np.empty(0)
+    lost: Sequence[int] = []
+    if flat:
+        scored, lost = score(flat)
     ends = np.cumsum([0, *map(len, pairs)])
-    parts = [slice(start, stop) for start, stop in pairwise(ends.tolist())]
-    return [values[part] for part in parts], [int(sum(lost[part])) for part in parts]
+    values: list[Values] = []
+    dropped: list[int] = []
+    for start, stop in pairwise(ends.tolist()):
+        values.append(scored[start:stop])
+        dropped.append(int(sum(lost[start:stop])))
+    return values, dropped
 
 
 def to_quality(
-    values: Sequence[NDArray[np.floating]], signature: str, dropped: Sequence[int], notes: tuple[str, ...] = ()
+    values: Sequence[NDArray[np.floating]],
+    signature: str,
+    dropped: Sequence[int],
+    notes: tuple[str, ...] = (),
 ) -> Scores:
     """The aspect `quality`: the mean of each example's values; NaN for an example without values."""
-    quality = [each.astype(np.float64).mean() if len(each) else np.nan for each in values]
-    reasons = [None if len(v) else NO_TOKENS for v in values]
-    return Scores({"quality": np.array(quality)}, signature, reasons, dropped, notes=notes)
+    quality = np.full(len(values), np.nan)
+    reasons: list[str | None] = [NO_TOKENS] * len(values)
+    for place, of_example in enumerate(values):
+        if len(of_example):
+            quality[place] = of_example.astype(np.float64).mean()
+            reasons[place] = None
+    return Scores({"quality": quality}, signature, reasons, dropped, notes=notes)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from baselines.pairs import ModelMetric, to_quality
 from core.example import Example
@@ -36,8 +37,11 @@ class Perplexity(ModelMetric):
         fitted = [overlapping_windows(row, self.lm.max_length) for row in ids]
         flat = [window for windows in fitted for window in windows]
         rows = iter(self.lm.log_probabilities(flat, token_budget=self.token_budget))
-        log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
-        return to_quality(log_probabilities, self.signature, [0] * len(examples), self.notes)
+        values: list[NDArray[np.float32]] = []
+        for windows in fitted:
+            of_windows = [next(rows) for _ in windows]
+            values.append(np.concatenate(of_windows))
+        return to_quality(values, self.signature, [0] * len(examples), self.notes)
 
 
 @checked_dataclass
@@ -62,8 +66,8 @@ class InfillingPerplexity(ModelMetric):
         infiller: Infiller = self.lm
         infills = infiller.encode([("", example.full_text.strip(), "") for example in examples])
         # What ends a segment is not scored and need not be read.
-        short = [replace(each, target=each.target[: each.stop]) for each in infills]
-        cut = [each.cut(infiller.max_length, around=False) for each in short]
+        short = [replace(infill, target=infill.target[: infill.stop]) for infill in infills]
+        cut = [infill.cut(infiller.max_length, around=False) for infill in short]
         dropped = [lost for _, lost in cut]
         rule = f"the model writes {infiller.max_length} tokens at once, but the text has more"
         refuse_cut(self.truncation, rule, dropped)

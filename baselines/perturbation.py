@@ -23,7 +23,11 @@ NEGATION = re.compile(r"\b not\b|n't\b|\bnever ", re.IGNORECASE)
 NUMBER_SHARES = (0.5, 0.2, 0.2, 0.1)  # of UNION's negatives with one to four perturbations
 
 
-def repeat_sentence(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def repeat_sentence(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """A sentence stands a second time, in the place of the next one; None for one sentence.
 
     >>> repeat_sentence(("A.", "B."), (), random.Random(0))
@@ -31,11 +35,15 @@ def repeat_sentence(text: Sentences, other: Sentences, rng: random.Random) -> Se
     """
     if len(text) < 2:
         return None
-    i = rng.randrange(len(text) - 1)
-    return replace_unit(text, i + 1, text[i])
+    place = rng.randrange(len(text) - 1)
+    return replace_unit(text, place + 1, text[place])
 
 
-def substitute(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def substitute(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """A sentence gives way to one of another text, or some words to words of it.
 
     >>> substitute(("A.",), ("B.",), random.Random(1))
@@ -48,20 +56,31 @@ def substitute(text: Sentences, other: Sentences, rng: random.Random) -> Sentenc
     places = find_places(LETTERS, text)
     if not words or not places:
         return None
-    chosen = sorted(choose_share(places, SUBSTITUTED_SHARE, rng), key=lambda place: -place[1].start())
-    return replace_places(text, [(place, rng.choice(words)) for place in chosen])
+    chosen = choose_share(places, SUBSTITUTED_SHARE, rng)
+    last_first = sorted(chosen, key=lambda place: -place[1].start())
+    return replace_places(text, [(place, rng.choice(words)) for place in last_first])
 
 
-def reorder_sentences(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def reorder_sentences(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """The sentences in another order; None where they have only one order.
 
     >>> reorder_sentences(("A.", "B."), (), random.Random(0))
     ('B.', 'A.')
     """
-    return permute_anew(text, range(len(text)), rng) if len(set(text)) > 1 else None
+    if len(set(text)) < 2:
+        return None
+    return permute_anew(text, range(len(text)), rng)
 
 
-def alter_negation(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def alter_negation(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """A sentence loses its negation or gets one; None where no sentence has a negation or an auxiliary verb.
 
     >>> alter_negation(("It was not good.",), (), random.Random(0))
@@ -70,14 +89,29 @@ def alter_negation(text: Sentences, other: Sentences, rng: random.Random) -> Sen
     ('It was not good.',)
     """
 
-    def alter(sentence: str) -> str:
-        return NEGATION.sub("", sentence, 1) if NEGATION.search(sentence) else AUXILIARY.sub(r"\1 not", sentence, 1)
+    options: list[tuple[int, str]] = []
+    for place, sentence in enumerate(text):
+        altered = negate(sentence)
+        if altered != sentence:
+            options.append((place, altered))
+    if not options:
+        return None
+    place, altered = rng.choice(options)
+    return replace_unit(text, place, altered)
 
-    options = [(i, new) for i, sentence in enumerate(text) if (new := alter(sentence)) != sentence]
-    return replace_unit(text, *rng.choice(options)) if options else None
+
+def negate(sentence: str) -> str:
+    """The sentence without its first negation, or with one behind its first auxiliary verb; as it is without either."""
+    if NEGATION.search(sentence):
+        return NEGATION.sub("", sentence, 1)
+    return AUXILIARY.sub(r"\1 not", sentence, 1)
 
 
-def exchange_ending(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def exchange_ending(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """The text goes on as another text does; the second half of its words, where one of both has one sentence.
 
     >>> exchange_ending(("A.", "B."), ("C.", "D."), random.Random(0))
@@ -86,12 +120,20 @@ def exchange_ending(text: Sentences, other: Sentences, rng: random.Random) -> Se
     ('A left early.',)
     """
     if min(len(text), len(other)) < 2:
-        words, others = tuple(" ".join(text).split()), tuple(" ".join(other).split())
-        half = len(words) // 2
-        changed = replace_ending(words, half, others)
-        return None if not half or len(others) < 2 or changed == words else (" ".join(changed),)
+        return exchange_words(text, other)
     changed = replace_ending(text, rng.randrange(1, len(text)), other)
     return None if changed == text else changed
+
+
+def exchange_words(text: Sentences, other: Sentences) -> Sentences | None:
+    """One sentence: the first half of the words of a text, then the words of another one; None for too few words."""
+    words = tuple(" ".join(text).split())
+    others = tuple(" ".join(other).split())
+    half = len(words) // 2
+    changed = replace_ending(words, half, others)
+    if not half or len(others) < 2 or changed == words:
+        return None
+    return (" ".join(changed),)
 
 
 UNION: dict[Perturbation, float] = {  # how often each is drawn
@@ -114,20 +156,26 @@ def perturb_for_discriminator(texts: Sequence[str], seed: int) -> list[str | Non
 
 
 def _perturb(
-    texts: Sequence[str], kinds: dict[Perturbation, float], number_shares: Sequence[float], seed: int
+    texts: Sequence[str],
+    kinds: dict[Perturbation, float],
+    number_shares: Sequence[float],
+    seed: int,
 ) -> list[str | None]:
     rng = random.Random(f"perturbed {seed}")
     split = [tuple(split_english(text)) for text in texts]
-    found: list[str | None] = []
-    for i, text in enumerate(split):
+    perturbed: list[str | None] = []
+    for place, text in enumerate(split):
         (number,) = rng.choices(range(1, len(number_shares) + 1), number_shares)
         changed = text
         left = dict(kinds)
         while left and number:
             (kind,) = rng.choices(list(left), list(left.values()))
             del left[kind]
-            other = split[(i + rng.randrange(1, max(2, len(split)))) % len(split)]
-            if (new := kind(changed, other, rng)) is not None:
-                changed, number = new, number - 1
-        found.append(" ".join(changed) if changed != text else None)
-    return found
+            distance = rng.randrange(1, max(2, len(split)))
+            other = split[(place + distance) % len(split)]
+            worse = kind(changed, other, rng)
+            if worse is not None:
+                changed = worse
+                number -= 1
+        perturbed.append(" ".join(changed) if changed != text else None)
+    return perturbed

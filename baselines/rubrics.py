@@ -22,8 +22,8 @@ those of two; it may name `{instruction}`, `{aspect}`, `{levels}`, `{low}`, `{hi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
@@ -41,6 +41,7 @@ LEVEL = re.compile(r"(\d{1,6}|yes|no)[ \t]*:(.*)", re.I)
 YES_NO = {"no": 0, "yes": 1}
 PAIR = ("text_a", "text_b")
 BACKTICKS = re.compile("`+")
+EXPLAIN = "First give your reasons in a few sentences. Then end with a line of its own:"
 
 
 @dataclass(frozen=True)
@@ -63,66 +64,103 @@ class Aspect:
         """That of a rating."""
         return "word" if self.is_yes_no else "number"
 
-    def ask_rating(self, example: Example, prompt: str | None = None) -> str:
-        """The question for a rating of the text, in the words of a prompt if there is one."""
+    def ask_rating(
+        self,
+        example: Example,
+        prompt: str | None = None,
+        explains: bool = False,
+    ) -> str:
+        """The question for a rating of the text, in the words of a prompt if there is one.
+
+        In our own words it asks for the verdict alone, or, with `explains`, for reasons before it.
+        """
         if prompt is not None:
             return self._fill(prompt, example, text=show(example))
         low, high = self.scale
         levels = self._list_levels()
         asked = "Answer with yes or no" if self.is_yes_no else f"Rate the text from {low} to {high}"
-        asked += ", where\n" + "".join(levels) if levels else ". "
-        asked += "Answer with one word only: yes or no." if self.is_yes_no else "Answer with one number only."
+        asked += f", where\n{''.join(levels)}" if levels else ". "
+        if self.is_yes_no:
+            asked += f'{EXPLAIN} "Answer:" and yes or no.' if explains else "Answer with one word only: yes or no."
+        else:
+            asked += f'{EXPLAIN} "Rating:" and one number.' if explains else "Answer with one number only."
         text = show(example)
         fence = self._find_fence(example, text)
-        instruction = fill_template(self.instruction, _fence_fields(example, fence))
+        instruction = fill_template(self.instruction, fence_fields(example, fence))
         return f"{instruction}\n\nText:\n{put_in_fence(text, fence)}\n\n{asked}"
 
-    def ask_choice(self, example: Example, first: str, second: str, prompt: str | None = None) -> str:
-        """The question which of two texts for the input of the example is better; C is a tie."""
+    def ask_choice(
+        self,
+        example: Example,
+        first: str,
+        second: str,
+        prompt: str | None = None,
+        explains: bool = False,
+    ) -> str:
+        """The question which of two texts for the input of the example is better; C is a tie. As `ask_rating`."""
         if prompt is not None:
             return self._fill(prompt, example, text_a=first, text_b=second)
         low, high = (self.levels[end] for end in self.scale)
         asked = "Which text deserves a yes more?" if self.is_yes_no else "Which text is better in this respect?"
-        asked += f" The better one is closer to: {high}." if high else ""
-        asked += f" The worse one is closer to: {low}." if low else ""
+        if high:
+            asked += f" The better one is closer to: {high}."
+        if low:
+            asked += f" The worse one is closer to: {low}."
         fence = self._find_fence(example, first, second)
-        instruction = fill_template(self.instruction, _fence_fields(example, fence))
+        instruction = fill_template(self.instruction, fence_fields(example, fence))
         instruction += "\nApply this to two texts, and compare them."
         texts = f"Text A:\n{put_in_fence(first, fence)}\n\nText B:\n{put_in_fence(second, fence)}"
-        return f"{instruction}\n\n{texts}\n\n{asked} Answer with one letter only: A, B, or C if neither."
+        answer = f'{EXPLAIN} "Choice:" and' if explains else "Answer with one letter only:"
+        return f"{instruction}\n\n{texts}\n\n{asked} {answer} A, B, or C if neither."
 
     def _find_fence(self, example: Example, *texts: str) -> str:
         """The fence of a question: it stands in nothing that the question holds."""
-        return find_fence(self.instruction, *_fields(example).values(), *texts)
+        return find_fence(self.instruction, *list_fields(example).values(), *texts)
 
     def _list_levels(self) -> list[str]:
         """A line for each level that has a description."""
         names = ("no", "yes") if self.is_yes_no else range(self.scale[1] + 1)
         return [f"{names[level]}: {what}\n" for level, what in self.levels.items() if what]
 
-    def _fill(self, prompt: str, example: Example, **texts: str) -> str:
+    def _fill(
+        self,
+        prompt: str,
+        example: Example,
+        **texts: str,
+    ) -> str:
         """A prompt with its texts, between fences, and what it says of the aspect and of the example."""
         fence = self._find_fence(example, prompt, *texts.values())
-        fields = _fence_fields(example, fence)
-        instruction = fill_template(self.instruction, fields)
-        fenced = {name: put_in_fence(text, fence) for name, text in texts.items()}
+        fields = fence_fields(example, fence)
         low, high = self.scale
-        levels = "".join(self._list_levels()).rstrip()
-        said = {"aspect": self.name, "instruction": instruction, "levels": levels, "low": low, "high": high}
+        said = {
+            "aspect": self.name,
+            "instruction": fill_template(self.instruction, fields),
+            "levels": "".join(self._list_levels()).rstrip(),
+            "low": low,
+            "high": high,
+        }
+        fenced = {name: put_in_fence(text, fence) for name, text in texts.items()}
         return fill_template(prompt, {**fields, **said, **fenced})
 
 
-def _fields(example: Example) -> dict[str, str]:
+def list_fields(example: Example) -> dict[str, str]:
     """What an instruction may name of an example."""
-    values = {name: getattr(example, name) or "" for name in ("context", "prefix", "label")}
-    return values | {"turns": _show_turns(example), "references": "\n".join(references_of(example))}
+    return {
+        "context": example.context or "",
+        "prefix": example.prefix or "",
+        "label": example.label or "",
+        "turns": show_turns(example),
+        "references": "\n".join(references_of(example)),
+    }
 
 
-def _fence_fields(example: Example, fence: str) -> dict[str, str]:
+def fence_fields(example: Example, fence: str) -> dict[str, str]:
     """The fields between fences, so that a source cannot seem to be the text; a label of one line stands without."""
-    values = _fields(example)
-    plain = {"label"} if "\n" not in values["label"] else set[str]()
-    return {name: value if name in plain else put_in_fence(value, fence) for name, value in values.items()}
+    values = list_fields(example)
+    fenced = {name: put_in_fence(value, fence) for name, value in values.items()}
+    if "\n" not in values["label"]:
+        fenced["label"] = values["label"]
+    return fenced
 
 
 def read_prompt(file: str | None) -> str | None:
@@ -150,43 +188,90 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
     """
     check(Several[Text] | None, aspects=list(aspects) or None)
     path = OWN if file is None else Path(str(file))  # it may be called 5
-    found, faults = dict[str, Aspect](), list[str]()
-    parts: list[tuple[str, int, list[str]]] = [("", 0, [])]
-    for number, line in enumerate(read_template(path).splitlines(), 1):
-        if named := NAMED.fullmatch(line.strip()):
-            parts.append((named[1].strip(), number, []))
+    known: dict[str, Aspect] = {}
+    faults: list[str] = []
+    for part in split_rubric(read_template(path)):
+        problem = find_problem(part, known)
+        if problem:
+            faults.append(fault(path, part.line, problem))
+        elif part.name:
+            known[part.name] = part.to_aspect()
+    if not known and not faults:
+        faults.append(fault(path, 0, "a rubric must have an aspect, found none"))
+    if faults:
+        raise InputError(faults)
+    lacking = [name for name in aspects if name not in known]
+    if lacking:
+        raise SettingError(f"aspects: {path.name} has no [{lacking[0]}]; aspects there: {', '.join(known)}")
+    return {name: known[name] for name in aspects or known}
+
+
+@dataclass
+class Part:
+    """An aspect as its lines in a rubric say, which may be wrong."""
+
+    # "" for what stands before the first aspect
+    name: str
+    # the number of its first line
+    line: int
+    instruction: list[str] = field(default_factory=list)
+    # the word or number of each level, with its description
+    levels: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def words(self) -> set[str]:
+        """The levels without their descriptions."""
+        return {level for level, _ in self.levels}
+
+    @property
+    def is_yes_no(self) -> bool:
+        return self.words == set(YES_NO)
+
+    @property
+    def text(self) -> str:
+        """The instruction."""
+        return "\n".join(self.instruction).strip()
+
+    def to_aspect(self) -> Aspect:
+        """The aspect of a part without a problem."""
+        numbered = [(YES_NO[level] if self.is_yes_no else int(level), described) for level, described in self.levels]
+        return Aspect(self.name, self.text, dict(sorted(numbered)), self.is_yes_no)
+
+
+def split_rubric(content: str) -> list[Part]:
+    """The parts of a rubric; the first one has what stands before the first aspect."""
+    parts = [Part("", 0)]
+    for number, line in enumerate(content.splitlines(), start=1):
+        named = NAMED.fullmatch(line.strip())
+        level = LEVEL.fullmatch(line.strip())
+        if named:
+            parts.append(Part(named[1].strip(), number))
+        elif level and not line.startswith("#"):
+            parts[-1].levels.append((level[1].lower(), level[2].strip()))
         elif not line.startswith("#"):
-            parts[-1][2].append(line)
-    for name, start, lines in parts:
-        rows = [(LEVEL.fullmatch(line.strip()), line) for line in lines]
-        levels = {row[1].lower(): row[2].strip() for row, _ in rows if row}
-        instruction = "\n".join(line for row, line in rows if row is None).strip()
-        is_yes_no = set(levels) == set(YES_NO)
-        is_mixed = not is_yes_no and bool(set(levels) & set(YES_NO))
-        wrong = ""
-        if not name:
-            wrong = "an aspect must begin with its [NAME]" if instruction or levels else ""
-        elif name in found:
-            wrong = f"each aspect must have a name of its own, found [{name}] twice"
-        elif not instruction or "{text}" in instruction:
-            wrong = f"[{name}] needs an instruction without {{text}}: the text follows it"
-        elif is_mixed or len(levels) < max(2, sum(row is not None for row, _ in rows)):
-            wrong = f'[{name}] needs levels, each once: lines such as "1: poor" and "5: good", or "no:" and "yes:"'
-        else:
-            ranked = sorted((YES_NO[key] if is_yes_no else int(key), what) for key, what in levels.items())
-            found[name] = Aspect(name, instruction, dict(ranked), is_yes_no)
-        faults += [fault(path, start, wrong)] if wrong else []
-    if faults or not found:
-        raise InputError(faults or [fault(path, 0, "a rubric must have an aspect, found none")])
-    if lacking := [each for each in aspects if each not in found]:
-        raise SettingError(f"aspects: {path.name} has no [{lacking[0]}]; aspects there: {', '.join(found)}")
-    return {each: found[each] for each in aspects or found}
+            parts[-1].instruction.append(line)
+    return parts
+
+
+def find_problem(part: Part, known: Collection[str]) -> str:
+    """What is wrong with a part of a rubric behind the aspects that are known; "" where nothing is."""
+    if not part.name:
+        return "an aspect must begin with its [NAME]" if part.text or part.levels else ""
+    if part.name in known:
+        return f"each aspect must have a name of its own, found [{part.name}] twice"
+    if not part.text or "{text}" in part.text:
+        return f"[{part.name}] needs an instruction without {{text}}: the text follows it"
+    is_mixed = not part.is_yes_no and not part.words.isdisjoint(YES_NO)
+    if is_mixed or len(part.words) < max(2, len(part.levels)):
+        rule = 'lines such as "1: poor" and "5: good", or "no:" and "yes:"'
+        return f"[{part.name}] needs levels, each once: {rule}"
+    return ""
 
 
 def fields_of(aspects: Iterable[Aspect], prompt: str | None = None) -> tuple[Field, ...]:
     """The fields of an Example that some instruction, or the prompt, names, apart from the text."""
     known = get_args(Field)
-    templates = [*(each.instruction for each in aspects), prompt or ""]
+    templates = [*(aspect.instruction for aspect in aspects), prompt or ""]
     named = {name for template in templates for name in names_in(template, known)}
     return tuple(name for name in known if name in named)
 
@@ -208,8 +293,9 @@ def put_in_fence(text: str, fence: str) -> str:
 
 def show(example: Example) -> str:
     """The text, or the turns of a dialogue with A and B before them."""
-    return example.text or _show_turns(example)
+    return example.text or show_turns(example)
 
 
-def _show_turns(example: Example) -> str:
+def show_turns(example: Example) -> str:
+    """The turns of a dialogue with A and B before them."""
     return "\n".join(f"{'AB'[i % 2]}: {turn}" for i, turn in enumerate(example.turns))

@@ -1,7 +1,8 @@
 """Sentence Mover's Similarity (Clark et al., ACL 2019): the cheapest way to turn sentences into other sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from core.signature import MODEL_LIBRARIES, Setting
 from data.sentences import split_sentences
 from models.encoders import Embedder, load_embedder
 
+Vector = NDArray[np.float64]  # (dim,)
 Masses = tuple[NDArray[np.float64], NDArray[np.float64]]  # weights (n,), and vectors (n, dim)
 UNKNOWN = "a sentence has no word that the encoder knows"
 SMALLEST = 1e-3  # most scores below it: vectors are so long that exp(-distance) tells little
@@ -26,9 +28,11 @@ def move(ours: Masses, theirs: Masses) -> float:
     >>> move((np.array([1.0, 1.0]), np.array([[1.0], [3.0]])), (np.array([2.0]), np.array([[0.0]])))
     2.0
     """
-    (supply, here), (demand, there) = ours, theirs
-    has_gap = np.isnan(here).any() or np.isnan(there).any()
-    return float("nan") if has_gap else float(wasserstein_distance_nd(here, there, supply, demand))
+    supply, here = ours
+    demand, there = theirs
+    if np.isnan(here).any() or np.isnan(there).any():
+        return float("nan")
+    return float(wasserstein_distance_nd(here, there, supply, demand))
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,11 @@ class SentenceMover(BaseMetric):
 
     @classmethod
     def from_pretrained(
-        cls, encoder: str = "offline", static: bool = False, device: str = "cpu", dtype: str = "float32"
+        cls,
+        encoder: str = "offline",
+        static: bool = False,
+        device: str = "cpu",
+        dtype: str = "float32",
     ) -> "SentenceMover":
         """An encoder's name or folder, see `load_embedder`."""
         return cls(load_embedder(encoder, static, device, dtype))
@@ -59,22 +67,40 @@ class SentenceMover(BaseMetric):
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN where a sentence has no vector."""
-        texts = [[split_sentences(e.full_text), *map(split_sentences, references_of(e))] for e in examples]
-        distinct = list(dict.fromkeys(sentence for several in texts for split in several for sentence in split))
+        texts = [split_sentences(example.full_text) for example in examples]
+        references = [[*map(split_sentences, references_of(example))] for example in examples]
+        read = [[*text, *chain.from_iterable(others)] for text, others in zip(texts, references, strict=True)]
+        distinct = list(dict.fromkeys(chain.from_iterable(read)))
         vectors = dict(zip(distinct, self.embedder.embed(distinct).astype(np.float64), strict=True))
         lost = dict(zip(distinct, self.embedder.dropped_tokens(distinct), strict=True))
-        quality = np.array([np.max([self._similarity(text, r, vectors) for r in others]) for text, *others in texts])
-        reasons = [UNKNOWN if np.isnan(value) else None for value in quality]
-        dropped = [sum(lost[sentence] for split in several for sentence in split) for several in texts]
+        best: list[float] = []
+        for text, others in zip(texts, references, strict=True):
+            similarities = [measure_similarity(text, reference, vectors) for reference in others]
+            best.append(float(np.max(similarities)))
+        quality = np.array(best)
         far = f"sentence_mover: most scores are below {SMALLEST}: the encoder's vectors are long, take word vectors"
-        notes = (far,) if 2 * (quality < SMALLEST).sum() > len(quality) else ()
-        return Scores({"quality": quality}, self.signature, reasons, dropped, notes=notes)
-
-    def _similarity(self, text: list[str], reference: list[str], vectors: dict[str, NDArray[np.float64]]) -> float:
-        if not text:
-            return 0.0
-        ours, theirs = (
-            (np.array([count_words(s) for s in split], np.float64), np.stack([vectors[s] for s in split]))
-            for split in (text, reference)
+        is_far = 2 * (quality < SMALLEST).sum() > len(quality)
+        return Scores(
+            {"quality": quality},
+            self.signature,
+            reasons=[UNKNOWN if np.isnan(value) else None for value in quality],
+            dropped_tokens=[sum(lost[sentence] for sentence in sentences) for sentences in read],
+            notes=(far,) if is_far else (),
         )
-        return float(np.exp(-move(ours, theirs)))
+
+
+def measure_similarity(
+    text: Sequence[str],
+    reference: Sequence[str],
+    vectors: Mapping[str, Vector],
+) -> float:
+    """The similarity of two texts by their sentences; 0 for a blank text."""
+    if not text:
+        return 0.0
+    return float(np.exp(-move(weigh_sentences(text, vectors), weigh_sentences(reference, vectors))))
+
+
+def weigh_sentences(sentences: Sequence[str], vectors: Mapping[str, Vector]) -> Masses:
+    """The numbers of words of sentences, and their vectors."""
+    words = [count_words(sentence) for sentence in sentences]
+    return np.array(words, np.float64), np.stack([vectors[sentence] for sentence in sentences])

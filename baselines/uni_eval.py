@@ -45,28 +45,42 @@ class UniEval(ModelMetric):
         explanations: list[dict[str, Any]] = [{} for _ in examples]
         dropped = np.zeros(len(examples), dtype=np.int64)
         for aspect, question in self.questions.items():
-            answers, lost = score_pairs(examples, partial(_fill_questions, question), self._ask)
-            values[aspect] = np.array([own.mean() for own in answers])
+            answers, lost = score_pairs(examples, partial(fill_questions, question), self._ask)
+            values[aspect] = np.array([of_turns.mean() for of_turns in answers])
             dropped += np.array(lost, dtype=np.int64)
-            for example, explanation, own in zip(examples, explanations, answers, strict=True):
-                turns = zip(example.turns[1:], own.tolist(), strict=True)
+            for example, explanation, of_turns in zip(examples, explanations, answers, strict=True):
+                turns = zip(example.turns[1:], of_turns.tolist(), strict=True)
                 explanation[aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
         rule = f"the questions about a dialogue must have at most {self.max_length} tokens"
         refuse_cut(self.truncation, rule, dropped.tolist())
-        return Scores(values, self.signature, (), dropped.tolist(), explanations, self.lm.notes)
+        return Scores(
+            values=values,
+            signature=self.signature,
+            dropped_tokens=dropped.tolist(),
+            explanations=explanations,
+            notes=self.lm.notes,
+        )
 
     def _ask(self, inputs: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
         """P(yes) / (P(yes) + P(no)) of each input, and how many tokens it lost."""
         encode: Any = self.lm.tokenizer
-        cut = [cut_end(ids, self.max_length, closing=1) for ids in encode(list(inputs), verbose=False)["input_ids"]]
+        sources: list[list[int]] = []
+        lost: list[int] = []
+        for ids in encode(list(inputs), verbose=False)["input_ids"]:
+            kept, cut = cut_end(ids, self.max_length, closing=1)
+            sources.append(kept)
+            lost.append(cut)
         words = [encode(word, add_special_tokens=False)["input_ids"][:1] for word in ("Yes", "No")]
-        pairs = [(source, word) for source, _ in cut for word in words]
+        pairs = [(source, word) for source in sources for word in words]
         rows = self.lm.log_probabilities(pairs, token_budget=self.token_budget)
         yes, no = np.array(rows, dtype=np.float64).reshape(-1, 2).T
-        return 1 / (1 + np.exp(no - yes)), [lost for _, lost in cut]
+        return 1 / (1 + np.exp(no - yes)), lost
 
 
-def _fill_questions(question: str, example: Example) -> list[str]:
+def fill_questions(question: str, example: Example) -> list[str]:
     """The question about each utterance but the first."""
-    said = [(turn, "\n".join(example.turns[:t])) for t, turn in enumerate(example.turns)]
-    return [fill_template(question, {"response": turn, "history": history}) for turn, history in said[1:]]
+    questions: list[str] = []
+    for number, turn in enumerate(example.turns[1:], start=1):
+        history = "\n".join(example.turns[:number])
+        questions.append(fill_template(question, {"response": turn, "history": history}))
+    return questions

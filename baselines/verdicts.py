@@ -51,7 +51,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class _Grammar:
+class Grammar:
     """The patterns of a form of verdicts; each takes linear time."""
 
     labels: frozenset[str]
@@ -61,18 +61,27 @@ class _Grammar:
 
 
 @lru_cache
-def _grammar(form: Form, label: str) -> _Grammar:
-    labels = frozenset(each.casefold() for each in (*LABELS, label) if each)
+def make_grammar(form: Form, label: str) -> Grammar:
+    """The patterns of a form, under our labels and a further one."""
+    labels = frozenset(word.casefold() for word in (*LABELS, label) if word)
     named = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
     under = rf"(?:(?:my |the |final |overall ){{0,3}}(?:{named}) *+: *+|\[(?:{named})\] *+)"
     value = OPEN + VALUES[form]
     marked = rf"(?:{under}|(?=\[\[)){value}"
-    patterns = f"(?:- )?{under}?{value}{CLOSE}", rf"[.!?。] *+{marked}{CLOSE}$", rf"{marked}(?!\w)"
-    return _Grammar(labels, *(re.compile(pattern, re.I) for pattern in patterns))
+    return Grammar(
+        labels=labels,
+        line=re.compile(f"(?:- )?{under}?{value}{CLOSE}", re.I),
+        sentence=re.compile(rf"[.!?。] *+{marked}{CLOSE}$", re.I),
+        mention=re.compile(rf"{marked}(?!\w)", re.I),
+    )
 
 
 def read_verdict(
-    answer: str, form: Form, scale: tuple[int, int] = (0, 1), label: str = "", is_cut: bool = False
+    answer: str,
+    form: Form,
+    scale: tuple[int, int] = (0, 1),
+    label: str = "",
+    is_cut: bool = False,
 ) -> Verdict | Lack:
     """The verdict of an answer, or how many it gives where it has none.
 
@@ -88,14 +97,24 @@ def read_verdict(
     >>> read_verdict("No harm is done.\\n**Answer:** Yes", "word")
     Verdict(value=1.0, place=29)
     """
-    grammar = _grammar(form, label)
+    grammar = make_grammar(form, label)
     tags = list(REASONING.finditer(answer))
     if tags and not tags[-1]["end"]:
         return "no"  # the reasoning does not end
     begin = tags[-1].end() if tags else 0
-    if not is_cut and (stated := _read_object(answer, begin, grammar, scale)) is not None:
+    stated = None if is_cut else read_object(answer, begin, grammar, scale)
+    if stated is not None:
         return stated
-    body = _hide_quotes(" " * begin + answer[begin:])
+    return read_lines(hide_quotes(" " * begin + answer[begin:]), grammar, scale, is_cut)
+
+
+def read_lines(
+    body: str,
+    grammar: Grammar,
+    scale: tuple[int, int],
+    is_cut: bool,
+) -> Verdict | Lack:
+    """The verdict of the last line, else of the first one, unless another line has another verdict."""
     lines = [line.span() for line in LINE.finditer(body)]
     if not lines:
         return "no"
@@ -104,31 +123,39 @@ def read_verdict(
     chosen = last or whole[0]
     if chosen is None:
         return "no"
-    begun = whole[0] or grammar.mention.match(body, *lines[0])
-    later = [] if last else [*whole[1:], *grammar.mention.finditer(body, lines[0][1])]
-    verdict = _to_value(chosen, scale)
-    if any(rival and _to_value(rival, scale) != verdict for rival in (begun, *later)):
+    rivals = [whole[0] or grammar.mention.match(body, *lines[0])]
+    if not last:
+        rivals += [*whole[1:], *grammar.mention.finditer(body, lines[0][1])]
+    verdict = to_value(chosen, scale)
+    if any(rival and to_value(rival, scale) != verdict for rival in rivals):
         return "more than one"
     return "no" if verdict is None else Verdict(verdict, chosen.start("value"))
 
 
-def _hide_quotes(answer: str) -> str:
+def hide_quotes(answer: str) -> str:
     """The answer with `>` in place of what it quotes, without markup and breaks after colons, at the same places."""
     unquoted = QUOTED.sub(lambda quoted: ">" * len(quoted[0]), answer)
     return re.sub(r":\s++", lambda gap: gap[0].replace("\n", " "), unquoted.translate(MARKUP | WIDE))
 
 
-def _to_value(found: re.Match[str], scale: tuple[int, int]) -> float | None:
+def to_value(found: re.Match[str], scale: tuple[int, int]) -> float | None:
     """The value of a verdict; None for a number that is not on the scale."""
     said = found["value"].lower()
-    if said in CHOICES or said in IS_YES:
-        return (CHOICES | IS_YES)[said]
+    words = CHOICES | IS_YES
+    if said in words:
+        return words[said]
     value = float(said.replace(",", "."))
-    is_of_the_scale = found["most"] is None or int(found["most"]) == scale[1]
-    return value if is_of_the_scale and scale[0] <= value <= scale[1] else None
+    low, high = scale
+    is_of_the_scale = found["most"] is None or int(found["most"]) == high
+    return value if is_of_the_scale and low <= value <= high else None
 
 
-def _read_object(answer: str, begin: int, grammar: _Grammar, scale: tuple[int, int]) -> Verdict | Lack | None:
+def read_object(
+    answer: str,
+    begin: int,
+    grammar: Grammar,
+    scale: tuple[int, int],
+) -> Verdict | Lack | None:
     """The verdict of an answer that is a JSON object, maybe in a fence, and nothing else; None for another answer."""
     body = answer[begin:].strip()
     if body.startswith("```"):
@@ -140,12 +167,16 @@ def _read_object(answer: str, begin: int, grammar: _Grammar, scale: tuple[int, i
     except (ValueError, RecursionError):
         return "no"
     labelled = [(key, value) for key, value in pairs if key.casefold() in grammar.labels]
-    if len(labelled) != 1:
-        return "more than one" if labelled else "no"
-    key, given = labelled[0]
+    if not labelled:
+        return "no"
+    if len(labelled) > 1:
+        return "more than one"
+    ((key, given),) = labelled
     said = json.dumps(given) if isinstance(given, bool | int | float) else given
-    found = grammar.line.fullmatch(said.translate(WIDE).strip()) if isinstance(said, str) else None
-    value = _to_value(found, scale) if found else None
+    if not isinstance(said, str):
+        return "no"
+    matched = grammar.line.fullmatch(said.translate(WIDE).strip())
+    value = to_value(matched, scale) if matched else None
     if value is None:
         return "no"
     stated = list(re.finditer(rf'(?<!\\)"{re.escape(key)}"\s*:\s*"?', answer[begin:]))

@@ -167,6 +167,23 @@ class CorpusMetric(Protocol):
 
 
 @runtime_checkable
+class NamedByModel(Protocol):
+    """A metric that tables call by its model, such as a judge."""
+
+    @property
+    def called(self) -> str: ...
+
+
+def name_models(models: Sequence[str]) -> str:
+    """What tables call a judge with these models: the last part of the name of one, or a panel.
+
+    >>> name_models(["Qwen/Qwen2.5-1.5B"]), name_models(["a", "b"])
+    ('Qwen2.5-1.5B', 'panel')
+    """
+    return models[0].rstrip("/").rpartition("/")[2] if len(models) == 1 else "panel"
+
+
+@runtime_checkable
 class AnnouncesCost(Protocol):
     """A metric that announces what scoring a file may cost, before it does so."""
 

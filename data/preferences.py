@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -87,9 +88,13 @@ class PreferenceRecord(Record):
 
     def by_name(self, winner: str | float) -> float | None:
         """1 if the winner is the name of system a, 0 for system b, else None."""
-        return {self.system_b: 0.0, self.system_a: 1.0}.get(str(name_of(winner)))
+        name = winner if isinstance(winner, str) else str(name_of(winner))
+        if name == self.system_a:
+            return 1.0
+        return 0.0 if name == self.system_b else None
 
 
+ANSWERS = "answers"  # the key of lines that `judge prefer --answers` wrote: their winners are a model's
 FIELDS = tuple(PreferenceRecord.model_fields)
 
 
@@ -100,6 +105,7 @@ def read_side(winner: str | float) -> float | None:
     return outcome if is_outcome else None
 
 
+@lru_cache
 def _read_word(winner: str) -> float | None:
     return WINS.get(winner.lower(), parse_finite(winner))
 
@@ -227,7 +233,9 @@ def check_preferences(
         notes.append(f"{path.name}: {_count_rows(without)} without a winner left out")
     if copies:
         notes.append(f"{path.name}: {_count_rows(len(copies))} left out: exact copies of judgements of the same rater")
-    return replace(_join_records(path.name, records, reader), notes=tuple(notes))
+    preferences = _join_records(path.name, records, reader)
+    by_model = ANSWERS in seen or preferences.by_model
+    return replace(preferences, notes=tuple(notes), by_model=by_model)
 
 
 def _count_rows(number: int) -> str:
@@ -243,11 +251,12 @@ def _leave_out_copies(
     """
     known: set[str] = set()
     for line, row in rows:
-        content = json.dumps(row, sort_keys=True, default=str)
-        if row.get("rater") and content in known:
-            copies.append(line)
-            continue
-        known.add(content)
+        if row.get("rater"):
+            content = json.dumps(row, sort_keys=True, default=str)
+            if content in known:
+                copies.append(line)
+                continue
+            known.add(content)
         yield line, row
 
 
@@ -329,8 +338,8 @@ def _find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[s
             yield f"the verdict of {name} must be a system, a, b or tie, found {format_value(verdict)}"
     if record.winner is None:
         return
-    names = f"{format_value(systems[0])}, {format_value(systems[1])}"
     if reader.read(record, record.winner) is None:
+        names = f"{format_value(systems[0])}, {format_value(systems[1])}"
         rule = f'"winner" must be {names}, "a", "b" or "tie"'
         yield f"{rule}, found {format_value(record.winner)}{suggest_similar(str(record.winner), systems)}"
     by_name = record.by_name(record.winner)

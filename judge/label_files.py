@@ -17,6 +17,7 @@ from data.rating_words import GivenLevels
 from data.records import name_people
 from data.roles import Roles, find_key, find_roles
 from data.scored import read_scored
+from judge.answers import are_answers, to_labels
 from judge.inputs import Frame
 from judge.label_joins import GivenLabels, add_epochs, name_source
 from judge.label_sheets import ITEM, LABEL, PROBABILITY, Design, is_sheet, read_design
@@ -47,6 +48,9 @@ def read_labels(
     if all(part.file.tool_file is not None for part in opened):
         return _gather_labels(name, opened)
     rows = [row for part in opened for row in _read_label_rows(part, are_several=len(opened) > 1)]
+    people: Sequence[str] = ()
+    if are_answers(rows):
+        rows, people = to_labels(rows)
     probabilities: dict[str, float] = {}
     by_input = False
     if is_sheet(row.get(ITEM) for row in rows):
@@ -59,7 +63,7 @@ def read_labels(
         by_input = True
         rows = [{"id": row.get(GROUP), **leave_out(row, [GROUP])} for row in rows]
     labels = [leave_out(row, [PROBABILITY]) for row in rows]
-    roles = _find_label_roles(labels, levels, name)
+    roles = _find_label_roles(labels, levels, name, people)
     columns = tuple((field, tuple(names)) for field, names in roles.columns.items())
     records = [read_cells(row, roles) for row in labels]
     file = replace(
@@ -195,10 +199,14 @@ def _find_label_roles(
     rows: Rows,
     levels: GivenLevels | None,
     name: str,
+    people: Sequence[str] = (),
 ) -> Roles:
-    """The roles of the columns of labels: where one column alone can be a label, its name does not matter."""
+    """The roles of the columns of labels: where one column alone can be a label, its name does not matter.
+
+    `people` are the columns that are known to hold labels.
+    """
     header = _list_header(rows)
-    roles = find_roles(rows, levels=levels, needs=())
+    roles = find_roles(rows, people=people, levels=levels, needs=())
     if roles.key is None:
         raise SettingError(f"{name} needs a column with the ids of the verdicts, such as id, found {', '.join(header)}")
     if roles.people:

@@ -18,7 +18,7 @@ from core.errors import InputError, SettingError, fault, printable, suggest_simi
 from core.example import Example
 from core.extras import named_extras
 from core.objects import find_object
-from core.scores import Field, Metric, Scores, require, required_fields
+from core.scores import Field, Metric, NamedByModel, Scores, name_models, require, required_fields
 from core.selection import score_complete
 from core.signature import signature
 from core.stages import fingerprint
@@ -160,15 +160,19 @@ def plan_metrics(
         )
     how: dict[str, Any] = {"network": network, "stages": stages}
     if isinstance(metrics, Mapping):
-        return {name: plan_metric(each, given, **how) for name, each in metrics.items()}
+        planned_by_name = {name: plan_metric(each, given, **how) for name, each in metrics.items()}
+        return {call_judge(name, planned): planned for name, planned in planned_by_name.items()}
     found: dict[str, Planned] = {}
     for each in several:
         planned = plan_metric(each, given, **how)
-        name = name_metric(each, planned)
+        name = call_judge(name_metric(each, planned), planned)
         if name in found:
             raise SettingError(f"each metric needs a name of its own, but two are called {name}")
         found[name] = planned
     return found
+
+
+JUDGE = "llm_judge"  # the metric that asks a chat model
 
 
 def name_metric(given: AnyMetric, planned: Planned) -> str:
@@ -178,6 +182,18 @@ def name_metric(given: AnyMetric, planned: Planned) -> str:
     if isinstance(planned, MetricPlan):
         return planned.name
     return getattr(given, "__name__", planned.signature.partition("|")[0])
+
+
+def call_judge(name: str, planned: Planned) -> str:
+    """What tables call a metric: a judge that the user did not name has the name of its model, several are a panel."""
+    if name != JUDGE:
+        return name
+    if isinstance(planned, NamedByModel):
+        return planned.called
+    if not isinstance(planned, MetricPlan) or planned.name != JUDGE:
+        return name
+    model = planned.config["model"]
+    return name_models([model] if isinstance(model, str) else model)
 
 
 def short_name(name: str) -> str:

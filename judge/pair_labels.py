@@ -143,7 +143,7 @@ def draw_labels(
 
 
 def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
-    """One judgement of each pair with the outcomes of people, else NaN; those of `given` are a judge's.
+    """One judgement of each pair with the outcomes of people, else NaN; those of `given` are a judge's, its rater.
 
     Labels are joined by input and systems. Those of pairs that nobody judged are counted and named in a note.
 
@@ -165,7 +165,9 @@ def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
     if len(lost) == len(pairs):
         raise InputError([fault(labels.name, 0, f"{given.name} has no verdict on {show_names(lost)}")])
     note = describe_matches(labels.name, len(pairs), lost, f"{len(given)} verdicts", by="input and systems")
-    judges = {JUDGE: given.outcomes, **given.judges}
+    named = {rater for rater in given.raters if rater is not None}
+    judge = named.pop() if len(named) == 1 else JUDGE
+    judges = {judge: given.outcomes, **given.judges}
     notes = (*given.notes, *labels.notes, note)
     return replace(
         given,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judge.agreement_tables import describe_chance, describe_enough, single_table
+from judge.answers import Asked
 from judge.correcting import Corrections
 from judge.tables import Result, Row, Table, pick, tabulate
 from judge.wording import bound_answer, format_cell, format_number, join_names
@@ -24,7 +26,10 @@ from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from judge.report.outcome import Outcome
+
 ALL = "all"
+MANY = 6  # systems; of more a sentence names the first ones
 SYSTEMS = (
     "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
     "compared pair of k systems counts 1/(k - 1) tie more."
@@ -44,8 +49,8 @@ FAVOURS = (
     "count half. Intervals are over inputs."
 )
 ASKED = (
-    "Each pair is asked in both orders; the outcome is a tie unless both name the same winner. A panel says in "
-    "each order what most of its judges say."
+    "Each pair is asked in both orders; the outcome is the mean of both where the model gives probabilities, else a "
+    "tie unless both name the same winner. A panel says in each order what most of its judges say."
 )
 SYSTEM_CELLS = ("cluster", "system", "n", "wins", "ties", "losses", "win_rate", "strength")
 PAIR_CELLS = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
@@ -79,6 +84,12 @@ class PreferenceStudy(Result):
     whose: str
     # how the judgements were read, and what the number of inputs limits
     resolution: Sequence[str]
+    # what the judge was asked and what it answered, and the files that have it
+    asked: Sequence[Asked] = ()
+    files: Sequence[Path] = ()
+
+    def present(self) -> Outcome:
+        return replace(super().present(), asked=self.asked, files=self.files)
 
     @property
     def tables(self) -> list[Table]:
@@ -126,7 +137,8 @@ class PreferenceStudy(Result):
         by_judge = self.verdicts.by_judge if self.verdicts else {}
         for name, first in by_judge.items():
             answered = np.asarray(~np.isnan(first).any(axis=1))
-            same = first[answered, 0] == 1 - first[answered, 1]
+            winners = np.sign(first[answered] - 0.5)
+            same = winners[:, 0] == -winners[:, 1]
             yield {
                 "judge": name,
                 "pairs": len(answered),
@@ -196,11 +208,11 @@ def _excludes_0(estimate: Estimate) -> bool:
 
 def note_one_answer(verdicts: Verdicts | None) -> list[str]:
     """A sentence for each judge that was asked and gave one answer to all questions."""
-    words = {1.0: "the output that it read first", 0.0: "the output that it read second"}
+    words = {1.0: "the output that it read first", -1.0: "the output that it read second"}
     by_judge = verdicts.by_judge if verdicts else {}
     notes: list[str] = []
     for name, first in by_judge.items():
-        answers = first[~np.isnan(first)]
+        answers = np.sign(first[~np.isnan(first)] - 0.5)
         if len(answers) > 1 and np.ptp(answers) == 0:
             answer = words.get(answers[0], "a tie")
             notes.append(f"{name} gave one answer to all {len(answers)} questions, {answer}: it tells nothing apart")
@@ -229,7 +241,7 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
     """The systems that the tests separate, in a sentence.
 
     A pair whose own judgements lie on the other side than its strengths is named with its win rate, and as separated
-    by strengths only.
+    by strengths only. Of many systems the sentence names the first ones alone.
     """
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
@@ -244,6 +256,8 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         winner = pair.system_a if pair.difference.value > 0 else pair.system_b
         loser = pair.system_b if winner == pair.system_a else pair.system_a
         beaten.setdefault(winner, []).append(loser)
+    if len(order) > MANY:
+        return "; ".join([describe_first(ranking, beaten), *never])
     winners = [name for name in order if name in beaten]
     parts = [f"{name} is preferred to {join_names(sorted(beaten[name], key=order.index))}" for name in winners]
     if len(separated) + untested < len(ranking.pairs):
@@ -253,6 +267,23 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         a, b, rate = against[0].system_a, against[0].system_b, format_cell(against[0].win_rate)
         parts.append(f"{a} and {b} are separated by strengths alone: in their own judgements {a} wins {rate}")
     return "; ".join([*parts, *never])
+
+
+def describe_first(ranking: PreferenceRanking, beaten: Mapping[str, Sequence[str]]) -> str:
+    """The first of many systems: those of the first cluster, and whom each of them is preferred to.
+
+    `beaten` has, by system, those that it is preferred to by the tests.
+    """
+    order = [system.system for system in ranking.systems]
+    first = [system.system for system in ranking.systems if system.cluster.split("-")[0] == "1"]
+    below = [name for name in order if all(name in beaten.get(leader, ()) for leader in first)]
+    are_several = len(first) > 1
+    lead = f"{join_names(first)} {'are' if are_several else 'is'} first of {len(order)} systems"
+    if are_several:
+        lead += ", and the tests do not separate them"
+    if not below:
+        return f"{lead}; no system is separated from {'all of them' if are_several else first[0]}"
+    return f"{lead}; {'each' if are_several else 'it'} is preferred to {join_names(below)}"
 
 
 def _describe_unseparated(ranking: PreferenceRanking, order: Sequence[str]) -> str:

@@ -28,10 +28,11 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, explain_few, t_interval, to_columns
+from meta_eval.games import Games
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import mean_over_inputs, score_interval, share_interval
 from meta_eval.preferences import Preferences
-from meta_eval.strengths import count_wins, find_information, fit_strengths
+from meta_eval.strengths import find_information, fit_strengths
 
 FEWEST_ERRORS = 5  # of a judge on labelled examples, below which others may be of a kind that no label shows
 UNSEEN = 0.25  # of an error that is added then: intervals of a rate of .02 with 50 labels covered .87, and .98 with it
@@ -366,13 +367,12 @@ def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Esti
     """
     is_labelled = ~np.isnan(given.outcomes)
     n = int(is_labelled.sum())
-    k = len(given.systems)
     if n < FEWEST_RATED:
         few = Estimate.undefined(f"needs at least {FEWEST_RATED} labels, but has {n}")
         return dict.fromkeys(given.systems, few)
     corrected = _correct_outcomes(given.outcomes, np.asarray(verdicts, dtype=np.float64))
-    counted, added = count_wins(replace(given, outcomes=corrected))
-    wins = (np.ones(len(given)) @ counted).reshape(k, k) + added
+    games = Games.of(replace(given, outcomes=corrected))
+    wins = games.wins + games.added
     if min(wins.sum(axis=0).min(), wins.sum(axis=1).min()) <= 0:
         no_chain = Estimate.undefined("too few labels: a system has no wins or no losses")
         return dict.fromkeys(given.systems, no_chain)

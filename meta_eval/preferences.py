@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import subtract, to_outcomes
 
 OUTCOMES = np.array([0.0, 0.5, 1.0])
+Output: TypeAlias = tuple[str, str]  # a system and an input
 JUDGE, PANEL = "judge", "panel"  # of verdicts that nobody named, and of what most judges say
 
 
@@ -55,14 +57,23 @@ class Preferences:
     @cached_property
     def systems(self) -> tuple[str, ...]:
         """The systems in the order of their first judgements."""
-        return tuple(dict.fromkeys(name for pair in zip(self.systems_a, self.systems_b, strict=True) for name in pair))
+        pairs = zip(self.systems_a, self.systems_b, strict=True)
+        return tuple(dict.fromkeys(name for pair in pairs for name in pair))
 
     @cached_property
     def numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Systems a and b of each judgement, as places in `systems`."""
-        places = {name: i for i, name in enumerate(self.systems)}
-        a, b = (np.array([places[name] for name in side], dtype=np.intp) for side in (self.systems_a, self.systems_b))
-        return a, b
+        places = {name: place for place, name in enumerate(self.systems)}
+        first = np.array([places[name] for name in self.systems_a], dtype=np.intp)
+        second = np.array([places[name] for name in self.systems_b], dtype=np.intp)
+        return first, second
+
+    @cached_property
+    def outputs(self) -> tuple[list[Output], list[Output]]:
+        """The output of system a of each judgement, by system and input, and that of system b."""
+        first = list(zip(self.systems_a, self.inputs, strict=True))
+        second = list(zip(self.systems_b, self.inputs, strict=True))
+        return first, second
 
     @cached_property
     def layout(self) -> Layout:
@@ -71,22 +82,17 @@ class Preferences:
 
     def take(self, kept: NDArray[np.bool_]) -> Preferences:
         """The judgements in the mask `kept`."""
-        at = np.flatnonzero(kept)
-        inputs, a, b = (tuple(of[i] for i in at) for of in (self.inputs, self.systems_a, self.systems_b))
-        raters = tuple(self.raters[i] for i in at)
-        judges = {name: outcomes[at] for name, outcomes in self.judges.items()}
-        lengths = None if self.lengths is None else self.lengths[at]
-        ids = tuple(self.ids[i] for i in at) if self.ids else ()
+        places = np.flatnonzero(kept)
         return replace(
             self,
-            inputs=inputs,
-            systems_a=a,
-            systems_b=b,
-            outcomes=self.outcomes[at],
-            raters=raters,
-            judges=judges,
-            lengths=lengths,
-            ids=ids,
+            inputs=tuple(self.inputs[place] for place in places),
+            systems_a=tuple(self.systems_a[place] for place in places),
+            systems_b=tuple(self.systems_b[place] for place in places),
+            outcomes=self.outcomes[places],
+            raters=tuple(self.raters[place] for place in places),
+            judges={name: outcomes[places] for name, outcomes in self.judges.items()},
+            lengths=None if self.lengths is None else self.lengths[places],
+            ids=tuple(self.ids[place] for place in places) if self.ids else (),
         )
 
     def by_majority(self) -> Preferences:
@@ -94,38 +100,47 @@ class Preferences:
         if len(set(self.raters) - {None}) < 2:
             return self
         outcomes = self.outcomes.copy()
-        for at in self.units:
-            outcomes[at[0]] = find_majority(self._turn(at)[:, None])[0]
-        kept = np.zeros(len(self), dtype=np.bool_)
-        kept[[at[0] for at in self.units]] = True
-        return replace(self, outcomes=outcomes, raters=(None,) * len(self)).take(kept)
+        is_first = np.zeros(len(self), dtype=np.bool_)
+        for rows in self.units:
+            (majority,) = find_majority(self._turn(rows)[:, None])
+            outcomes[rows[0]] = majority
+            is_first[rows[0]] = True
+        unnamed = replace(self, outcomes=outcomes, raters=(None,) * len(self))
+        return unnamed.take(is_first)
 
     @cached_property
     def units(self) -> list[list[int]]:
         """The judgements of each input and pair of systems, in the order of their first ones."""
-        found: dict[tuple[str, frozenset[str]], list[int]] = {}
-        for i, (name, *pair) in enumerate(zip(self.inputs, self.systems_a, self.systems_b, strict=True)):
-            found.setdefault((name, frozenset(pair)), []).append(i)
-        return [*found.values()]
+        units: dict[tuple[str, str, str], list[int]] = {}
+        for row, name in enumerate(self.inputs):
+            low, high = sorted([self.systems_a[row], self.systems_b[row]])
+            units.setdefault((name, low, high), []).append(row)
+        return [*units.values()]
 
     def by_rater(self) -> Floats:
         """The outcomes of each named rater, of shape (raters, units), as `by_majority` calls a and b; else NaN.
 
         A rater who judged the same pair several times counts with the majority.
         """
-        names = {name: k for k, name in enumerate(dict.fromkeys(name for name in self.raters if name is not None))}
+        names = [name for name in dict.fromkeys(self.raters) if name is not None]
+        if not names:
+            return np.empty((0, len(self.units)))
+        number = {name: place for place, name in enumerate(names)}
         sums = np.full((len(names), len(self.units)), np.nan)
-        for unit, at in enumerate(self.units):
-            for i, outcome in zip(at, self._turn(at), strict=True):
-                if (rater := self.raters[i]) is not None:
-                    before = sums[names[rater], unit]
-                    sums[names[rater], unit] = outcome - 0.5 + (0 if np.isnan(before) else before)
+        for unit, rows in enumerate(self.units):
+            for row, outcome in zip(rows, self._turn(rows), strict=True):
+                rater = self.raters[row]
+                if rater is not None:
+                    before = np.nan_to_num(sums[number[rater], unit])
+                    sums[number[rater], unit] = before + outcome - 0.5
         return to_outcomes(sums)
 
-    def _turn(self, at: Sequence[int]) -> Floats:
+    def _turn(self, rows: Sequence[int]) -> Floats:
         """The outcomes of one unit, as its first judgement calls a and b."""
-        is_same = np.array([self.systems_a[i] == self.systems_a[at[0]] for i in at])
-        return np.where(is_same, self.outcomes[at], 1 - self.outcomes[at])
+        first = self.systems_a[rows[0]]
+        outcomes = self.outcomes[rows]
+        is_same = np.array([self.systems_a[row] == first for row in rows])
+        return np.where(is_same, outcomes, 1 - outcomes)
 
     def of(self, system: str) -> Floats:
         """The outcomes as the system sees them: 1 for a win, 0 for a loss, .5 for a tie; NaN where it is not compared.
@@ -133,8 +148,9 @@ class Preferences:
         >>> Preferences("p", ("i",), ("x",), ("y",), np.array([1.0]), (None,)).of("y").tolist()
         [0.0]
         """
-        is_a, is_b = self._sides(system)
-        return np.where(is_a, self.outcomes, np.where(is_b, 1 - self.outcomes, np.nan))
+        is_first, is_second = self._sides(system)
+        as_second = np.where(is_second, 1 - self.outcomes, np.nan)
+        return np.where(is_first, self.outcomes, as_second)
 
     def between(self, system: str, other: str) -> Floats:
         """`of(system)` where it is compared with `other`, else NaN."""
@@ -142,14 +158,14 @@ class Preferences:
 
     def compares(self, system: str) -> NDArray[np.bool_]:
         """Where the system is compared."""
-        is_a, is_b = self._sides(system)
-        return is_a | is_b
+        is_first, is_second = self._sides(system)
+        return is_first | is_second
 
     def _sides(self, system: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Where the system is system a, and where it is system b."""
         place = self.systems.index(system) if system in self.systems else -1
-        a, b = self.numbers
-        return a == place, b == place
+        first, second = self.numbers
+        return first == place, second == place
 
 
 @dataclass(frozen=True)
@@ -173,31 +189,59 @@ class PreferenceAgreement:
     p_chance: float = math.nan
 
 
-def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resampling) -> PreferenceAgreement:
+def agree_on_preferences(
+    people: Preferences,
+    outcomes: Floats,
+    resampling: Resampling,
+) -> PreferenceAgreement:
     """How well `outcomes` of a metric or a judge, of shape (n,), agree with those of people on the same pairs."""
-    judged = ~np.isnan(people.outcomes)
-    kept = judged & ~np.isnan(outcomes)
-    missing = int((judged & ~kept).sum())
-    human, found = (to_outcomes(each[kept] - 0.5) for each in (people.outcomes, outcomes))
+    is_judged = ~np.isnan(people.outcomes)
+    kept = is_judged & ~np.isnan(outcomes)
+    missing = int((is_judged & ~kept).sum())
+    human = to_outcomes(people.outcomes[kept] - 0.5)
+    judged = to_outcomes(outcomes[kept] - 0.5)
     layout = restrict(people.layout, kept)
     if not len(human):
         none = Estimate.undefined("no judgement has a preference of both")
-        return PreferenceAgreement(0, missing, none, none, none, none)
-    preferred = human != 0.5
-    untied = Estimate.undefined("people prefer neither output of any pair")
-    if preferred.any():
-        right = np.where(human == 1, found, 1 - found)
-        untied = share_interval(right[preferred], restrict(layout, preferred))
-    same = (human == found).astype(np.float64)
-    macro_f1 = draw_grouped(weigh_macro_f1(human, found, OUTCOMES, layout), layout, resampling).estimate
-    (x, y), twice = in_both_orders(np.stack([human, found]), layout)
-    kappa = estimate_kappa([(x, y)], OUTCOMES, twice, resampling)
-    p_chance = measure_preference_chance(human, found, layout, resampling.seed)
-    accuracy = share_interval(same, layout)
-    return PreferenceAgreement(len(human), missing, accuracy, macro_f1, untied, kappa, p_chance)
+        return PreferenceAgreement(
+            n=0,
+            missing=missing,
+            accuracy=none,
+            macro_f1=none,
+            untied=none,
+            kappa=none,
+        )
+    both, twice = in_both_orders(np.stack([human, judged]), layout)
+    macro_f1 = draw_grouped(weigh_macro_f1(human, judged, OUTCOMES, layout), layout, resampling)
+    return PreferenceAgreement(
+        n=len(human),
+        missing=missing,
+        accuracy=share_interval((human == judged).astype(np.float64), layout),
+        macro_f1=macro_f1.estimate,
+        untied=measure_untied(human, judged, layout),
+        kappa=estimate_kappa([(both[0], both[1])], OUTCOMES, twice, resampling),
+        p_chance=measure_preference_chance(human, judged, layout, resampling.seed),
+    )
 
 
-def agree_among(table: Floats, layout: Layout, resampling: Resampling) -> Estimate:
+def measure_untied(
+    human: Floats,
+    judged: Floats,
+    layout: Layout,
+) -> Estimate:
+    """The share with the same outcome where people prefer one output; a tie of the judge counts half."""
+    is_preferred = human != 0.5
+    if not is_preferred.any():
+        return Estimate.undefined("people prefer neither output of any pair")
+    right = np.where(human == 1, judged, 1 - judged)
+    return share_interval(right[is_preferred], restrict(layout, is_preferred))
+
+
+def agree_among(
+    table: Floats,
+    layout: Layout,
+    resampling: Resampling,
+) -> Estimate:
     """Krippendorff's alpha of win, tie and loss among raters whose outcomes have the shape (raters, n).
 
     Each judgement counts in both orders, so that alpha does not depend on which system is called a.
@@ -212,10 +256,16 @@ def find_majority(table: Floats) -> Floats:
     >>> find_majority(np.array([[1, 1, 0.5], [1, 0, np.nan], [0, np.nan, np.nan]])).tolist()
     [1.0, 0.5, 0.5]
     """
-    counts = np.array([(np.sign(table - 0.5) == side).sum(axis=0) for side in (-1, 0, 1)])
+    sides = np.sign(table - 0.5)
+    losses = (sides == -1).sum(axis=0)
+    ties = (sides == 0).sum(axis=0)
+    wins = (sides == 1).sum(axis=0)
+    counts = np.stack([losses, ties, wins])
     leads = counts == counts.max(axis=0)
-    most = np.where(leads.sum(axis=0) == 1, leads.argmax(axis=0) / 2, 0.5)
-    return np.where(counts.any(axis=0), most, np.nan)
+    has_leader = leads.sum(axis=0) == 1
+    leader = OUTCOMES[leads.argmax(axis=0)]
+    majority = np.where(has_leader, leader, 0.5)
+    return np.where(counts.any(axis=0), majority, np.nan)
 
 
 def in_both_orders(table: Floats, layout: Layout) -> tuple[Floats, Layout]:
@@ -226,24 +276,61 @@ def in_both_orders(table: Floats, layout: Layout) -> tuple[Floats, Layout]:
 
 def list_pairs(scored: ScoredSet) -> Preferences:
     """All pairs of systems on each input, without outcomes. Every example names its system and its input."""
-    systems, inputs = scored.systems or [], scored.groups or []
-    there, pairs = set(zip(systems, inputs, strict=True)), [*combinations(dict.fromkeys(systems), 2)]
-    rows = [(name, a, b) for name in dict.fromkeys(inputs) for a, b in pairs if {(a, name), (b, name)} <= there]
-    inputs, a, b = (tuple(row[i] for row in rows) for i in range(3))
-    return Preferences(scored.name, inputs, a, b, np.full(len(rows), np.nan), (None,) * len(rows))
+    systems = scored.systems or []
+    groups = scored.groups or []
+    outputs = set(zip(systems, groups, strict=True))
+    pairs = [*combinations(dict.fromkeys(systems), 2)]
+    inputs: list[str] = []
+    systems_a: list[str] = []
+    systems_b: list[str] = []
+    for name in dict.fromkeys(groups):
+        for first, second in pairs:
+            if (first, name) in outputs and (second, name) in outputs:
+                inputs.append(name)
+                systems_a.append(first)
+                systems_b.append(second)
+    return Preferences(
+        name=scored.name,
+        inputs=tuple(inputs),
+        systems_a=tuple(systems_a),
+        systems_b=tuple(systems_b),
+        outcomes=np.full(len(inputs), np.nan),
+        raters=(None,) * len(inputs),
+    )
 
 
-def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int], scores: Floats) -> Floats:
+def prefer_by_scores(
+    asked: Preferences,
+    outputs: Mapping[Output, int],
+    scores: Floats,
+) -> Floats:
     """The outcomes by which output of each pair scores higher; NaN where one has no score.
 
     `outputs` holds the place of the output of each (system, input) among the scores.
     """
     padded = np.append(scores, np.nan)
-    a, b = (
-        padded[[outputs.get(key, -1) for key in zip(systems, asked.inputs, strict=True)]]
-        for systems in (asked.systems_a, asked.systems_b)
-    )
-    return to_outcomes(subtract(a, b))
+    first, second = asked.outputs
+    of_first = padded[[outputs.get(output, -1) for output in first]]
+    of_second = padded[[outputs.get(output, -1) for output in second]]
+    return to_outcomes(subtract(of_first, of_second))
+
+
+@dataclass(frozen=True)
+class PairAnswer:
+    """What a judge answered to one question about a pair of outputs."""
+
+    judge: str
+    # its place among the pairs
+    pair: int
+    # whether the second output of the pair was shown first
+    is_reversed: bool
+    question: str
+    # whether the output that was shown first is preferred, as in `Verdicts.first`
+    first: float
+    # what the judge wrote; None for a question that was not answered
+    answer: str | None
+    # why there is no verdict, else None
+    reason: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +338,7 @@ class Verdicts:
     """What a judge said about n pairs of outputs, each shown in both orders."""
 
     # whether the output that is shown first is preferred, of shape (n, 2), for the order as asked and the reverse
-    # order: 1, 0, .5 for a tie, NaN if there is no answer
+    # order: 1, 0, .5 for a tie, between them by how probable it was, NaN if there is no answer
     first: Floats
     # why there is no outcome, else None
     reasons: Sequence[str | None]
@@ -260,30 +347,52 @@ class Verdicts:
     panel: Mapping[str, Floats] = field(default_factory=dict)
     # of a judge alone, such as that of its model
     name: str = JUDGE
+    # every question with its answer, of a judge that keeps them
+    answers: tuple[PairAnswer, ...] = ()
 
     @classmethod
-    def of_panel(cls, panel: Mapping[str, Floats], reasons: Sequence[str | None], signature: str) -> Verdicts:
+    def of_panel(
+        cls,
+        panel: Mapping[str, Floats],
+        reasons: Sequence[str | None],
+        signature: str,
+    ) -> Verdicts:
         """What most judges say in each order; a judge alone is no panel."""
-        first = find_majority(np.stack([*panel.values()]).reshape(len(panel), -1)).reshape(-1, 2)
         if len(panel) == 1:
-            return cls(first, reasons, signature, name=next(iter(panel)))
-        return cls(first, reasons, signature, panel)
+            ((name, first),) = panel.items()
+            return cls(first, reasons, signature, name=name)
+        judges = np.stack([*panel.values()])
+        majority = find_majority(judges.reshape(len(panel), -1))
+        return cls(majority.reshape(-1, 2), reasons, signature, panel)
 
     @property
     def by_judge(self) -> dict[str, Floats]:
         """`first` of the judge, or of the panel and each of its judges."""
-        return {PANEL: self.first, **self.panel} if self.panel else {self.name: self.first}
+        if not self.panel:
+            return {self.name: self.first}
+        return {PANEL: self.first, **self.panel}
 
     @property
     def outcomes(self) -> Floats:
-        """1 or 0 where both orders agree on the winner, .5 where they do not, NaN where an answer is missing."""
+        """As `settle_orders`."""
         return settle_orders(self.first)
 
 
 def settle_orders(first: Floats) -> Floats:
-    """The outcomes of pairs that were shown in both orders; `first` is that of `Verdicts`."""
-    one, other = first[:, 0], 1 - first[:, 1]
-    return np.where(np.isnan(one + other), np.nan, np.where(one == other, one, 0.5))
+    """The outcomes of pairs that were shown in both orders; `first` is that of `Verdicts`.
+
+    The mean of both orders where a judge gives probabilities. Of bare verdicts 1 or 0 where both orders agree on the
+    winner, .5 where they do not. NaN where an answer is missing.
+
+    >>> settle_orders(np.array([[1, 0], [1, 1], [1, 0.5], [0.9, 0.8], [0.9, 0.5]])).round(2).tolist()
+    [1.0, 0.5, 0.5, 0.55, 0.7]
+    """
+    as_asked = first[:, 0]
+    turned = 1 - first[:, 1]
+    is_bare = np.isin(first, OUTCOMES).all(axis=1)
+    agreed = np.where(as_asked == turned, as_asked, 0.5)
+    mean = (as_asked + turned) / 2
+    return np.where(is_bare, agreed, mean)
 
 
 def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:
@@ -296,5 +405,5 @@ def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:
         return Estimate.undefined("no pair was judged in both orders")
     layout = restrict(lay_out(len(first), inputs=inputs), kept)
     twice = Layout(np.repeat(layout.systems, 2), np.repeat(layout.inputs, 2))
-    found = share_interval(first[kept].ravel(), twice)
-    return Estimate(found.value - 0.5, found.low - 0.5, found.high - 0.5, found.reason)
+    share = share_interval(first[kept].ravel(), twice)
+    return Estimate(share.value - 0.5, share.low - 0.5, share.high - 0.5, share.reason)

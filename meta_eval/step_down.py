@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from meta_eval.bootstrap import BATCH, Floats, Mask
 
@@ -57,6 +58,7 @@ def randomisation_p(
     permutations: int,
     seed: int,
     fitted: float = 0.0,
+    rows: NDArray[np.intp] | None = None,
 ) -> Floats:
     """Two-sided p-values, adjusted for all pairs, of paired `differences`, of shape (n, pairs), by sign flips.
 
@@ -65,31 +67,41 @@ def randomisation_p(
     counts, and the p-value of a pair alone is exact; for more, `permutations` random ones do. A pair whose differences
     are all 0 has a p-value of 1. Differences that are residuals of a model are too small by the share `fitted` of its
     parameters among the observations.
+
+    `rows` says that the differences are `differences[rows]`, so that equal ones are multiplied once.
     """
-    size = np.sqrt((differences**2).sum(axis=0))
+    kinds = len(differences)
+    kind_of = np.arange(kinds) if rows is None else rows
+    n = len(kind_of)
+    times = np.bincount(kind_of, minlength=kinds).astype(np.float64)
+    size = np.sqrt(times @ differences**2)
     unit = np.divide(
         differences,
         size,
         out=np.zeros(differences.shape),
         where=size > 0,
     )
-    n = len(unit)
-    total = unit.sum(axis=0)
+    total = times @ unit
+    memberships = csr_array((np.ones(n), (np.arange(n), kind_of)), shape=(n, kinds))
 
     def to_evidence(sums: Floats) -> Floats:
         """Sizes of sums, where rounding may not make one that is 0 look like evidence against others that are."""
         return np.abs(sums).clip(min=ROUNDING)
 
+    def flip(swapped: Mask) -> Floats:
+        """The evidence where these differences have the other sign."""
+        by_kind = swapped if rows is None else swapped.astype(np.float64) @ memberships
+        return to_evidence(total - 2 * (by_kind @ unit))
+
     blocks = list_swaps(
         n,
         permutations,
         seed,
-        rows=max(1, BATCH // max(unit.shape)),
+        rows=max(1, BATCH // max(n, *unit.shape)),
         is_exact=n <= MOST_ENUMERATED,
     )
     observed = to_evidence(math.sqrt(1 - fitted) * total)
-    null = (to_evidence(total - 2 * (swaps @ unit)) for swaps in blocks)
-    return step_down(observed, null)
+    return step_down(observed, map(flip, blocks))
 
 
 def smallest_p(

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import chdtrc, expit
 
 from meta_eval.bootstrap import BATCH, FEWEST_UNITS, Estimate, Floats, estimate_from, explain_few, resample
+from meta_eval.games import Games
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import Resampling, share_interval
 from meta_eval.preferences import Preferences
@@ -101,32 +102,44 @@ def fit_strengths(wins: Floats) -> Floats:
     >>> fit_strengths(np.array([[[0.0, 3.0], [1.0, 0.0]]])).round(4).tolist()  # their difference is log 3
     [[0.5493, -0.5493]]
     """
-    games, k = wins + wins.swapaxes(1, 2), wins.shape[-1]
-    found, enough = np.zeros(wins.shape[:2]), 1e-10 * games.sum(axis=(1, 2)).max(initial=1.0)
+    games = wins + wins.swapaxes(1, 2)
+    systems = wins.shape[-1]
+    strengths = np.zeros(wins.shape[:2])
+    enough = 1e-10 * games.sum(axis=(1, 2)).max(initial=1.0)
     is_lost = np.zeros(len(wins), dtype=np.bool_)
     for _ in range(STEPS):
-        is_lost |= np.abs(found).max(axis=1, initial=0.0) > MOST_STRENGTH
-        found[is_lost] = 0.0
+        is_lost |= np.abs(strengths).max(axis=1, initial=0.0) > MOST_STRENGTH
+        strengths[is_lost] = 0.0
         wins = np.where(is_lost[:, None, None], games / 2, wins)
-        expected = expit(found[:, :, None] - found[:, None, :])
+        expected = expect_wins(strengths)
         gradient = (wins - games * expected).sum(axis=2)
         if np.abs(gradient).max(initial=0.0) < enough:
             break
-        step = np.linalg.solve(find_information(games, expected) + 1 / k, gradient[..., None])[..., 0]  # 1/k: mean 0
-        found += step / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
-    found[is_lost] = np.nan
-    return found
+        information = find_information(games, expected) + 1 / systems  # 1/systems: the mean stays 0
+        step = np.linalg.solve(information, gradient[..., None])[..., 0]
+        strengths += step / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
+    strengths[is_lost] = np.nan
+    return strengths
+
+
+def expect_wins(strengths: Floats) -> Floats:
+    """The win rates of each system against each other one, (rows, systems, systems), by strengths (rows, systems)."""
+    return expit(strengths[:, :, None] - strengths[:, None, :])
 
 
 def find_information(games: Floats, expected: Floats) -> Floats:
     """Fisher's information about strengths; all shapes are (rows, systems, systems)."""
-    found = -games * expected * (1 - expected)
-    at = np.arange(found.shape[-1])
-    found[:, at, at] = -found.sum(axis=2)
-    return found
+    information = -games * expected * (1 - expected)
+    diagonal = np.arange(information.shape[-1])
+    information[:, diagonal, diagonal] = -information.sum(axis=2)
+    return information
 
 
-def rank_by_preferences(given: Preferences, resampling: Resampling, level: float = 0.05) -> PreferenceRanking:
+def rank_by_preferences(
+    given: Preferences,
+    resampling: Resampling,
+    level: float = 0.05,
+) -> PreferenceRanking:
     """Win rates and strengths of the systems, and tests of all pairs; judgements without an outcome are left out.
 
     No interval of strengths below `FEWEST_UNITS` inputs, nor for a system with fewer than `FEWEST_ON_A_SIDE` wins or
@@ -134,48 +147,147 @@ def rank_by_preferences(given: Preferences, resampling: Resampling, level: float
     error would move all other strengths. NaN with a reason where no chain of comparisons links two systems.
     """
     given = given.take(~np.isnan(given.outcomes))
-    names, layout = given.systems, given.layout
-    strengths, draws, reason = _estimate_strengths(given, resampling)
-    p_values = _test_pairs(given, strengths, resampling)
-    extreme = {name: why for name in names if (why := _explain_extreme(name, given.of(name)))}
-    is_usual = np.array([name not in extreme for name in names])
-    if len(strengths) and is_usual.sum() > 1:
-        strengths = strengths - strengths[is_usual].mean()
-        draws = draws - draws[:, is_usual].mean(axis=1, keepdims=True)
-
-    def estimate(*signs: tuple[str, int]) -> Estimate:
-        """A sum of strengths with signs."""
-        weights = np.zeros(len(names))
-        weights[[names.index(name) for name, _ in signs]] = [sign for _, sign in signs]
-        value = float(strengths @ weights) if len(strengths) else math.nan
-        why = reason or next((extreme[name] for name, _ in signs if name in extreme), None)
-        if why is None and len(signs) == 1 and is_usual.sum() < 2:
-            why = next(iter(extreme.values()))
-        return Estimate.undefined(why, value) if why else estimate_from(value, draws @ weights, layout.input_count)
-
-    pairs, tested = [], {}
-    for (a, b), p in zip(combinations(names, 2), p_values.tolist(), strict=True):
-        pairs.append(PreferredPair(*_count(given.between(a, b), layout), a, b, estimate((a, 1), (b, -1)), p))
-        tested[a, b] = p
+    names = given.systems
+    games = Games.of(given)
+    strengths = estimate_strengths(given, games, resampling)
+    p_values = find_p_values(given, games, strengths.values, resampling)
+    pairs: list[PreferredPair] = []
+    tested: dict[tuple[str, str], float] = {}
+    for (name, other), p_value in zip(combinations(names, 2), p_values.tolist(), strict=True):
+        wins = count_outcomes(given.between(name, other), given.layout)
+        difference = strengths.compare(name, other)
+        pairs.append(PreferredPair(*wins, name, other, difference, p_value))
+        tested[name, other] = p_value
     cluster = dict.fromkeys(names, "–")
-    if len(strengths):
-        cluster = clusters(dict(zip(names, strengths.tolist(), strict=True)), tested, level)
-    systems = [
-        PreferredSystem(*_count(given.of(name), layout), name, estimate((name, 1)), cluster[name]) for name in names
-    ]
-    order = sorted(systems, key=lambda each: (-np.nan_to_num(each.strength.value), -each.win_rate.value))
-    return PreferenceRanking(tuple(order), tuple(pairs), measure_fit(given, strengths))
+    if strengths.is_known:
+        by_name = dict(zip(names, strengths.values.tolist(), strict=True))
+        cluster = clusters(by_name, tested, level)
+    systems: list[PreferredSystem] = []
+    for name in names:
+        wins = count_outcomes(given.of(name), given.layout)
+        strength = strengths.estimate(name)
+        systems.append(PreferredSystem(*wins, name, strength, cluster[name]))
+    systems.sort(key=lambda system: system.win_rate.value, reverse=True)
+    systems.sort(key=lambda system: np.nan_to_num(system.strength.value), reverse=True)
+    fit = measure_fit(given, strengths.values)
+    return PreferenceRanking(tuple(systems), tuple(pairs), fit)
 
 
-def _explain_extreme(name: str, outcomes: Floats) -> str | None:
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """The strengths of systems, with those of resamples of the inputs."""
+
+    names: tuple[str, ...]
+    # of shape (systems,), and of shape (resamples, systems); empty where they are not known
+    values: Floats
+    draws: Floats
+    inputs: int
+    # why there are no intervals, else None
+    reason: str | None
+    # by system, why it has no interval
+    extreme: dict[str, str]
+
+    @property
+    def is_known(self) -> bool:
+        return len(self.values) > 0
+
+    @cached_property
+    def is_usual(self) -> NDArray[np.bool_]:
+        """Which systems have an interval."""
+        return np.array([name not in self.extreme for name in self.names])
+
+    @cached_property
+    def centre(self) -> float:
+        """What is taken from each strength, so that the mean of those that have an interval is 0."""
+        if not self.is_known or self.is_usual.sum() < 2:
+            return 0.0
+        return float(self.values[self.is_usual].mean())
+
+    @cached_property
+    def centre_of_draws(self) -> Floats:
+        """As `centre`, in each resample."""
+        if not self.is_known or self.is_usual.sum() < 2:
+            return np.zeros(len(self.draws))
+        return self.draws[:, self.is_usual].mean(axis=1)
+
+    def estimate(self, name: str) -> Estimate:
+        """The strength of a system; the mean of those that have an interval is 0."""
+        place = self.names.index(name)
+        value = math.nan
+        if self.is_known:
+            value = float(self.values[place] - self.centre)
+        why = self.reason or self.extreme.get(name)
+        if why is None and self.is_usual.sum() < 2:
+            why = next(iter(self.extreme.values()))
+        if why:
+            return Estimate.undefined(why, value)
+        centred = self.draws[:, place] - self.centre_of_draws
+        return estimate_from(value, centred, self.inputs)
+
+    def compare(self, name: str, other: str) -> Estimate:
+        """The strength of a system minus that of another one."""
+        place = self.names.index(name)
+        other_place = self.names.index(other)
+        value = math.nan
+        if self.is_known:
+            value = float(self.values[place] - self.values[other_place])
+        why = self.reason or self.extreme.get(name) or self.extreme.get(other)
+        if why:
+            return Estimate.undefined(why, value)
+        differences = self.draws[:, place] - self.draws[:, other_place]
+        return estimate_from(value, differences, self.inputs)
+
+
+def estimate_strengths(
+    given: Preferences,
+    games: Games,
+    resampling: Resampling,
+) -> Strengths:
+    """The strengths, and those of resamples of inputs."""
+    # with scipy's solvers, which other verbs never need
+    from scipy.sparse.csgraph import connected_components
+
+    names = given.systems
+    reasons = {name: explain_extreme(name, given.of(name)) for name in names}
+    extreme = {name: why for name, why in reasons.items() if why is not None}
+    units = given.layout.input_count
+    values = np.empty(0)
+    draws = np.empty((0, len(names)))
+    reason: str | None = None
+    parts, labels = connected_components(games.added, directed=False)
+    if parts > 1:
+        one = names[int(np.argmax(labels == 0))]
+        other = names[int(np.argmax(labels == 1))]
+        reason = f"no chain of comparisons links {one} and {other}"
+    else:
+
+        def fit(weights: Floats) -> Floats:
+            return fit_strengths(games.add_wins(weights) + games.added)
+
+        values = fit(np.ones((1, units)))[0]
+        if units < FEWEST_UNITS:
+            reason = explain_few("inputs", units)
+        else:
+            size = max(len(given), len(names) ** 2)
+            draws = resample(fit, units, size, resampling.resamples, resampling.seed)
+    return Strengths(
+        names=names,
+        values=values,
+        draws=draws,
+        inputs=units,
+        reason=reason,
+        extreme=extreme,
+    )
+
+
+def explain_extreme(name: str, outcomes: Floats) -> str | None:
     """Why the strength of a system with these outcomes, NaN where it is not compared, has no interval; else None."""
     known = outcomes[~np.isnan(outcomes)]
-    for what, count in (("wins", float(known.sum())), ("losses", float((1 - known).sum()))):
+    counts = {"wins": float(known.sum()), "losses": float((1 - known).sum())}
+    for what, count in counts.items():
         if count < FEWEST_ON_A_SIDE:
-            return (
-                f"{name} has {count:g} {what} (ties count half): "
-                f"an interval of its strength needs at least {FEWEST_ON_A_SIDE}"
-            )
+            rule = f"an interval of its strength needs at least {FEWEST_ON_A_SIDE}"
+            return f"{name} has {count:g} {what} (ties count half): {rule}"
     return None
 
 
@@ -187,117 +299,134 @@ def measure_fit(given: Preferences, strengths: Floats) -> Fit:
     """
     if not len(strengths):
         return Fit(math.nan)
-    a, b = given.numbers
-    expected = expit(strengths[a] - strengths[b])
-    untied = given.outcomes != 0.5
+    first, second = given.numbers
     chi_squared = 0.0
     used = 0
-    worst: tuple[float, tuple[str, str] | None, float] = (0.0, None, math.nan)
+    farthest = 0.0
+    worst: tuple[str, str] | None = None
+    worst_rate = math.nan
     for one, other in combinations(range(len(strengths)), 2):
-        rows = np.flatnonzero(((a == one) & (b == other)) | ((a == other) & (b == one)))
+        as_asked = (first == one) & (second == other)
+        turned = (first == other) & (second == one)
+        rows = np.flatnonzero(as_asked | turned)
         rate = float(expit(strengths[one] - strengths[other]))
         if len(rows) * min(rate, 1 - rate) < FEWEST_EXPECTED:
             continue
-        sides = np.where(a[rows] == one, 1.0, -1.0)
-        left = sides * (given.outcomes[rows] - expected[rows])
-        by_input = np.bincount(given.layout.inputs[rows], left)
-        binomial = rate * (1 - rate) * float(untied[rows].sum())
-        variance = max(float((by_input**2).sum()), binomial)
-        distance = float(left.sum()) ** 2 / variance if variance > 0 else 0.0
+        outcomes = given.outcomes[rows]
+        won = np.where(as_asked[rows], outcomes, 1 - outcomes)
+        distance = measure_distance(won, rate, given.layout.inputs[rows])
         chi_squared += distance
         used += 1
-        worst = max(worst, (distance, (given.systems[one], given.systems[other]), rate), key=lambda each: each[0])
+        if distance > farthest:
+            farthest = distance
+            worst = given.systems[one], given.systems[other]
+            worst_rate = rate
     freedom = used - len(strengths) + 1
     if freedom < 1:
         return Fit(math.nan)
-    return Fit(float(chdtrc(freedom, chi_squared)), worst[1], worst[2])
+    return Fit(float(chdtrc(freedom, chi_squared)), worst, worst_rate)
 
 
-def _estimate_strengths(given: Preferences, resampling: Resampling) -> tuple[Floats, Floats, str | None]:
-    """The strengths of shape (systems,), those of the resamples, and why either is missing, which is then empty."""
-    k, (counted, compared) = len(given.systems), count_wins(given)
-    from scipy.sparse.csgraph import connected_components  # with scipy's solvers, which other verbs never need
-
-    parts, labels = connected_components(compared, directed=False)
-    if parts > 1:
-        one, other = (given.systems[int(np.argmax(labels == part))] for part in (0, 1))
-        return np.empty(0), np.empty((0, k)), f"no chain of comparisons links {one} and {other}"
-    inputs, units = given.layout.inputs, given.layout.input_count
-
-    def strengths(weights: Floats) -> Floats:
-        return fit_strengths((weights[:, inputs] @ counted).reshape(-1, k, k) + compared)
-
-    value = strengths(np.ones((1, units)))[0]
-    if units < FEWEST_UNITS:
-        return value, np.empty((0, k)), explain_few("inputs", units)
-    return value, resample(strengths, units, max(len(given), k * k), resampling.resamples, resampling.seed), None
+def measure_distance(
+    won: Floats,
+    rate: float,
+    inputs: NDArray[np.intp],
+) -> float:
+    """The squared distance of wins from what a win rate expects, divided by their variance."""
+    left = won - rate
+    by_input = np.bincount(inputs, left)
+    binomial = rate * (1 - rate) * float((won != 0.5).sum())
+    variance = max(float((by_input**2).sum()), binomial)
+    return float(left.sum()) ** 2 / variance if variance > 0 else 0.0
 
 
-def count_wins(given: Preferences) -> tuple[csr_array, Floats]:
-    """The wins of each judgement, of shape (n, systems²), and the wins that are added, of shape (systems, systems)."""
-    k, n, (a, b) = len(given.systems), len(given), given.numbers
-    cells = np.concatenate([a * k + b, b * k + a])
-    shares = np.concatenate([given.outcomes, 1 - given.outcomes])
-    added = np.zeros((k, k))
-    added[a, b] = added[b, a] = 1 / (2 * (k - 1))
-    return csr_array((shares, (np.tile(np.arange(n), 2), cells)), shape=(n, k * k)), added
-
-
-def _test_pairs(given: Preferences, strengths: Floats, resampling: Resampling) -> Floats:
+def find_p_values(
+    given: Preferences,
+    games: Games,
+    strengths: Floats,
+    resampling: Resampling,
+) -> Floats:
     """The adjusted p-value of each pair of systems, 1 where score and strengths contradict.
 
     NaN without strengths, and for two systems that were never compared: their strengths follow from others alone.
     """
-    k, n, (a, b) = len(given.systems), len(given), given.numbers
-    first, second = np.triu_indices(k, 1)
+    first, second = np.triu_indices(games.systems, 1)
+    p_values = np.full(len(first), np.nan)
     if not len(strengths):
-        return np.full(len(first), np.nan)
-    counted, added = count_wins(given)
-    wins = (np.ones(n) @ counted).reshape(k, k) + added
-    of_inputs = csr_array((np.ones(n), (given.layout.inputs, np.arange(n))), shape=(given.layout.input_count, n))
-    was_compared = added[first, second] > 0
-    evidence = np.empty((given.layout.input_count, len(first)))
+        return p_values
+    evidence = collect_evidence(games, first, second)
+    differences = strengths[first] - strengths[second]
+    agrees = np.sign(games.times @ evidence) == np.sign(differences)
+    evidence = np.where(agrees, evidence, 0.0)
+    was_compared = games.added[first, second] > 0
+    names = [*dict.fromkeys(given.inputs)]
+    by_name = sorted(range(len(names)), key=lambda place: names[place])  # the same swaps in any order of rows
+    p_values[was_compared] = randomisation_p(
+        evidence[:, was_compared],
+        resampling.resamples,
+        resampling.seed,
+        fitted=(games.systems - 2) / max(len(given), games.systems),
+        rows=games.kind_of[by_name],
+    )
+    return p_values
+
+
+def collect_evidence(
+    games: Games,
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+) -> Floats:
+    """What an input of each kind says for the first system of each pair, of shape (kinds, pairs).
+
+    It is its part of the efficient score for the difference of both strengths, where these are equal.
+    """
+    wins = games.wins + games.added
+    evidence = np.empty((games.kind_count, len(first)))
     sizes = np.empty(evidence.shape)
-    at_once = max(1, BATCH // max(n, k * k))
+    at_once = max(1, BATCH // max(len(games.outcomes), games.systems**2))
     for start in range(0, len(first), at_once):
         pairs = slice(start, start + at_once)
-        i, j = first[pairs], second[pairs]
-        fitted = _fit_equal(wins, i, j)
-        expected = expit(fitted[:, :, None] - fitted[:, None, :])
-        contrast = np.zeros((len(i), k))
-        contrast[np.arange(len(i)), i], contrast[np.arange(len(i)), j] = 1, -1
-        weights = np.linalg.solve(find_information(wins + wins.T, expected) + 1 / k, contrast[..., None])[..., 0]
-        score = (given.outcomes - expected[:, a, b]) * (weights[:, a] - weights[:, b])
-        evidence[:, pairs] = of_inputs @ score.T
-        sizes[:, pairs] = of_inputs @ np.abs(score).T
-    evidence = np.where(np.abs(evidence) <= ROUNDING * sizes.max(axis=0, initial=0.0), 0.0, evidence)
-    agrees = np.sign(evidence.sum(axis=0)) == np.sign(strengths[first] - strengths[second])
-    evidence = np.where(agrees, evidence, 0.0)
-    found = np.full(len(first), np.nan)
-    names = [*dict.fromkeys(given.inputs)]
-    by_name = sorted(range(len(names)), key=lambda i: names[i])  # the same swaps in any order of rows
-    evidence = evidence[by_name][:, was_compared]
-    fitted = (k - 2) / max(n, k)
-    found[was_compared] = randomisation_p(evidence, resampling.resamples, resampling.seed, fitted)
-    return found
+        fitted = fit_equal(wins, first[pairs], second[pairs])
+        expected = expect_wins(fitted)
+        rows = np.arange(len(fitted))
+        contrast = np.zeros(fitted.shape)
+        contrast[rows, first[pairs]] = 1
+        contrast[rows, second[pairs]] = -1
+        information = find_information(wins + wins.T, expected) + 1 / games.systems
+        weights = np.linalg.solve(information, contrast[..., None])[..., 0]
+        surprise = games.outcomes - expected[:, games.first, games.second]
+        score = surprise * (weights[:, games.first] - weights[:, games.second])
+        evidence[:, pairs] = games.add_by_kind(score.T)
+        sizes[:, pairs] = games.add_by_kind(np.abs(score).T)
+    is_rounding = np.abs(evidence) <= ROUNDING * sizes.max(axis=0, initial=0.0)
+    return np.where(is_rounding, 0.0, evidence)
 
 
-def _fit_equal(wins: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
+def fit_equal(
+    wins: Floats,
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+) -> Floats:
     """The strengths of shape (pairs, systems) with equally strong systems in each pair, first < second."""
-    k, pairs = len(wins), np.arange(len(first))
-    merge = np.zeros((len(first), k, k - 1))  # the systems, of which the pair is one
-    places = np.arange(k) - (np.arange(k) >= second[:, None])
+    systems = len(wins)
+    pairs = np.arange(len(first))
+    merge = np.zeros((len(first), systems, systems - 1))  # the systems, of which the pair is one
+    places = np.arange(systems) - (np.arange(systems) >= second[:, None])
     places[pairs, second] = first
-    merge[pairs[:, None], np.arange(k), places] = 1
+    merge[pairs[:, None], np.arange(systems), places] = 1
     merged = merge.swapaxes(1, 2) @ wins @ merge
     merged[pairs, first, first] = 0
     return (merge @ fit_strengths(merged)[..., None])[..., 0]
 
 
-def _count(outcomes: Floats, layout: Layout) -> tuple[int, int, int, int, Estimate]:
+def count_outcomes(outcomes: Floats, layout: Layout) -> tuple[int, int, int, int, Estimate]:
     """Number, wins, ties, losses and win rate of outcomes of shape (n,); NaN is left out."""
     kept = ~np.isnan(outcomes)
-    found = outcomes[kept]
-    wins, ties, losses = (int((np.sign(found - 0.5) == side).sum()) for side in (1, 0, -1))
-    rate = share_interval(found, restrict(layout, kept)) if len(found) else Estimate.undefined(UNCOMPARED)
-    return len(found), wins, ties, losses, rate
+    known = outcomes[kept]
+    wins = int((known > 0.5).sum())
+    losses = int((known < 0.5).sum())
+    ties = len(known) - wins - losses
+    rate = Estimate.undefined(UNCOMPARED)
+    if len(known):
+        rate = share_interval(known, restrict(layout, kept))
+    return len(known), wins, ties, losses, rate

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # keeps matplotlib out of the start
     from matplotlib.figure import Figure
     from rich.console import Console
 
+    from judge.answers import Asked
     from meta_eval.scored_set import ScoredSet
 
 
@@ -30,6 +31,8 @@ class Outcome:
     scored: Sequence[ScoredSet] = ()
     # sets that are not in `scores.jsonl`, that the page shows too
     shown: Sequence[ScoredSet] = ()
+    # what judges were asked and what they answered (`answers.jsonl`, `answers.md`)
+    asked: Sequence[Asked] = ()
     # matplotlib figures by name (`plots/name.png`)
     plots: Mapping[str, Figure] = field(default_factory=dict)
     # folders in HF form (`save_pretrained`) by name; the runner puts them into `models/name`

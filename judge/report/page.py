@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from data.text_files import open_atomically
 from judge.agreement_tables import AGREEMENT
+from judge.answers import Asked, sort_by_gap
 from judge.report.outcome import Outcome
 from judge.report.plots import draw_svg
 from judge.report.texts import list_texts
@@ -21,6 +22,7 @@ from meta_eval.bootstrap import Estimate
 
 HERE = Path(__file__).parent
 MOST_NAMED = 3  # metrics in the title
+MOST_ANSWERED = 1_000_000  # characters of texts and answers of judges
 
 
 def write_report(outcome: Outcome, run: Mapping[str, Any], config: str, folder: Path) -> None:
@@ -51,6 +53,7 @@ def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
             (figure.get_label() or name.replace("_", " "), Markup(draw_svg(figure)))
             for name, figure in outcome.plots.items()
         ],
+        asked=choose_asked(outcome.asked),
         texts=[list_texts(scored) for scored in (*outcome.scored, *outcome.shown)],
         started=datetime.fromisoformat(run["started"]).isoformat(" ", "minutes"),
         command=shlex.join(run["command"]),
@@ -59,6 +62,19 @@ def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
         versions={**run["versions"], "on": run["machine"]},
         total=max(sum(run["timings"].values()), run["seconds"]),
     )
+
+
+def choose_asked(asked: Sequence[Asked]) -> list[Asked]:
+    """What judges were asked, disagreements first, as much as the page has room for."""
+    left = MOST_ANSWERED
+    chosen: list[Asked] = []
+    for item in sort_by_gap(asked):
+        left -= sum(len(text) for text in item.texts.values())
+        left -= sum(len(answered.answer or "") for answered in item.answers)
+        if left < 0:
+            break
+        chosen.append(item)
+    return chosen
 
 
 def break_names(text: str) -> Markup:

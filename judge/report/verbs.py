@@ -11,6 +11,7 @@ import yaml
 
 from core.errors import SettingError
 from core.settings import Several, check, one_of
+from judge.answers import write_answers
 from judge.flags import Given
 from judge.report import page, results
 from judge.report.outcome import Outcome
@@ -46,6 +47,7 @@ def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Given
         results.write_plots(outcome, folder, given.get("plots"))
         results.write_scores(outcome, folder)
         results.write_tables(outcome, folder)
+        write_answers(outcome.asked, folder / "answers.jsonl")
         page.write_report(outcome, found, config, folder)
         results.write_json(found, folder / "results.json")
     return folder / "report.html"

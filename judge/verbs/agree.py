@@ -16,6 +16,7 @@ from core.scores import Scores
 from core.signature import join_settings
 from data.roles import can_be_labels
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
+from judge.answers import Asked, check_answers, list_asked_texts, write_answers
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, GivenScores, Source
 from judge.judge_checks import CheckSettings, JudgeChecks, answer_judges, check_judges
@@ -84,6 +85,9 @@ class MetricStudy(Result):
     checks: JudgeChecks
     # warnings, and the answer
     notes: tuple[str, ...]
+    # what judges were asked and what they answered, and the files that have it
+    asked: Sequence[Asked] = ()
+    files: Sequence[Path] = ()
 
     @property
     def tables(self) -> list[Table]:
@@ -103,7 +107,7 @@ class MetricStudy(Result):
         return [table for table in tables if table.rows]
 
     def present(self) -> Outcome:
-        return replace(super().present(), scored=[self.scored])
+        return replace(super().present(), scored=[self.scored], asked=self.asked, files=self.files)
 
     def draw(self) -> dict[str, Figure]:
         """The agreement of each metric, by ranking, and the scores against the ratings of each aspect."""
@@ -137,6 +141,7 @@ def agree(
     baseline: str | None = None,
     margin: float = 0.1,
     cues: bool = True,
+    answers: Path | str | None = None,
     stages: Path | str | None = None,
     **settings: Any,
 ) -> MetricStudy:
@@ -158,6 +163,8 @@ def agree(
         baseline: the judge from which the drops of `fail_if` are counted.
         margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
+        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is; a page
+            beside it (.md) shows the same to a person.
         stages: a folder that keeps the scores of the metrics.
         settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
@@ -171,6 +178,7 @@ def agree(
     [('ours', 8, 1.0)]
     """
     comparison, resampling, labelling = _read_settings(settings)
+    written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
     examples, probabilities = read_verdicts(
@@ -226,6 +234,7 @@ def agree(
         *checks.notes,
     ]
     answer = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
+    answered = list_asked_texts(scored.take(np.argsort(order)), has_own_ratings=labels is None)
     line = join_settings("meta_eval", comparison, n=len(scored))
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
@@ -236,6 +245,8 @@ def agree(
         labels=studied,
         checks=checks,
         notes=(*notes, *bound_answer(answer)),
+        asked=answered,
+        files=write_answers(answered, written),
     )
 
 

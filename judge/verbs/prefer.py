@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import InputError, SettingError, check_names, fault, format_value
 from core.example import Example
@@ -18,6 +19,7 @@ from data.columns import freeze_columns
 from data.input_file import InputFile
 from data.preferences import has_outputs, holds_pairs, read_preferences
 from data.scored import place_outputs
+from judge.answers import Asked, check_answers, list_asked_pairs, write_answers
 from judge.correcting import correct
 from judge.inputs import Columns, Frame, GivenScores, Source, read
 from judge.metrics import MetricPlan, Metrics, load_planned, plan_metric, plan_metrics
@@ -26,13 +28,14 @@ from judge.preferences import ALL, PreferenceStudy
 from judge.verbs.score import add_scores, open_stages
 from judge.wording import note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, is_within_margin
 from meta_eval.labels import SingleAgreement, agree_with_single
 from meta_eval.preferences import (
     OUTCOMES,
     PANEL,
+    PreferenceAgreement,
     Preferences,
     Verdicts,
     agree_among,
@@ -69,6 +72,7 @@ def prefer(
     judge: str | MetricPlan | PairJudge | None = None,
     human_labels: Path | str | Iterable[Mapping[str, Any]] | Frame | Preferences | int | None = None,
     family: Family = (),
+    answers: Path | str | None = None,
     stages: Path | str | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -91,6 +95,8 @@ def prefer(
             or with the id of a pair and a winner; the winners of `source` are then those of a judge. Or how many labels
             of `source` to keep, drawn by `seed`.
         family: the systems of the judge's own family, or by judge those of each, to measure self-preference.
+        answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge; a
+            page beside it (.md) shows the same to a person.
         stages: a folder that keeps the scores of the metrics and the replies of the judge.
         resamples: of intervals, and swaps drawn by the tests of more than 15 inputs.
         seed: of what is drawn.
@@ -106,6 +112,8 @@ def prefer(
     """
     if not isinstance(judge, str):
         check_names(settings, (), "prefer without the name of a judge")
+    check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
+    written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
     if isinstance(judge, str):
@@ -119,12 +127,73 @@ def prefer(
     places = place_outputs(texts)
     texts = add_scores(texts, planned, kept).split_aspects()
     asking: Any = load_planned(judge) if isinstance(judge, MetricPlan) else judge
-    resampling = Resampling(resamples=resamples, seed=seed)
+    judged = list_pairs(texts) if given is None else given
     labels = human_labels
     if labels is not None and not isinstance(labels, int):
-        labels = read_pair_labels(labels, list_pairs(texts) if given is None else given)
-    check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
-    if outputs is None and (given is None or asking is not None):
+        labels = read_pair_labels(labels, judged)
+    check_sources(given, asking, labels, has_outputs=outputs is not None)
+    if given is not None and labels is not None:
+        given = judged = add_labels(given, labels, seed)
+    asked = judged.by_majority()
+    if not len(asked):
+        raise InputError([fault(texts.name, 0, "two systems must have outputs for one input, but no input has two")])
+    verdicts = None if asking is None else ask_judge(asking, asked, texts, places)
+    by_judge = {} if verdicts is None else verdicts.by_judge
+    by_asked = {name: settle_orders(first) for name, first in by_judge.items()}
+    judges = {**by_asked, **asked.judges}
+    signatures = [*texts.signatures]
+    if verdicts is not None and given is not None:
+        signatures.append(verdicts.signature)
+    elif verdicts is not None:
+        asked = replace(asked, name=verdicts.signature, outcomes=verdicts.outcomes)
+        if labels is not None:
+            asked = add_labels(asked, labels, seed)
+    has_people = given is not None or labels is not None
+    rivals = hold_against_people(asked, judges, texts, places, has_people=has_people)
+    refuse_silence(asked, rivals, verdicts, texts.name)
+    resampling = Resampling(resamples=resamples, seed=seed)
+    lengths = find_lengths(asked, texts, places)
+    ranked = asked if given is None else given
+    people = ranked.by_rater()
+    shown: list[Asked] = []
+    if verdicts is not None:
+        outcomes_of_people = asked.outcomes if has_people else np.full(len(asked), np.nan)
+        shown = list_asked_pairs(asked, outcomes_of_people, verdicts, texts, places)
+    line = [f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"]
+    if margin is not None:
+        line.append(f"margin={margin:g}")
+    if labels is not None:
+        line.append(f"labels={labels if isinstance(labels, int) else labels.name}")
+    return PreferenceStudy(
+        signature="|".join([*line, *signatures]),
+        ranking=rank_by_preferences(ranked, resampling, level),
+        level=level,
+        equal=find_equal(ranked, margin, level),
+        among=measure_among(people, judges, asked, resampling),
+        single=list_single(people, rivals, asked, resampling),
+        favours=find_favours(asked, rivals, lengths, family, resampling),
+        agreement=measure_agreement(asked, rivals, resampling),
+        verdicts=verdicts,
+        judged_inputs=asked.inputs,
+        corrections=correct(asked, rivals, lengths, asked_judges=[*by_asked.keys() - asked.judges.keys()]),
+        whose=describe_winners(ranked, has_people=bool(rivals or len(people) > 1)),
+        resolution=(
+            *ranked.notes,
+            *note_resolution(ranked.layout.input_count, resamples, "resamples", level),
+        ),
+        asked=shown,
+        files=write_answers(shown, written),
+    )
+
+
+def check_sources(
+    given: Preferences | None,
+    asking: Any,
+    labels: Preferences | int | None,
+    has_outputs: bool,
+) -> None:
+    """Raises SettingError where there is nobody who prefers, or nothing to read for a judge."""
+    if not has_outputs and (given is None or asking is not None):
         raise SettingError("a judge needs the texts of the systems: pass them as outputs")
     if asking is not None and not callable(getattr(asking, "compare", None)):
         raise SettingError("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
@@ -132,67 +201,89 @@ def prefer(
         raise SettingError("source must be preferences, or outputs with a judge, found neither")
     if given is None and isinstance(labels, int):
         raise SettingError(f"human_labels must be a file where the judge gives the preferences, but is {labels}")
-    if given is not None and labels is not None:
-        given = add_labels(given, labels, seed)
-    asked = list_pairs(texts) if given is None else given.by_majority()
-    if not len(asked):
-        raise InputError([fault(texts.name, 0, "two systems must have outputs for one input, but no input has two")])
-    verdicts = None if asking is None else ask_judge(asking, asked, texts, places)
-    first = {} if verdicts is None else verdicts.by_judge
-    judges = {**{name: settle_orders(each) for name, each in first.items()}, **asked.judges}
-    signatures = [*texts.signatures]
-    if verdicts is not None and given is not None:
-        signatures.append(verdicts.signature)
-    elif verdicts is not None:
-        asked = replace(asked, name=verdicts.signature, outcomes=verdicts.outcomes)
-        asked = asked if labels is None else add_labels(asked, labels, seed)
-    found = {} if given is None and labels is None else dict(judges)  # to hold against people
-    single_judges = [each for name, each in judges.items() if name != PANEL]
-    if len(single_judges) > 2 and found:  # of two, most say a tie wherever they differ
-        found.setdefault(PANEL, find_majority(np.stack(single_judges)))
-    for name, each in texts.scores.items():
-        found[name] = prefer_by_scores(asked, places, next(iter(each.values.values())))
-    if np.isnan(asked.outcomes).all() or (found and all(np.isnan(outcomes).all() for outcomes in found.values())):
-        why = f"the judged systems and inputs must be in {texts.name}, but no pair of outputs is"
-        if verdicts is not None:
-            why = f"the judge gave no answer: {verdicts.reasons[0]}"
-        elif np.isnan(asked.outcomes).all():
-            why = 'at least one judgement needs a "winner", or human_labels give people\'s, but only judges judged'
-        raise InputError([fault(asked.name, 0, why)])
-    lengths, ranked = find_lengths(asked, texts, places), asked if given is None else given
-    people = ranked.by_rater()
-    line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"
-    line += "" if margin is None else f"|margin={margin:g}"
-    line += "" if labels is None else f"|labels={labels if isinstance(labels, int) else labels.name}"
-    return PreferenceStudy(
-        signature="|".join([line, *signatures]),
-        ranking=rank_by_preferences(ranked, resampling, level),
-        level=level,
-        equal=frozenset() if margin is None else find_equal(ranked, margin, level),
-        among={
-            who: (len(table), agree_among(np.stack([*table]), asked.layout, resampling))
-            for who, table in (("people", people), ("judges", single_judges))
-            if len(table) > 1
-        },
-        single=list_single(people, found, asked, resampling),
-        favours=find_favours(asked, found, lengths, family, resampling),
-        agreement={
-            (name, *pair): agree_on_preferences(asked.take(kept), outcomes[kept], resampling)
-            for name, outcomes in found.items()
-            for pair, kept in _split(asked).items()
-        },
-        verdicts=verdicts,
-        judged_inputs=asked.inputs,
-        corrections=correct(asked, found, lengths, asked_judges=[name for name in first if name not in asked.judges]),
-        whose=describe_winners(asked if given is None else given, has_people=bool(found or len(people) > 1)),
-        resolution=(
-            *ranked.notes,
-            *note_resolution(ranked.layout.input_count, resamples, "resamples", level),
-        ),
-    )
 
 
-def find_outputs(file: InputFile, outputs: Source | None, is_asked: bool) -> tuple[InputFile | None, Source | None]:
+def hold_against_people(
+    asked: Preferences,
+    judges: Mapping[str, Floats],
+    texts: ScoredSet,
+    places: Mapping[tuple[str, str], int],
+    has_people: bool,
+) -> dict[str, Floats]:
+    """The outcomes of judges, of what most of three or more say, and of metrics, which are held against people."""
+    rivals = dict(judges) if has_people else {}
+    single_judges = list_single_judges(judges)
+    if len(single_judges) > 2 and rivals:  # of two, most say a tie wherever they differ
+        rivals.setdefault(PANEL, find_majority(np.stack(single_judges)))
+    for name, scores in texts.scores.items():
+        (values,) = scores.values.values()
+        rivals[name] = prefer_by_scores(asked, places, values)
+    return rivals
+
+
+def list_single_judges(judges: Mapping[str, Floats]) -> list[Floats]:
+    """The outcomes of judges that are no panel."""
+    return [outcomes for name, outcomes in judges.items() if name != PANEL]
+
+
+def refuse_silence(
+    asked: Preferences,
+    rivals: Mapping[str, Floats],
+    verdicts: Verdicts | None,
+    texts: str,
+) -> None:
+    """Raises InputError where no judgement, or nothing that is held against people, has an outcome."""
+    is_silent = is_empty(asked.outcomes)
+    are_rivals_silent = bool(rivals) and all(map(is_empty, rivals.values()))
+    if not is_silent and not are_rivals_silent:
+        return
+    why = f"the judged systems and inputs must be in {texts}, but no pair of outputs is"
+    if verdicts is not None:
+        why = f"the judge gave no answer: {verdicts.reasons[0]}"
+    elif is_silent:
+        why = 'at least one judgement needs a "winner", or human_labels give people\'s, but only judges judged'
+    raise InputError([fault(asked.name, 0, why)])
+
+
+def is_empty(outcomes: Floats) -> bool:
+    """Whether no outcome is known."""
+    return bool(np.isnan(outcomes).all())
+
+
+def measure_among(
+    people: Floats,
+    judges: Mapping[str, Floats],
+    asked: Preferences,
+    resampling: Resampling,
+) -> dict[str, tuple[int, Estimate]]:
+    """How many people, and judges, there are, and how far they agree among themselves, where they are several."""
+    tables = {"people": [*people], "judges": list_single_judges(judges)}
+    return {
+        who: (len(table), agree_among(np.stack(table), asked.layout, resampling))
+        for who, table in tables.items()
+        if len(table) > 1
+    }
+
+
+def measure_agreement(
+    asked: Preferences,
+    rivals: Mapping[str, Floats],
+    resampling: Resampling,
+) -> dict[tuple[str, str, str], PreferenceAgreement]:
+    """The agreement of each judge and metric with people: on all judgements, then on each pair of systems."""
+    agreement: dict[tuple[str, str, str], PreferenceAgreement] = {}
+    parts = split_by_pair(asked) if rivals else {}
+    for name, outcomes in rivals.items():
+        for pair, kept in parts.items():
+            agreement[name, *pair] = agree_on_preferences(asked.take(kept), outcomes[kept], resampling)
+    return agreement
+
+
+def find_outputs(
+    file: InputFile,
+    outputs: Source | None,
+    is_asked: bool,
+) -> tuple[InputFile | None, Source | None]:
     """The file of preferences, and the outputs: a file may have both, or the outputs alone where a judge is asked."""
     if outputs is not None:
         return file, outputs
@@ -226,85 +317,125 @@ def read_given(source: Any, columns: Columns) -> Preferences | None:
 
 
 def list_single(
-    people: Floats, found: Mapping[str, Floats], asked: Preferences, resampling: Resampling
+    people: Floats,
+    rivals: Mapping[str, Floats],
+    asked: Preferences,
+    resampling: Resampling,
 ) -> list[SingleAgreement]:
     """The agreement with each of several people, whose outcomes have the shape (people, n)."""
     if len(people) < 2:
         return []
-    columns, twice = in_both_orders(np.stack([*found.values(), *people]), asked.layout)
-    by_name = dict(zip(found, columns, strict=False))
-    people_columns = columns[len(found) :]
-    single = agree_with_single(people_columns, by_name, OUTCOMES, twice, resampling, is_ordered=False)
-    return [replace(each, n=each.n // 2) for each in single]
+    columns, twice = in_both_orders(np.stack([*rivals.values(), *people]), asked.layout)
+    by_name = dict(zip(rivals, columns, strict=False))
+    of_people = columns[len(rivals) :]
+    single = agree_with_single(of_people, by_name, OUTCOMES, twice, resampling, is_ordered=False)
+    return [replace(agreement, n=agreement.n // 2) for agreement in single]
 
 
-def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tuple[str, str]]:
+def find_equal(
+    given: Preferences,
+    margin: float | None,
+    level: float,
+) -> frozenset[tuple[str, str]]:
     """The pairs whose win rates are within `margin` of 1/2: two one-sided tests of the means of inputs, at `level`
-    divided by the number of pairs.
+    divided by the number of pairs. None without a margin.
     """
-    pairs, found = [*combinations(given.systems, 2)], set[tuple[str, str]]()
+    if margin is None:
+        return frozenset()
+    pairs = [*combinations(given.systems, 2)]
+    equal: set[tuple[str, str]] = set()
     for pair in pairs:
         outcomes = given.between(*pair) - 0.5
         known = ~np.isnan(outcomes)
         inputs = restrict(given.layout, known).inputs
         means = np.bincount(inputs, outcomes[known]) / np.bincount(inputs)
         if is_within_margin(means, margin, level, len(pairs), largest=0.5):
-            found.add(pair)
-    return frozenset(found)
+            equal.add(pair)
+    return frozenset(equal)
 
 
-def find_lengths(asked: Preferences, texts: ScoredSet, places: Mapping[tuple[str, str], int]) -> Floats | None:
+def find_lengths(
+    asked: Preferences,
+    texts: ScoredSet,
+    places: Mapping[tuple[str, str], int],
+) -> Floats | None:
     """The lengths of both outputs, in characters, of shape (n, 2): those of the preferences, else of the texts."""
     if asked.lengths is not None or not places:
         return asked.lengths
-    sizes = np.array([*(len(each.full_text) for each in texts.examples), np.nan])
-    rows = [zip(side, asked.inputs, strict=True) for side in (asked.systems_a, asked.systems_b)]
-    return np.array([[sizes[places.get(key, -1)] for key in row] for row in rows]).T
+    sizes = [len(example.full_text) for example in texts.examples]
+    padded = np.array([*sizes, np.nan])
+    sides: list[Floats] = []
+    for outputs in asked.outputs:
+        sides.append(padded[[places.get(output, -1) for output in outputs]])
+    return np.stack(sides, axis=1)
 
 
 def find_favours(
-    asked: Preferences, found: Mapping[str, Floats], lengths: Floats | None, family: Family, resampling: Resampling
+    asked: Preferences,
+    rivals: Mapping[str, Floats],
+    lengths: Floats | None,
+    family: Family,
+    resampling: Resampling,
 ) -> dict[tuple[str, str], Favour]:
     """How much more often than people each judge prefers the longer text, and systems of its own family.
 
     Raises SettingError for an unknown judge or system in `family`.
     """
-    given = family if isinstance(family, Mapping) else dict.fromkeys(found, family)
-    families = {name: [each] if isinstance(each, str) else each for name, each in given.items()}
-    check_names(families, found, "family")
-    for systems in families.values():
-        check_names(systems, asked.systems, "family")
+    given = family if isinstance(family, Mapping) else dict.fromkeys(rivals, family)
+    check_names(given, rivals, "family")
+    families: dict[str, Sequence[str]] = {}
+    for name, systems in given.items():
+        families[name] = [systems] if isinstance(systems, str) else systems
+        check_names(families[name], asked.systems, "family")
     favours: dict[tuple[str, str], Favour] = {}
-    for name, outcomes in found.items():
-        sides = {} if lengths is None else {LONGER: find_longer(lengths)}
-        sides |= {FAMILY: find_family(asked, families[name])} if families.get(name) else {}
-        for side, each in sides.items():
-            favours[name, side] = measure_favour(asked, outcomes, each, resampling)
+    for name, outcomes in rivals.items():
+        if lengths is not None:
+            favours[name, LONGER] = measure_favour(asked, outcomes, find_longer(lengths), resampling)
+        if families.get(name):
+            favours[name, FAMILY] = measure_favour(asked, outcomes, find_family(asked, families[name]), resampling)
     return favours
 
 
 def ask_judge(
-    judge: PairJudge, asked: Preferences, outputs: ScoredSet, places: Mapping[tuple[str, str], int]
+    judge: PairJudge,
+    asked: Preferences,
+    outputs: ScoredSet,
+    places: Mapping[tuple[str, str], int],
 ) -> Verdicts:
     """The verdicts on the pairs whose outputs are there; the others have none."""
-    rows = list(zip(asked.systems_a, asked.systems_b, asked.inputs, strict=True))
-    there = [k for k, (a, b, name) in enumerate(rows) if (a, name) in places and (b, name) in places]
-    texts = [[outputs.examples[places[system, rows[k][2]]] for system in rows[k][:2]] for k in there]
-    found = judge.compare([(a, b) for a, b in texts])
+    pairs: list[tuple[Example, Example]] = []
+    rows: list[int] = []
+    for row, (first, second) in enumerate(zip(*asked.outputs, strict=True)):
+        if first in places and second in places:
+            texts = outputs.examples[places[first]], outputs.examples[places[second]]
+            pairs.append(texts)
+            rows.append(row)
+    verdicts = judge.compare(pairs)
 
     def spread(first: Floats) -> Floats:
-        whole = np.full((len(rows), 2), np.nan)
-        whole[there] = first
+        """Verdicts on the asked pairs as verdicts on all."""
+        whole = np.full((len(asked), 2), np.nan)
+        whole[rows] = first
         return whole
 
-    reasons = dict.fromkeys(range(len(rows)), "an output is missing") | dict(zip(there, found.reasons, strict=True))
-    panel = {name: spread(first) for name, first in found.panel.items()}
-    return Verdicts(spread(found.first), [*reasons.values()], found.signature, panel, found.name)
+    reasons: list[str | None] = ["an output is missing"] * len(asked)
+    for row, reason in zip(rows, verdicts.reasons, strict=True):
+        reasons[row] = reason
+    return replace(
+        verdicts,
+        first=spread(verdicts.first),
+        reasons=reasons,
+        panel={name: spread(first) for name, first in verdicts.panel.items()},
+        answers=tuple(replace(answer, pair=rows[answer.pair]) for answer in verdicts.answers),
+    )
 
 
-def _split(given: Preferences) -> dict[tuple[str, str], np.ndarray[Any, np.dtype[np.bool_]]]:
+def split_by_pair(given: Preferences) -> dict[tuple[str, str], NDArray[np.bool_]]:
     """All judgements, then those of each pair of systems where there are several pairs."""
-    found = {(ALL, ALL): np.ones(len(given), dtype=np.bool_)}
-    pairs = {pair: ~np.isnan(given.between(*pair)) for pair in combinations(given.systems, 2)}
-    compared = {pair: kept for pair, kept in pairs.items() if kept.any()}
-    return found | (compared if len(compared) > 1 else {})
+    whole = {(ALL, ALL): np.ones(len(given), dtype=np.bool_)}
+    compared: dict[tuple[str, str], NDArray[np.bool_]] = {}
+    for pair in combinations(given.systems, 2):
+        kept = ~np.isnan(given.between(*pair))
+        if kept.any():
+            compared[pair] = kept
+    return {**whole, **compared} if len(compared) > 1 else whole

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from baselines.chat import CachedChat
-from baselines.endpoint import LARGEST, LONGEST, ChatFault, ChosenToken, EndpointChat, EndpointFault, Reply
+from baselines.endpoint import EndpointChat
 from baselines.llm_judge import LLMJudge
+from baselines.posting import LARGEST
+from baselines.replies import LONGEST, ChatFault, ChosenToken, EndpointFault, Reply
 from baselines.verdicts import read_verdict
 from core.errors import SettingError
 from core.example import Example

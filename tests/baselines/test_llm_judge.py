@@ -4,7 +4,8 @@ import math
 import random
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,15 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from baselines.endpoint import ChatFault, ChosenToken, Reply
-from baselines.llm_judge import LLMJudge, rate
+from baselines.chat import Question, Replies
+from baselines.llm_judge import LLMJudge
 from baselines.local_chat import LocalChat
+from baselines.readings import rate
+from baselines.replies import ChatFault, ChosenToken, Reply
 from baselines.rubrics import read_rubric
-from baselines.verdicts import Form
 from core.errors import InputError, SettingError
 from core.example import Example
+from core.progress import shown
 from judge.verbs.prefer import prefer
 from judge.verbs.score import ScoredTexts, panel_tables, score
 from meta_eval.raters import krippendorff_alpha
@@ -56,13 +59,11 @@ class Scripted:
     depends: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
-    def stop(self) -> None:
-        pass
-
-    def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
-        del form
-        self.asked.append(f"{question}#{repeat}" if repeat else question)
-        return self.answer(question)
+    def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
+        del parallel
+        for place, question in enumerate(questions):
+            self.asked.append(f"{question.text}#{question.repeat}" if question.repeat else question.text)
+            yield place, self.answer(question.text)
 
 
 # ---- ratings ---------------------------------------------------------------------------------------------------------
@@ -156,10 +157,53 @@ def test_a_pair_is_asked_in_both_orders() -> None:
     found = fair.compare(pairs)
     assert found.first.tolist() == [[1, 0], [1, 0], [0, 1]]
     assert found.outcomes.tolist() == [1, 1, 0]
-    assert found.signature.startswith("llm_judge_pairs|model=scripted|")
+    assert found.signature.startswith("llm_judge_pairs|logprobs=true|model=scripted|")
     assert isinstance(fair.chat, Scripted)
     assert len(fair.chat.asked) == 4  # the third pair is the first one in the other order
     assert first.compare(pairs).outcomes.tolist() == [0.5, 0.5, 0.5]
+
+
+def letter(chosen: str, a: float, b: float) -> Reply:
+    """An answer of one letter with the probabilities of both texts; what is left is a tie's."""
+    rest = math.log(max(1 - a - b, 1e-9))
+    likeliest = (("A", math.log(a)), ("B", math.log(b)), ("C", rest))
+    return reply(chosen, chosen=[ChosenToken(place=0, token=chosen, likeliest=likeliest)])
+
+
+def test_probabilities_of_both_orders_decide_where_the_letter_does_not() -> None:
+    """A judge that always says A prefers the first text by .9 and the second by .6: (.9 + .4) / 2."""
+    orders = {"good": letter("A", 0.9, 0.1), "bad": letter("A", 0.48, 0.32)}
+
+    def answer(question: str) -> Reply:
+        return orders["good" if question.index("good") < question.index("bad") else "bad"]
+
+    found = LLMJudge(Scripted(answer), ("coherence",)).compare([(TEXTS[0], TEXTS[1])])
+    assert found.first.tolist() == [[pytest.approx(0.9), pytest.approx(0.6)]]
+    assert found.outcomes.tolist() == [pytest.approx(0.65)]
+    assert [(each.is_reversed, each.answer, each.reason) for each in found.answers] == [
+        (False, "A", None),
+        (True, "A", None),
+    ]
+
+
+def test_a_tie_stays_a_tie_whatever_its_probabilities() -> None:
+    found = LLMJudge(Scripted(lambda _: letter("C", 0.3, 0.1)), ("coherence",)).compare([(TEXTS[0], TEXTS[1])])
+    assert found.outcomes.tolist() == [0.5]
+
+
+def test_a_judge_may_explain_before_its_verdict(tmp_path: Path) -> None:
+    chat = Scripted(lambda q: reply("It flows.\nChoice: A" if "Text B" in q else "It has 2 parts.\nRating: 4"))
+    judge = LLMJudge(chat, ("coherence",), explain=True)
+    assert judge.score(TEXTS).values["coherence"].tolist() == [4, 4]
+    assert judge.compare([(TEXTS[0], TEXTS[1])]).first.tolist() == [[1, 1]]
+    rating, _, choice, _ = chat.asked
+    assert rating.endswith(
+        'First give your reasons in a few sentences. Then end with a line of its own: "Rating:" and one number.'
+    )
+    assert choice.endswith('with a line of its own: "Choice:" and A, B, or C if neither.')
+    assert judge.signature != LLMJudge(chat, ("coherence",)).signature
+    with pytest.raises(SettingError, match="structured=true asks for the verdict alone"):
+        LLMJudge.from_settings("m", "http://127.0.0.1:9/v1", explain=True, structured=True)
 
 
 def test_a_panel_compares_pairs() -> None:
@@ -432,6 +476,85 @@ def test_the_distribution_of_a_model_in_this_process(toy_chat_model: Path) -> No
     assert (reply.text, reply.prompt_tokens) == (first.likeliest[0][0], 7)
     with pytest.raises(ChatFault, match="the model reads 256"):
         LocalChat(str(toy_chat_model)).ask("good " * 300)
+
+
+def test_a_model_in_this_process_reads_batches(toy_chat_model: Path) -> None:
+    """Answers of several tokens, in batches padded on the left, are those of each question alone."""
+    texts = ["good", "bad text good text ?", "text text text", "? ?", "<unk>", "bad bad bad bad bad good . . ."]
+    chat = LocalChat(str(toy_chat_model), answer_tokens=6)
+    chat.budget = 64
+    found = dict(chat.ask_all([Question(text) for text in texts]))
+    assert isinstance(found[4], ChatFault)
+    for place in (0, 1, 2, 3, 5):
+        together, alone = found[place], chat.ask(texts[place])
+        assert isinstance(together, Reply)
+        assert (together.text, together.answer_tokens) == (alone.text, alone.answer_tokens)
+        assert (together.prompt_tokens, together.is_cut) == (alone.prompt_tokens, alone.is_cut)
+        for one, other in zip(together.chosen, alone.chosen, strict=True):
+            assert (one.place, one.token) == (other.place, other.token)
+            assert dict(one.likeliest) == pytest.approx(dict(other.likeliest), abs=1e-5)
+
+
+def test_answers_of_several_tokens_are_those_of_generate(toy_chat_model: Path) -> None:
+    chat = LocalChat(str(toy_chat_model), answer_tokens=6)
+    ids = torch.tensor([chat.read("bad text ?")])
+    written = chat.lm.model.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)[0, ids.shape[1] :]
+    expected = [token for token in written.tolist() if token != 0]
+    answer = chat.ask("bad text ?")
+    assert answer.text.split() == chat.lm.tokenizer.convert_ids_to_tokens(expected)
+    assert answer.is_cut is (len(expected) == 6)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
+def test_probabilities_inside_an_answer_are_those_of_a_whole_reading(
+    toy_chat_model: Path, dtype: str, tolerance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every token is taken for a verdict."""
+    monkeypatch.setattr("baselines.local_chat.is_verdict", lambda token, form: True)
+    chat = LocalChat(str(toy_chat_model), dtype=dtype, answer_tokens=12)
+    found = 0
+    for text in ("bad text ?", "good", "text good bad 1"):
+        answer = chat.ask(text)
+        words = answer.text.split()
+        for chosen in answer.chosen:
+            before = answer.text[: chosen.place].split()
+            ids = chat.lm.tokenizer.convert_tokens_to_ids(before)
+            with torch.inference_mode():
+                logits = chat.lm.model(torch.tensor([[*chat.read(text), *ids]])).logits[0, -1].float()
+            expected = logits.log_softmax(-1)[chat.lm.tokenizer.convert_tokens_to_ids(chosen.token)]
+            assert words[len(before)] == chosen.token
+            assert dict(chosen.likeliest)[chosen.token] == pytest.approx(float(expected), abs=tolerance)
+            found += len(before) > 0
+    assert found
+
+
+def test_a_model_in_this_process_explains_where_it_may(toy_chat_model: Path) -> None:
+    settings = {"explain": True, "answer_tokens": 3}
+    judge = LLMJudge.from_settings(str(toy_chat_model), aspects=["coherence"], **settings)
+    assert judge.chat.most_tokens == 3
+    with pytest.raises(SettingError, match="answer_tokens: settings of an endpoint"):
+        LLMJudge.from_settings(str(toy_chat_model), answer_tokens=3)
+
+
+def test_memory_and_progress_are_said(toy_chat_model: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What the weights take is said before they are loaded, and progress counts questions."""
+    steps: list[int] = []
+
+    @contextmanager
+    def record(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        steps.extend([total or 0])
+        yield steps.append
+
+    with caplog.at_level("INFO"):
+        judge = LLMJudge.from_settings(str(toy_chat_model), aspects=["coherence"])
+    (said,) = [message for message in caplog.messages if "memory" in message]
+    assert said == f"llm_judge: {toy_chat_model.name} takes 0.0 GB of memory for its weights in float32"
+    token = shown.set(record)
+    try:
+        judge.score(TEXTS)
+    finally:
+        shown.reset(token)
+    assert steps == [2, 1, 1]
 
 
 def set_template(folder: Path, template: str) -> Path:

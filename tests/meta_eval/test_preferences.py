@@ -13,6 +13,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 
 from core.example import Example
 from meta_eval.biases import find_family, find_longer, measure_favour
+from meta_eval.games import Games
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import (
     Preferences,
@@ -24,6 +25,7 @@ from meta_eval.preferences import (
     prefer_by_scores,
 )
 from meta_eval.scored_set import ScoredSet
+from meta_eval.step_down import randomisation_p
 from meta_eval.strengths import fit_strengths, rank_by_preferences
 
 FEW = Resampling(resamples=200)
@@ -85,6 +87,34 @@ def test_strengths_are_those_of_the_likelihood(seed: int) -> None:
     expected = minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-9}).x
     assert found.mean() == pytest.approx(0, abs=1e-9)
     np.testing.assert_allclose(found, expected - expected.mean(), atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [8, 40])
+def test_equal_differences_are_multiplied_once(n: int) -> None:
+    """Each unit has the differences of its kind: the same swaps and p-values as one row for each unit."""
+    rng = np.random.default_rng(0)
+    differences = rng.normal(size=(5, 3))
+    rows = rng.integers(0, 5, n)
+    expected = randomisation_p(differences[rows], 300, seed=1, fitted=0.1)
+    np.testing.assert_array_equal(randomisation_p(differences, 300, seed=1, fitted=0.1, rows=rows), expected)
+
+
+@pytest.mark.parametrize("per_input", [1, 3])
+def test_inputs_of_one_kind_count_as_often_as_there_are_some(per_input: int) -> None:
+    """Wins of resampled inputs, added judgement by judgement."""
+    rng = np.random.default_rng(per_input)
+    sample = simulate_sparse(np.array([0.5, 0.0, -0.5]), 90, rng, per_input)
+    sample.outcomes[::7] = 0.5
+    games = Games.of(sample)
+    assert games.kind_count < sample.layout.input_count
+    weights = rng.integers(0, 3, (4, sample.layout.input_count)).astype(float)
+    expected = np.zeros((4, 3, 3))
+    for row, weight in enumerate(weights):
+        for a, b, outcome, unit in zip(*sample.numbers, sample.outcomes, sample.layout.inputs, strict=True):
+            expected[row, a, b] += weight[unit] * outcome
+            expected[row, b, a] += weight[unit] * (1 - outcome)
+    np.testing.assert_allclose(games.add_wins(weights), expected)
+    np.testing.assert_allclose(games.wins, games.add_wins(np.ones((1, sample.layout.input_count)))[0])
 
 
 def test_systems_that_no_comparisons_link() -> None:

@@ -1,0 +1,81 @@
+"""What a reply says: its verdict, weighted by probabilities where the model gives them, or why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from baselines.replies import ChosenToken, Reply, to_word
+from baselines.verdicts import IS_YES, Form, Lack, Verdict, read_verdict
+
+SHOWN = 80  # characters of an answer without a verdict: its last ones, where a verdict would be
+SIDES = {"a": 1.0, "b": 0.0}  # of a letter; a tie is no side
+
+
+def rate(
+    reply: Reply,
+    form: Form,
+    scale: tuple[int, int],
+    label: str = "",
+) -> float | Lack:
+    """The verdict of an answer, or how many it gives; with probabilities, the mean of what it might have been.
+
+    The numbers of the scale, 1 for yes and 0 for no, or 1 for A and 0 for B, are weighted by the probabilities that
+    their tokens had where the token of the verdict was chosen. A tie stays one.
+
+    >>> four = (("4", math.log(0.6)), ("5", math.log(0.2)), ("!", math.log(0.2)))
+    >>> rate(Reply(text="4", chosen=(ChosenToken(place=0, token="4", likeliest=four),)), "number", (1, 5))
+    4.25
+    >>> yes = (("Yes", math.log(0.6)), ("No", math.log(0.2)))
+    >>> rate(Reply(text="Yes", chosen=(ChosenToken(place=0, token="Yes", likeliest=yes),)), "word", (0, 1))
+    0.75
+    """
+    verdict = read_verdict(reply.text, form, scale, label, reply.is_cut)
+    if not isinstance(verdict, Verdict):
+        return verdict
+    levels = list_levels(form, scale)
+    token = next((token for token in reply.chosen if stands_at(token, verdict.place)), None)
+    if token is None or levels.get(to_word(token.token)) != verdict.value:
+        return verdict.value
+    total = 0.0
+    weighted = 0.0
+    for other, log_probability in token.likeliest:
+        level = levels.get(to_word(other))
+        if level is not None:
+            total += math.exp(log_probability)
+            weighted += level * math.exp(log_probability)
+    return round(weighted / total, 12) if total else verdict.value
+
+
+def list_levels(form: Form, scale: tuple[int, int]) -> Mapping[str, float]:
+    """The verdicts that probabilities weigh, by the word of their token."""
+    if form == "number":
+        return {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
+    return IS_YES if form == "word" else SIDES
+
+
+def stands_at(token: ChosenToken, place: int | None) -> bool:
+    """Whether a token holds the character at a place of the answer."""
+    return place is not None and token.place <= place < token.place + len(token.token)
+
+
+def describe_lack(
+    reply: Reply,
+    form: Form,
+    scale: tuple[int, int],
+    lack: Lack = "no",
+) -> str:
+    """Why an answer counts for nothing."""
+    verdicts = {
+        "number": f"number from {scale[0]} to {scale[1]}",
+        "letter": "choice of A, B or C",
+        "word": "yes or no",
+    }
+    verdict = verdicts[form]
+    if reply.is_cut:
+        return f"the judge's answer was cut after {reply.answer_tokens} tokens, before a {verdict}"
+    text = " ".join(reply.text.split())
+    shown = text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
+    if lack == "no":
+        return f"the judge gave {lack} {verdict}, but {shown!r}"
+    return f"the judge gave {lack} {verdict}: {shown!r}"

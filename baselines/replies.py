@@ -1,0 +1,201 @@
+"""Replies of chat models: what is read of an answer, its text and the probabilities of its verdict's tokens."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from baselines.verdicts import CHOICES, IS_YES, Form
+from core.errors import broken_rules
+from data.records import Record
+
+LONGEST = 10_000  # characters of a reply that are kept: its last ones
+MOST_TOKENS = 10**9  # that an endpoint may say it has counted
+
+
+class ChatFault(Exception):  # noqa: N818, a reason why there is no score
+    """There is no answer to a question; the message says why. `cause` is equal for questions that fail alike.
+
+    `passes` says that the same question may get an answer later: the endpoint was busy, slow or cut off.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        cause: str = "",
+        passes: bool = False,
+    ) -> None:
+        self.cause, self.passes = cause, passes
+        super().__init__(message)
+
+
+class EndpointFault(RuntimeError):  # noqa: N818 (as ChatFault)
+    """The endpoint answers no question, so the run stops; the message is the endpoint's."""
+
+
+class ChosenToken(Record):
+    """A token of an answer that may be a verdict: a whole number, a yes or a no, or the letter of a text."""
+
+    # where it begins in the text of the reply
+    place: int
+    token: str
+    # the likeliest tokens there, with their log-probabilities
+    likeliest: tuple[tuple[str, float], ...]
+
+
+class Reply(Record):
+    """What a chat model answered; nothing else of an answer is read or kept."""
+
+    # the last LONGEST characters, after an ellipsis where there were more
+    text: str
+    # those tokens of the text whose probabilities are known, in order
+    chosen: tuple[ChosenToken, ...] = ()
+    # what the question and the answer cost
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    # whether the answer ended at the greatest number of tokens
+    is_cut: bool = False
+
+
+def to_word(token: str) -> str:
+    """A token without the spaces and quotes around it, in small letters and usual digits."""
+    return unicodedata.normalize("NFKC", token).strip(" \t\n\"'").lower()
+
+
+def is_verdict(token: str, form: Form | None = None) -> bool:
+    """Whether a token is a whole number, a yes or no, or the capital letter of a text or of a tie; None: any of them.
+
+    >>> is_verdict(" A"), is_verdict(" a"), is_verdict("A", "number")
+    (True, False, False)
+    """
+    word = to_word(token)
+    is_of_form = {
+        "number": word.isdecimal(),
+        "word": word in IS_YES,
+        "letter": word in CHOICES and word.upper() in token,
+    }
+    return any(is_of_form.values()) if form is None else is_of_form[form]
+
+
+# ---- what is read of the answer of an endpoint; the rest may hold anything -------------------------------------------
+
+
+Counted = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
+
+
+class Token(Record):
+    """A token that might have stood at a position."""
+
+    token: str
+    logprob: Annotated[float, Field(allow_inf_nan=False, le=1e-3)]  # a rounded 0 may lie above it
+
+
+class Position(Record):
+    """A token of the answer."""
+
+    token: str = ""
+    # its UTF-8, where it may be a part of a character
+    bytes: list[Annotated[int, Field(ge=0, le=255)]] | None = None
+    top_logprobs: list[Token] | None = None
+
+
+class Positions(Record):
+    """The tokens of the answer."""
+
+    content: list[Position] | None = None
+
+
+class Message(Record):
+    """The answer itself."""
+
+    content: str | None = None
+
+
+class Choice(Record):
+    """One of the answers to a question."""
+
+    message: Message
+    logprobs: Positions | None = None
+    finish_reason: str | None = None
+
+
+class Usage(Record):
+    """What the question and the answer cost."""
+
+    prompt_tokens: Counted = 0
+    completion_tokens: Counted = 0
+
+
+class Completion(Record):
+    """The body of an answer."""
+
+    choices: Annotated[list[Choice], Field(min_length=1)]
+    usage: Usage | None = None
+
+
+def read_completion(body: bytes) -> Completion:
+    """The body of an answer. Raises ChatFault for anything but a chat completion."""
+    try:
+        return Completion.model_validate_json(body)
+    except ValidationError as error:
+        place, rule, _ = next(broken_rules(error))  # the value may hold a key
+        what = f"{'.'.join(map(str, place))} {rule}".strip()
+        raise ChatFault(f"the endpoint's answer cannot be read: {what}", "unreadable") from None
+
+
+def read_reply(body: bytes) -> Reply:
+    """The reply in the body of an answer; raises as `read_completion`."""
+    completion = read_completion(body)
+    choice = completion.choices[0]
+    usage = completion.usage or Usage()
+    content = choice.message.content or ""
+    text = content if len(content) <= LONGEST else f"…{content[-LONGEST:]}"
+    return Reply(
+        text=text,
+        chosen=tuple(find_chosen(choice, content, len(text) - len(content))),
+        prompt_tokens=usage.prompt_tokens,
+        answer_tokens=usage.completion_tokens,
+        is_cut=choice.finish_reason == "length",
+    )
+
+
+def list_positions(choice: Choice) -> list[Position]:
+    """The tokens of an answer with their alternatives; empty where the endpoint gives none."""
+    if choice.logprobs is None or choice.logprobs.content is None:
+        return []
+    positions = choice.logprobs.content
+    return positions if any(position.top_logprobs for position in positions) else []
+
+
+def find_chosen(
+    choice: Choice,
+    content: str,
+    shift: int,
+) -> Iterator[ChosenToken]:
+    """The tokens of the content that may be a verdict; none where the tokens do not spell the content.
+
+    Before and after it they may spell more, such as reasoning that the endpoint takes out. The content begins at
+    `shift` in the reply's text.
+    """
+    positions = list_positions(choice)
+    spelled = [spell(position) for position in positions]
+    written = content.encode()
+    begin = b"".join(spelled).rfind(written)
+    if begin < 0:
+        return
+    at_byte = -begin
+    for position, token in zip(positions, spelled, strict=True):
+        if at_byte >= 0 and position.top_logprobs and is_verdict(position.token):
+            place = len(written[:at_byte].decode("utf-8", "ignore")) + shift
+            likeliest = tuple((other.token, other.logprob) for other in position.top_logprobs)
+            if place >= 0:
+                yield ChosenToken(place=place, token=position.token, likeliest=likeliest)
+        at_byte += len(token)
+
+
+def spell(position: Position) -> bytes:
+    """The UTF-8 of a token."""
+    return position.token.encode() if position.bytes is None else bytes(position.bytes)

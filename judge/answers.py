@@ -1,0 +1,344 @@
+"""What judges were asked and what they answered: lines that the verbs read back, and pages that a person reads."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.errors import SettingError
+from core.example import Example
+from core.scores import Scores
+from data.preferences import ANSWERS
+from data.text_files import open_atomically
+from judge.wording import format_number
+from meta_eval.bootstrap import Floats
+from meta_eval.preferences import PairAnswer, Preferences, Verdicts, settle_orders
+from meta_eval.scored_set import ScoredSet
+
+ENDING = ".jsonl"
+SHOWN_FIELDS = ("context", "prefix", "label")  # of an example, that a reader needs beside its text
+DIGITS = 6  # of verdicts
+WORDS = {1.0: "system_a", 0.0: "system_b"}  # the field that names the winner of an outcome
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One question to one judge, with its answer."""
+
+    judge: str
+    # what was asked about: an aspect, or the output that was shown first
+    about: str
+    # NaN without one
+    verdict: float
+    # what the judge wrote; None for a question that was not answered
+    answer: str | None
+    # why there is no verdict, else None
+    reason: str | None
+    # as it was asked, where it was kept
+    question: str = ""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """For JSON."""
+        record = {
+            "judge": self.judge,
+            "about": self.about,
+            "verdict": to_number(self.verdict),
+            "answer": self.answer,
+            "reason": self.reason,
+        }
+        if self.question:
+            record["question"] = self.question
+        return record
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A text, or a pair of outputs, with all that judges answered about it."""
+
+    # the id of the text, or the input and both systems
+    name: str
+    # what there is to read, by what it is
+    texts: Mapping[str, str]
+    # what people and judges say, in words
+    people: str
+    judged: str
+    # how far judges are from people, larger is farther; NaN where one of them said nothing
+    gap: float
+    answers: tuple[Answered, ...]
+    # the fields of its line
+    fields: Mapping[str, Any]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Its line for JSON."""
+        return {**self.fields, ANSWERS: [answer.record for answer in self.answers]}
+
+
+def to_number(value: float) -> float | None:
+    """A rounded number for JSON; None for NaN."""
+    return None if math.isnan(value) else round(float(value), DIGITS)
+
+
+def sort_by_gap(asked: Sequence[Asked]) -> list[Asked]:
+    """Disagreements first, then the others, in their order."""
+    return sorted(asked, key=lambda item: -np.nan_to_num(item.gap, nan=-1.0))
+
+
+# ---- pairs ----------------------------------------------------------------------------------------------------------
+
+
+def list_asked_pairs(
+    pairs: Preferences,
+    people: Floats,
+    verdicts: Verdicts,
+    outputs: ScoredSet,
+    places: Mapping[tuple[str, str], int],
+) -> list[Asked]:
+    """The pairs that a judge was asked about, with its answers; `people` are outcomes of people, NaN where none are."""
+    by_pair: dict[int, list[PairAnswer]] = {}
+    for answer in verdicts.answers:
+        by_pair.setdefault(answer.pair, []).append(answer)
+    outcomes = {name: settle_orders(first) for name, first in verdicts.by_judge.items()}
+    (name, joint), *single = outcomes.items()
+    asked: list[Asked] = []
+    for pair, answers in by_pair.items():
+        systems = {"system_a": pairs.systems_a[pair], "system_b": pairs.systems_b[pair]}
+        group = pairs.inputs[pair]
+        first, second = (outputs.examples[places[system, group]] for system in systems.values())
+        fields = {
+            "group": group,
+            **systems,
+            "winner": name_winner(float(joint[pair]), systems),
+            "rater": name,
+            "judges": {other: name_winner(float(values[pair]), systems) for other, values in single},
+            "people": name_winner(float(people[pair]), systems),
+            "text_a": first.full_text,
+            "text_b": second.full_text,
+        }
+        asked.append(
+            Asked(
+                name=f"{group}: {systems['system_a']} and {systems['system_b']}",
+                texts={
+                    **list_context(first),
+                    systems["system_a"]: first.full_text,
+                    systems["system_b"]: second.full_text,
+                },
+                people=describe_winner(float(people[pair]), systems),
+                judged=describe_winner(float(joint[pair]), systems),
+                gap=abs(float(people[pair]) - float(joint[pair])),
+                answers=tuple(to_answered(answer, systems) for answer in answers),
+                fields=leave_out_empty(fields),
+            )
+        )
+    return asked
+
+
+def leave_out_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that hold something."""
+    return {name: value for name, value in fields.items() if value not in (None, {})}
+
+
+def to_answered(answer: PairAnswer, systems: Mapping[str, str]) -> Answered:
+    """An answer about a pair; its verdict is how surely the output that was shown first is better."""
+    shown_first = systems["system_b" if answer.is_reversed else "system_a"]
+    return Answered(
+        judge=answer.judge,
+        about=f"{shown_first} first",
+        verdict=answer.first,
+        answer=answer.answer,
+        reason=answer.reason,
+        question=answer.question,
+    )
+
+
+def name_winner(outcome: float, systems: Mapping[str, str]) -> str | float | None:
+    """A winner as files of preferences have it: a system, a tie, or how surely system a; None without one."""
+    if math.isnan(outcome):
+        return None
+    if outcome in WORDS:
+        return systems[WORDS[outcome]]
+    return "tie" if outcome == 0.5 else to_number(outcome)
+
+
+def describe_winner(outcome: float, systems: Mapping[str, str]) -> str:
+    """A winner in words."""
+    winner = name_winner(outcome, systems)
+    if winner is None:
+        return "no verdict"
+    if isinstance(winner, str):
+        return winner
+    likelier = systems["system_a" if outcome > 0.5 else "system_b"]
+    return f"{likelier} ({format_number(max(outcome, 1 - outcome))})"
+
+
+def list_context(example: Example) -> dict[str, str]:
+    """What a reader needs beside the text of an example."""
+    fields = {name: getattr(example, name) for name in SHOWN_FIELDS}
+    return {name: value for name, value in fields.items() if value}
+
+
+# ---- texts ----------------------------------------------------------------------------------------------------------
+
+
+def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
+    """The texts that judges were asked about, with their answers.
+
+    The lines keep ratings as such where the file of the texts had them; those of a file of labels are joined again.
+    """
+    judges: dict[str, Scores] = {}
+    for name, scores in scored.scores.items():
+        if any(map(list_explained, scores.explanations)):
+            judges[name] = scores
+    columns = ScoredSet(scored.name, scored.examples, judges).split_aspects()
+    gaps = measure_gaps(columns)
+    asked: list[Asked] = []
+    for place, example in enumerate(scored.examples if judges else ()):
+        answers: list[Answered] = []
+        for name, scores in judges.items():
+            for aspect, explained in list_explained(scores.explanations[place]).items():
+                verdict = float(scores.values[aspect][place])
+                reason = scores.reasons[place] if math.isnan(verdict) else None
+                answers.append(Answered(name, aspect, verdict, explained.get("answer"), reason))
+        verdicts: dict[str, float | None] = {}
+        for name, scores in columns.scores.items():
+            (values,) = scores.values.values()
+            verdicts[name] = to_number(float(values[place]))
+        fields = {
+            "id": example.id,
+            "group": example.group,
+            "system": example.system,
+            "text": example.full_text,
+            **list_context(example),
+            "ratings" if has_own_ratings else "people": dict(example.ratings),
+            "scores": verdicts,
+        }
+        asked.append(
+            Asked(
+                name=example.id if example.system is None else f"{example.id} ({example.system})",
+                texts={**list_context(example), "text": example.full_text},
+                people=describe_numbers(example.ratings),
+                judged=describe_numbers(verdicts),
+                gap=float(gaps[place]),
+                answers=tuple(answers),
+                fields=leave_out_empty(fields),
+            )
+        )
+    return asked
+
+
+def list_explained(explanation: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """By aspect, what a chat model answered about a text."""
+    return {
+        aspect: explained
+        for aspect, explained in explanation.items()
+        if isinstance(explained, Mapping) and {"answer", "tokens"} <= explained.keys()
+    }
+
+
+def describe_numbers(values: Mapping[str, float | None]) -> str:
+    """Ratings or scores in words."""
+    known = [f"{name} {format_number(value)}" for name, value in values.items() if value is not None]
+    return ", ".join(known) or "nothing"
+
+
+def measure_gaps(columns: ScoredSet) -> Floats:
+    """How far the rank of each text by the judges is from that by people, as a share; NaN where one said nothing.
+
+    Of several judges and aspects the largest gap counts.
+    """
+    gaps = np.full(len(columns), np.nan)
+    for name, scores in columns.scores.items():
+        own = name.rpartition("/")[2].partition(" by ")[0]
+        aspects = [own] if own in columns.aspects else columns.aspects[:1]
+        (values,) = scores.values.values()
+        for aspect in aspects:
+            ratings = columns.ratings(aspect)
+            known = ~np.isnan(values) & ~np.isnan(ratings)
+            apart = np.abs(rank_shares(values[known]) - rank_shares(ratings[known]))
+            gaps[known] = np.fmax(gaps[known], apart)
+    return gaps
+
+
+def rank_shares(values: Floats) -> Floats:
+    """The rank of each value as a share from 0 to 1; equal ones share theirs.
+
+    >>> rank_shares(np.array([3.0, 1.0, 3.0])).tolist()
+    [0.75, 0.0, 0.75]
+    """
+    _, numbers, counts = np.unique(values, return_inverse=True, return_counts=True)
+    below = np.cumsum(counts) - counts
+    return (below + (counts - 1) / 2)[numbers] / max(len(values) - 1, 1)
+
+
+def are_answers(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether rows are lines that `write_answers` wrote about texts."""
+    return bool(rows) and all(ANSWERS in row and isinstance(row.get("scores"), Mapping) for row in rows)
+
+
+def to_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The verdicts of such lines as labels: rows with an id and a column for each judge, and these columns."""
+    judges = list(dict.fromkeys(name for row in rows for name in row["scores"]))
+    empty = dict.fromkeys(judges)
+    return [{"id": row["id"], **empty, **row["scores"]} for row in rows], judges
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def check_answers(answers: Path | str | None) -> Path | None:
+    """Where answers are written. Raises SettingError for another ending than .jsonl, and for a missing folder."""
+    if answers is None:
+        return None
+    path = Path(answers)
+    if path.suffix != ENDING:
+        raise SettingError(f"answers must be a file that ends in {ENDING}, but is {path}")
+    if not path.parent.is_dir():
+        raise SettingError(f"answers must lie in a folder that exists, but {path.parent} does not")
+    return path
+
+
+def write_answers(asked: Sequence[Asked], path: Path | None) -> tuple[Path, ...]:
+    """Writes a line for each text or pair, and beside it a page of Markdown with disagreements first.
+
+    Returns both paths; none without a place, or where no judge was asked.
+    """
+    if path is None or not asked:
+        return ()
+    page = path.with_suffix(".md")
+    with open_atomically(path) as file:
+        for item in asked:
+            file.write(json.dumps(item.record, ensure_ascii=False, allow_nan=False) + "\n")
+    with open_atomically(page) as file:
+        file.write("\n".join(write_page(asked)) + "\n")
+    return path, page
+
+
+def write_page(asked: Sequence[Asked]) -> Iterator[str]:
+    """The lines of a page of Markdown, disagreements first; texts are quoted."""
+    yield "# Answers of judges"
+    yield ""
+    yield "Where people and judges are farthest apart comes first."
+    for item in sort_by_gap(asked):
+        yield ""
+        yield f"## {' '.join(item.name.split())}"
+        yield ""
+        yield f"People: {item.people}. Judge: {item.judged}."
+        for name, text in item.texts.items():
+            yield from ("", f"**{name}**", "", quote(text))
+        for answered in item.answers:
+            verdict = "no verdict" if math.isnan(answered.verdict) else format_number(answered.verdict)
+            why = f" ({answered.reason})" if answered.reason else ""
+            yield from ("", f"**{answered.judge}**, {answered.about}: {verdict}{why}", "")
+            yield quote(answered.answer or "")
+
+
+def quote(text: str) -> str:
+    """A text as a block of Markdown that shows it as it is."""
+    return "\n".join(f"    {line}" for line in text.splitlines() or [""])

@@ -1,0 +1,220 @@
+"""What judges were asked and answered: the lines that are read back, the page for a person, names of models."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from baselines.chat import Question, Replies
+from baselines.llm_judge import LLMJudge
+from baselines.replies import ChosenToken, Reply
+from core.errors import SettingError
+from core.example import Example
+from core.scores import Scores
+from judge.answers import list_asked_texts, rank_shares, sort_by_gap
+from judge.report import results
+from judge.report.page import choose_asked, render
+from meta_eval.scored_set import ScoredSet
+
+INPUTS = 8
+RUN = {"experiment": "prefer", "verb": "prefer", "description": "", "seed": 0, "command": ["judge", "prefer"]}
+RUN |= {"started": "2026-01-02T03:04:05+00:00", "seconds": 5.0, "timings": {}}
+
+
+@dataclass
+class Toy:
+    """Prefers the text with more `x`, with a probability of .8; rates by the number of `x`."""
+
+    name: str = "folder/toy-1b"
+    most_tokens: int | None = 1
+    depends: dict[str, Any] = field(default_factory=dict)
+
+    def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
+        del parallel
+        for place, question in enumerate(questions):
+            yield place, self.answer(question.text)
+
+    def answer(self, question: str) -> Reply:
+        if "mute" in question:
+            return Reply(text="I cannot say.")
+        if "Text B:" not in question:
+            return Reply(text=str(question.split("```")[1].count("x")))
+        _, first, _, second, _ = question.split("```")
+        letter = "A" if first.count("x") >= second.count("x") else "B"
+        shares = ((letter, math.log(0.8)), ("AB".replace(letter, ""), math.log(0.2)))
+        return Reply(text=letter, chosen=(ChosenToken(place=0, token=letter, likeliest=shares),))
+
+
+def write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Path:
+    """The outputs of two systems; that of `new` has more x on every input but the first."""
+    rows = []
+    for i in range(INPUTS):
+        rows.append({"id": f"{i}n", "group": f"q{i}", "system": "new", "text": "x " * (1 if i == 0 else i + 1)})
+        rows.append({"id": f"{i}o", "group": f"q{i}", "system": "old", "text": "x x" if i == 0 else "y"})
+    return write_lines(tmp_path / "outputs.jsonl", rows)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """People prefer `new` on every input."""
+    rows = [{"group": f"q{i}", "system_a": "new", "system_b": "old", "winner": "new"} for i in range(INPUTS)]
+    return write_lines(tmp_path / "people.jsonl", rows)
+
+
+def ask(answers: Path, outputs: Path, people: Path | None = None) -> Any:
+    asking = LLMJudge(Toy(), ("coherence",))
+    return judge.prefer(outputs, judge=asking, human_labels=people, answers=answers, resamples=50)
+
+
+def test_answers_about_pairs_are_read_back(outputs: Path, people: Path, tmp_path: Path) -> None:
+    """The lines are preferences of the judge: with the same labels they give the same figures, by the judge's name."""
+    first = ask(tmp_path / "answers.jsonl", outputs, people)
+    again = judge.prefer(tmp_path / "answers.jsonl", human_labels=people, resamples=50)
+    assert [name for name, *_ in first.agreement] == [name for name, *_ in again.agreement] == ["folder/toy-1b"]
+    for one, other in zip(first.agreement.values(), again.agreement.values(), strict=True):
+        assert (one.n, one.accuracy, one.kappa.value) == (other.n, other.accuracy, other.kappa.value)
+    assert first.tables[0].rows == again.tables[0].rows
+    alone = judge.prefer(tmp_path / "answers.jsonl", resamples=50)
+    assert alone.ranking == ask(tmp_path / "others.jsonl", outputs).ranking
+    assert alone.notes[0] == "the winners in answers.jsonl are verdicts of a model, not of people"
+
+
+def test_answers_about_pairs_serve_as_labels(outputs: Path, people: Path, tmp_path: Path) -> None:
+    ask(tmp_path / "answers.jsonl", outputs)
+    study = judge.prefer(people, human_labels=tmp_path / "answers.jsonl", resamples=50)
+    assert study.agreement["judge", "all", "all"].n == INPUTS
+    assert any("verdicts of a model" in note for note in study.notes)
+
+
+def test_a_line_has_every_question_with_its_answer(outputs: Path, people: Path, tmp_path: Path) -> None:
+    study = ask(tmp_path / "answers.jsonl", outputs, people)
+    line = read_lines(tmp_path / "answers.jsonl")[0]
+    names = {"group": "q0", "system_a": "new", "system_b": "old", "people": "new", "rater": "folder/toy-1b"}
+    assert {name: line[name] for name in names} == names
+    assert line["winner"] == pytest.approx(0.2)  # B by .8, then A by .8
+    one, other = line["answers"]
+    assert (one["about"], other["about"]) == ("new first", "old first")
+    assert (one["answer"], one["reason"], one["verdict"]) == ("B", None, pytest.approx(0.2))
+    assert one["question"].index("x \n") < one["question"].index("x x")
+    assert study.present().files == (tmp_path / "answers.jsonl", tmp_path / "answers.md")
+
+
+def test_the_page_has_disagreements_first(outputs: Path, people: Path, tmp_path: Path) -> None:
+    study = ask(tmp_path / "answers.jsonl", outputs, people)
+    page = (tmp_path / "answers.md").read_text("utf-8")
+    assert page.index("## q0: new and old") < page.index("## q1: new and old")
+    assert "**folder/toy-1b**, new first: 0.200" in page
+    outcome = study.present()
+    html = render(outcome, results.results(outcome, RUN), "")
+    first, second = (html.index(f"{name}: new and old · people: new") for name in ("q0", "q1"))
+    assert first < second
+    assert "q0: new and old · people: new · judge: old (0.800)" in html
+
+
+def test_the_page_shows_texts_as_they_are(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"{i}{s}", "group": f"q{i}", "system": s, "text": "# <b>x</b> " + "x" * i} for i in (1, 2) for s in "ab"
+    ]
+    study = ask(tmp_path / "answers.jsonl", write_lines(tmp_path / "in.jsonl", rows))
+    assert "\n    # <b>x</b> x\n" in (tmp_path / "answers.md").read_text("utf-8")
+    outcome = study.present()
+    html = render(outcome, results.results(outcome, RUN), "")
+    assert "<b>x</b>" not in html
+    assert "&lt;b&gt;x&lt;/b&gt;" in html
+
+
+def test_the_page_holds_as_much_as_it_may(
+    outputs: Path, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = ask(tmp_path / "answers.jsonl", outputs, people)
+    monkeypatch.setattr("judge.report.page.MOST_ANSWERED", 30)
+    shown = choose_asked(study.asked)
+    assert 0 < len(shown) < len(study.asked)
+    outcome = study.present()
+    assert f"The page holds {len(shown)} of {INPUTS}" in render(outcome, results.results(outcome, RUN), "")
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    rows = [{"id": f"t{i}", "text": "x" * (i % 5 + 1)} for i in range(39)]
+    return write_lines(tmp_path / "texts.jsonl", [*rows, {"id": "t39", "text": "mute"}])
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "labels.jsonl", [{"id": f"t{i}", "label": (i + i // 20) % 5 + 1} for i in range(40)])
+
+
+def rate(source: Path, **settings: Any) -> Any:
+    return judge.agree(source, LLMJudge(Toy(), ("coherence",)), cues=False, permutations=50, resamples=50, **settings)
+
+
+def test_answers_about_texts_are_read_back(texts: Path, labels: Path, tmp_path: Path) -> None:
+    """As FILE beside the same labels they give the same figures; as labels they are what the judge said."""
+    first = rate(texts, labels=labels, answers=tmp_path / "answers.jsonl")
+    how = {"cues": False, "permutations": 50, "resamples": 50}
+    again = judge.agree(tmp_path / "answers.jsonl", labels=labels, **how)
+    assert [row.metric for row in first.rows] == [row.metric for row in again.rows] == ["toy-1b"]
+    for one, other in zip(first.rows, again.rows, strict=True):
+        assert (one.n, one.spearman.value, one.kendall.value) == (other.n, other.spearman.value, other.kendall.value)
+    scored = write_lines(tmp_path / "v.jsonl", [{"id": f"t{i}", "judge": i % 5 + 1} for i in range(39)])
+    as_labels = judge.agree(scored, labels=tmp_path / "answers.jsonl", **how)
+    assert as_labels.rows[0].spearman.value == pytest.approx(1)
+
+
+def test_ratings_of_the_file_itself_stay_in_the_lines(texts: Path, tmp_path: Path) -> None:
+    rows = [{**row, "ratings": {"good": i % 4}} for i, row in enumerate(read_lines(texts))]
+    first = rate(write_lines(tmp_path / "rated.jsonl", rows), answers=tmp_path / "answers.jsonl")
+    again = judge.agree(tmp_path / "answers.jsonl", cues=False, permutations=50, resamples=50)
+    assert first.rows[0].spearman == again.rows[0].spearman
+
+
+def test_lines_about_texts_say_why_there_is_no_verdict(texts: Path, labels: Path, tmp_path: Path) -> None:
+    study = rate(texts, labels=labels, answers=tmp_path / "answers.jsonl")
+    *_, line = read_lines(tmp_path / "answers.jsonl")
+    (answer,) = line["answers"]
+    assert (answer["judge"], answer["about"], answer["verdict"]) == ("toy-1b", "coherence", None)
+    assert (answer["answer"], line["scores"]) == ("I cannot say.", {"toy-1b": None})
+    assert answer["reason"] == "coherence: the judge gave no number from 1 to 5, but 'I cannot say.'"
+    assert "(coherence: the judge gave no number" in (tmp_path / "answers.md").read_text("utf-8")
+    assert math.isnan(study.asked[-1].gap)
+    assert sort_by_gap(study.asked)[0].gap == max(item.gap for item in study.asked[:-1])
+
+
+def test_the_gap_is_that_of_the_ranks() -> None:
+    """Ranks 0, 1/2, 1 by the judge and 1, 1/2, 0 by people."""
+    explanations = [{"good": {"answer": "1", "tokens": 1}}] * 3
+    scores = Scores({"good": np.array([1.0, 2.0, 3.0])}, "m", explanations=explanations)
+    examples = tuple(Example(f"{i}", text="t", ratings={"good": 9.0 - i}) for i in range(3))
+    asked = list_asked_texts(ScoredSet("s", examples, {"m": scores}), has_own_ratings=True)
+    assert [item.gap for item in asked] == [1, 0, 1]
+    assert rank_shares(np.array([2.0])).tolist() == [0]
+
+
+def test_metrics_that_answer_nothing_have_no_lines(tmp_path: Path) -> None:
+    rows = [{"id": f"{i}", "text": "word " * i, "ratings": {"good": i}} for i in range(1, 9)]
+    study = judge.agree(rows, "word_count", answers=tmp_path / "answers.jsonl", permutations=50)
+    assert (study.asked, study.files) == ([], ())
+    assert not (tmp_path / "answers.jsonl").exists()
+
+
+@pytest.mark.parametrize(("name", "what"), [("answers.csv", r"ends in \.jsonl"), ("no/answers.jsonl", "folder")])
+def test_a_place_for_answers_is_checked_first(name: str, what: str, outputs: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=what):
+        ask(tmp_path / name, outputs)
