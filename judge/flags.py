@@ -244,7 +244,7 @@ class Given:
             return self.values.get(name, flag.default)
         if name in self.values:
             raise SettingError(f"--{name} has either a value or settings by name, not both: {', '.join(inner)}")
-        made = next((each for each in flag.kinds if is_dataclass(each)), dict)
+        made: Any = next((each for each in flag.kinds if is_dataclass(each)), dict)
         return made(**inner)
 
 

@@ -58,6 +58,8 @@ def complete_settings(
     check_names(settings, sorted(configured | named), name, place)
     completed = {**config, **settings}
     for key, default in config.items():
+        if isinstance(default, list) and isinstance(completed[key], str | float | int):
+            completed[key] = [completed[key]]  # one word of a command line
         if isinstance(default, Mapping) and "_target_" in default and isinstance(completed[key], Mapping):
             completed[key] = complete_settings(name, default, settings.get(key, {}), f"{place}{key}.")
     missing = [key for key, value in completed.items() if value == REQUIRED]
