@@ -32,7 +32,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def find_wordnet() -> Any:
-    """NLTK's WordNet. NLTK 3.9 reads it as soon as a module that holds it is inspected."""
+    """Loads NLTK's WordNet only on demand: NLTK 3.9 reads it as soon as a module that contains it is inspected."""
     from nltk.corpus import wordnet
 
     return wordnet
@@ -45,7 +45,7 @@ class Meteor(ReferenceMetric):
     0 to 1, higher is better. The best of several references counts. A blank text scores 0. In scripts without spaces
     between words letters count as words, which a note says.
 
-    Raises InputError where WordNet is asked for and missing.
+    Raises InputError if WordNet is asked for and missing.
     """
 
     name = "meteor"

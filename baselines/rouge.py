@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def hide_modules(*names: str) -> Iterator[None]:
-    """Hides modules that are not imported yet: an import within takes them as not installed."""
+    """Hides modules that are not imported yet, as if they were not installed."""
     hidden = [name for name in names if name not in sys.modules]
     for name in hidden:
         sys.modules[name] = None  # pyright: ignore[reportArgumentType]
@@ -31,6 +31,7 @@ def hide_modules(*names: str) -> Iterator[None]:
             del sys.modules[name]
 
 
+UNUSED = ("sklearn", "scipy", "scipy.stats")  # rouge-score imports all of NLTK, which imports these
 TEXTS = 64  # whose words are remembered
 STEMS = 2**16  # words whose stems are remembered: stemming takes half of the time of ROUGE
 WORDS = "any-script"  # names the tokenizer in signatures
@@ -40,16 +41,16 @@ NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "r
 
 @dataclass(frozen=True)
 class Stemmer:
-    """A stemmer as rouge-score asks it, which remembers the words that it has seen."""
+    """A stemmer with the interface of rouge-score's, which caches the stems of words."""
 
     stem: Callable[[str], str]
 
 
 class AnyScript:
-    """The tokenizer of rouge-score for texts in ASCII, and for others the same with words of any script.
+    """The tokenizer of rouge-score for texts in ASCII; other texts are split into words of any script.
 
-    In lower case, words from a to z by their Porter stems if asked. rouge-score itself drops every other letter, so
-    that different words count as equal.
+    Words are in lower case; words from a to z are stemmed (Porter) if asked. rouge-score itself drops every other
+    letter, so that different words count as equal.
     """
 
     def __init__(self, stemmer: bool) -> None:
@@ -63,19 +64,27 @@ class AnyScript:
         """The words of a text."""
         if text.isascii():
             return self.split(text, self.stemmer)
-        words = find_words(text.lower())
-        return [stem for word in words for stem in (self.split(word, self.stemmer) if word.isascii() else [word])]
+        stems: list[str] = []
+        for word in find_words(text.lower()):
+            stems += self.split(word, self.stemmer) if word.isascii() else [word]
+        return stems
+
+
+@cache
+def make_tokenizer(stemmer: bool) -> AnyScript:
+    """Makes the tokenizer, which remembers the words of the last texts, because each text is read several times."""
+    with hide_modules(*UNUSED):
+        tokenizer = AnyScript(stemmer)
+    tokenizer.tokenize = lru_cache(TEXTS)(tokenizer.tokenize)
+    return tokenizer
 
 
 @cache
 def make_scorer(kind: Kind, stemmer: bool) -> RougeScorer:
-    """The scorer of rouge-score, which is imported only where texts are scored: that takes longer than most runs."""
-    with hide_modules("sklearn", "scipy", "scipy.stats"):  # rouge-score imports all of NLTK, which imports both unused
+    """Makes the scorer of rouge-score, which is imported only now because the import is slow."""
+    with hide_modules(*UNUSED):
         from rouge_score.rouge_scorer import RougeScorer
-
-        tokenizer = AnyScript(stemmer)
-    tokenizer.tokenize = lru_cache(TEXTS)(tokenizer.tokenize)  # each text is read several times
-    return RougeScorer([kind], tokenizer=tokenizer)
+    return RougeScorer([kind], tokenizer=make_tokenizer(stemmer))
 
 
 @checked_dataclass
@@ -104,7 +113,9 @@ class Rouge(ReferenceMetric):
 
     def rate_text(self, text: str, references: list[str]) -> float | str:
         scorer = make_scorer(self.kind, self.stemmer)
-        for said in (text, *references):
-            if not scorer._tokenizer.tokenize(said):
-                return f"{self.name} sees no words in {'the text' if said is text else 'a reference'}"
+        tokenizer = make_tokenizer(self.stemmer)
+        if not tokenizer.tokenize(text):
+            return f"{self.name} sees no words in the text"
+        if not all(tokenizer.tokenize(reference) for reference in references):
+            return f"{self.name} sees no words in a reference"
         return scorer.score_multi(references, text)[self.kind].fmeasure

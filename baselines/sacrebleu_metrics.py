@@ -34,7 +34,7 @@ class Bleu(SacrebleuMetric):
 
     With several references, an n-gram counts as often as in the reference that has it most, and the length is compared
     with the reference of the closest length, as BLEU defines it. A blank text scores 0. A text shorter than `order` is
-    judged by the orders that it has (effective order). A precision of 0 is halved for each further one. The tokenizer
+    scored by the orders that it has (effective order). A precision of 0 is halved for each further one. The tokenizer
     is 13a.
     """
 

@@ -54,12 +54,12 @@ from models.tiny import TinyCausal, train_tokenizer
 from tests.random_models import PAPER, build_random
 
 GB = 1e9
-TOKENS = 128  # of a row of the case `steps`
-READ = 160  # tokens of a source of CDM
-LONGEST = 30  # tokens of a segment of CDM
-RATIOS = (0.2, 0.4, 0.6)  # of MARS
-JOBS = 64  # references in lockstep
-SINGLE = 6  # references one at a time
+ROW_TOKENS = 128  # of a row of the case `steps`
+SOURCE_TOKENS = 160  # tokens of a source of CDM
+SEGMENT_TOKENS = 30  # tokens of a segment of CDM
+MASKING_RATIOS = (0.2, 0.4, 0.6)  # of MARS
+LOCKSTEP_JOBS = 64  # references in lockstep
+SINGLE_JOBS = 6  # references one at a time
 PROMPTS = load_prompts("sentiment")
 AMATEUR = TinyCausal(  # as at the small scale
     1000,
@@ -131,7 +131,7 @@ def time_steps(name: str, chosen: argparse.Namespace) -> None:
     """Prints the time of a scored and of a trained batch, each with the peak memory up to then."""
     model = build_random(name, chosen.layers)
     model = model.to(chosen.device, getattr(torch, chosen.dtype)).train()
-    ids = torch.randint(200, 9000, (chosen.rows, TOKENS), device=chosen.device)
+    ids = torch.randint(200, 9000, (chosen.rows, ROW_TOKENS), device=chosen.device)
     inputs = {"input_ids": ids}
     if model.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = ids
@@ -290,16 +290,16 @@ def compare_ctrl_eval(
 
 
 def mars(chosen: argparse.Namespace) -> None:
-    stories = generate_stories(-(-JOBS // len(RATIOS)), seed=0)
+    stories = generate_stories(-(-LOCKSTEP_JOBS // len(MASKING_RATIOS)), seed=0)
     texts = [story.text for story in stories]
     jobs: list[Job] = []
     documents = count_documents(texts, str.split)
     for story in stories:
         context = story.context or ""
         ending = story.text.removeprefix(context).strip()
-        templates = make_templates(ending, context, RATIOS, documents)
+        templates = make_templates(ending, context, MASKING_RATIOS, documents)
         jobs += [Job(context, template) for template in templates]
-    jobs = jobs[:JOBS]
+    jobs = jobs[:LOCKSTEP_JOBS]
     (name,) = chosen.models or ("small GPT-2",)
     # the model has more tokens, which are never written
     tokenizer = train_tokenizer(
@@ -313,22 +313,22 @@ def mars(chosen: argparse.Namespace) -> None:
     alone = SelfPlanningAugmenter(lm, Augmentation(), token_budget=1)
     together.augment(jobs[:2])  # warm up
     ours, seconds = timed(lambda: together.augment(jobs), chosen.device)
-    single, single_seconds = timed(lambda: alone.augment(jobs[:SINGLE]), chosen.device)
+    single, single_seconds = timed(lambda: alone.augment(jobs[:SINGLE_JOBS]), chosen.device)
     print_header("way", "references", "seconds each")
     print_row("lockstep", len(jobs), seconds / len(jobs))
     print_row("one at a time", len(single), single_seconds / len(single))
     texts_alone = [reference.text for reference in single]
-    texts_together = [reference.text for reference in ours[:SINGLE]]
+    texts_together = [reference.text for reference in ours[:SINGLE_JOBS]]
     assert texts_alone == texts_together, "the texts must not depend on the batch"
 
 
 def cdm(chosen: argparse.Namespace) -> None:
     dialogues = [example.turns for example in generate_dialogues(chosen.rows, seed=0)]
-    uniforms = np.random.default_rng(0).random((len(dialogues), LONGEST))
-    gaps = Gaps(READ, order="fill-in-the-middle")
+    uniforms = np.random.default_rng(0).random((len(dialogues), SEGMENT_TOKENS))
+    gaps = Gaps(SOURCE_TOKENS, order="fill-in-the-middle")
     amateur = gaps.build(AMATEUR, dialogues, seed=0)
     expert = gaps.build(EXPERT, dialogues, seed=0)
-    pair = Pair(amateur, expert, READ)
+    pair = Pair(amateur, expert, SOURCE_TOKENS)
     tasks = pair.tokenise(dialogues).tasks(seed=0)
     sources = [list(task.source) for task in tasks]
 
@@ -401,7 +401,7 @@ def list_gaps(
 ) -> list[SourceTarget]:
     """Each turn of each dialogue as a target; the source is what the order reads of the other turns."""
     Untrained(order=order).apply(lm)
-    tokenised = tokenise(lm, dialogues, READ)
+    tokenised = tokenise(lm, dialogues, SOURCE_TOKENS)
     pairs: list[SourceTarget] = []
     for turns in tokenised.dialogues:
         for number, turn in enumerate(turns):

@@ -173,8 +173,8 @@ def check_exchangeable(texts: Sequence[Sequence[str]], known: Container[str]) ->
     """Raises SettingError if no sentence mentions two concepts that can be swapped."""
     if not any(find_exchanges(turns, known) for turns in texts):
         raise SettingError(
-            "strategy exchange needs sentences that mention two of their concepts, which in each other's place are "
-            "words of the training text, but none does"
+            "strategy exchange needs sentences with two of their concepts that are words of the training text when "
+            "they are swapped, but there is none"
         )
 
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from cdm.infilling import READ, TEXT_SEPARATOR, Pair, TokenisedDialogues, Untrained, get_turns
+from cdm.infilling import SOURCE_TOKENS, TEXT_SEPARATOR, Pair, TokenisedDialogues, Untrained, get_turns
 from cdm.momentum import contrastive_momentum
 from cdm.segments import Gap, InfillingTask
 from core.errors import InputError, SettingError
@@ -307,7 +307,7 @@ class DiscriminativeCDM(BaseMetric):
         expert: str | Path | None = None,
         separator: str = TEXT_SEPARATOR,
         order: Order | None = None,
-        max_length: int = READ,
+        max_length: int = SOURCE_TOKENS,
         token_budget: int = 16_384,
     ) -> "DiscriminativeCDM":
         """Loads a trained pair by folder (a run's `models/`) or hub name, or a pretrained `amateur` and `expert`.

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
 TEXT_SEPARATOR = "\n"  # between the turns that a pretrained model reads
-READ = 1024  # source tokens of a model that never learned `Gaps`
+SOURCE_TOKENS = 1024  # source tokens of a model that never learned `Gaps`
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class Untrained:
 
     separator: str = TEXT_SEPARATOR  # the text between turns
     order: Order | None = None  # how causal models read; None: fill-in-the-middle where their vocabulary has the tokens
-    max_length: Count = READ  # source tokens; longer dialogues are read in windows
+    max_length: Count = SOURCE_TOKENS  # source tokens; longer dialogues are read in windows
     prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
 
     def apply(self, lm: ConditionalLM) -> None:
@@ -330,14 +330,16 @@ class Pair:
         if ours != theirs:
             differing = len(ours.items() ^ theirs.items())
             raise SettingError(
-                f"amateur and expert need one tokenizer, but {differing} entries of their vocabularies differ "
+                f"amateur and expert must have the same tokenizer, but {differing} entries of them differ "
                 f"({len(ours)} and {len(theirs)} tokens)"
             )
         if find_separator(self.amateur) != find_separator(self.expert):
-            raise SettingError("amateur and expert need one separator of turns, but have two: train both alike")
+            raise SettingError(
+                "amateur and expert must have the same separator of turns, but have two: train both with one setting"
+            )
         if find_infilling(self.amateur) != find_infilling(self.expert):
             kinds = " and ".join(type(lm.model).__name__ for lm in (self.amateur, self.expert))
-            raise SettingError(f"amateur and expert need one way of filling gaps, but are {kinds}")
+            raise SettingError(f"amateur and expert must fill gaps in the same way, but are {kinds}")
 
     @classmethod
     def from_pretrained(

@@ -7,7 +7,6 @@ do not tell them apart.
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -104,17 +103,7 @@ class NegativeSampler:
             _check_graphs(len(dialogues) - uncovered, len(dialogues))
         lengths = [len(turn) for turns in tokenised.dialogues for turn in turns]
         longest = sampling.longest or 1 + max(lengths, default=0)
-        return cls(
-            pair=pair,
-            tokenised=tokenised,
-            positives=positives,
-            strategy=strategy,
-            sampling=sampling,
-            seed=seed,
-            graphs=graphs,
-            uncovered=uncovered,
-            longest=longest,
-        )
+        return cls(pair, tokenised, positives, strategy, sampling, seed, graphs, uncovered, longest)
 
     def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Drawn:
         """Draws the negatives of the dialogues with these indices."""
@@ -170,15 +159,15 @@ class NegativeSampler:
         self, tasks: Mapping[int, InfillingTask], draw: tuple[int, int], ranks: list[int]
     ) -> dict[int, Sequence[int]]:
         """A segment for each task; `draw` is the round and the attempt, on which the random numbers depend, too."""
-        count = self.sampling.candidates
-        uniforms = [np.random.default_rng((self.seed, i, *draw)).random((count, self.longest)) for i in tasks]
-        sources = [task.source for task in tasks.values() for _ in range(count)]
+        candidates = self.sampling.candidates
+        shape = candidates, self.longest
+        uniforms = [np.random.default_rng((self.seed, i, *draw)).random(shape) for i in tasks]
+        sources = [task.source for task in tasks.values() for _ in range(candidates)]
         drawn = iter(sample_segments(self.pair, sources, self.sampling, np.concatenate(uniforms), ranks))
-        segments: dict[int, Sequence[int]] = {}
-        for i, task in tasks.items():
-            candidates = list(islice(drawn, count))
-            segments[i] = choose_segment(candidates, task.segment, self.longest)
-        return segments
+        return {
+            i: choose_segment([next(drawn) for _ in range(candidates)], task.segment, self.longest)
+            for i, task in tasks.items()
+        }
 
     def join(self, parts: Sequence[Drawn]) -> Negatives:
         """Joins the negatives of parts into those of all dialogues."""
@@ -213,25 +202,18 @@ def sample_negatives(
 
     Raises SettingError for `amr-multi` if fewer than half of the dialogues have a graph with related tokens.
     """
-    sampler = NegativeSampler.prepare(
-        pair,
-        dialogues,
-        strategy,
-        sampling,
-        seed=seed,
-        graphs=graphs,
-    )
+    sampler = NegativeSampler.prepare(pair, dialogues, strategy, sampling, seed, graphs)
     return sampler.join([sampler.draw(range(len(dialogues)), advance)])
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:
     """Training texts of a discriminator: positives (label 1) and negatives (label 0), grouped in pairs."""
     pairs = zip(negatives.indices, negatives.positives, negatives.negatives, strict=True)
-    texts: list[LabelledText] = []
-    for i, positive, negative in pairs:
-        texts.append(LabelledText(positive, 1, group=str(i), pair=negative))
-        texts.append(LabelledText(negative, 0, group=str(i), pair=positive))
-    return texts
+    return [
+        LabelledText(segments, label, group=str(i), pair=other)
+        for i, positive, negative in pairs
+        for segments, label, other in ((positive, 1, negative), (negative, 0, positive))
+    ]
 
 
 def count_uncovered(tokenised: TokenisedDialogues, strategy: Strategy, graphs: Graphs | None) -> int:
@@ -267,16 +249,10 @@ def find_gap(
 
     For a model that does not read what follows, the gap extends to the end of its turn.
     """
-    pieces = tokenised.to_pieces(turns)
-    prompt_turns = tokenised.prompt_turns
-    gap = None
-    if place in PLACED:
-        gap = find_place(pieces, place, rng, graphs, prompt_turns)
-    if gap is None:
-        gap = draw_gap(pieces, rng, place == "utterance", prompt_turns)
-    if not tokenised.infilling.reads_after:
-        gap = replace(gap, stop=len(turns[gap.turn]))
-    return gap
+    pieces, prompt_turns = tokenised.to_pieces(turns), tokenised.prompt_turns
+    found = find_place(pieces, place, rng, graphs, prompt_turns) if place in PLACED else None
+    gap = found or draw_gap(pieces, rng, place == "utterance", prompt_turns)
+    return gap if tokenised.infilling.reads_after else replace(gap, stop=len(turns[gap.turn]))
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

@@ -52,7 +52,7 @@ class MomentumModule(PairModule):
         """Finds the steps of each dialogue of a part, as JSON values (`Steps`)."""
         dialogues = [self.tokenised.dialogues[i] for i in part.indices]
         steps = find_steps(self.pair, replace(self.tokenised, dialogues=dialogues), self.token_budget)
-        return [_to_json(of_dialogue) for of_dialogue in steps]
+        return [{name: np.asarray(value).tolist() for name, value in vars(step).items()} for step in steps]
 
 
 def sample_negatives_on_all(
@@ -65,14 +65,7 @@ def sample_negatives_on_all(
     """Draws the negatives of all dialogues on all devices; see `predict` for the folder, the trainer and the size."""
     module = NegativesModule(sampler, advance)
     models = (module.amateur, module.expert)
-    parts = predict(
-        module,
-        models,
-        len(sampler.positives),
-        folder=folder,
-        make_trainer=make_trainer,
-        size=size,
-    )
+    parts = predict(module, models, len(sampler.positives), folder, make_trainer, size)
     return sampler.join([Drawn(**part) for part in parts])
 
 
@@ -87,19 +80,8 @@ def find_steps_on_all(
     """Runs `find_steps` of all dialogues on all devices; see `predict` for the folder, the trainer and the size."""
     module = MomentumModule(pair, tokenised, token_budget)
     models = (module.amateur, module.expert)
-    parts = predict(
-        module,
-        models,
-        len(tokenised.dialogues),
-        folder=folder,
-        make_trainer=make_trainer,
-        size=size,
-    )
+    parts = predict(module, models, len(tokenised.dialogues), folder, make_trainer, size)
     return [_to_steps(step) for part in parts for step in part]
-
-
-def _to_json(steps: Steps) -> dict[str, Any]:
-    return {name: np.asarray(value).tolist() for name, value in vars(steps).items()}
 
 
 def _to_steps(values: dict[str, Any]) -> Steps:

@@ -15,7 +15,6 @@ from cdm.infilling import Pair
 from cdm.momentum import OverVocabulary, degraded_log_probabilities, keep_plausible
 from core.settings import Count, Number, Positive, Share, Size, checked_dataclass
 from models.batching import batches_by_budget, halve_when_out_of_memory
-from models.model import Reader
 
 
 @checked_dataclass
@@ -77,22 +76,12 @@ def sample_segments(
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
     segments: list[list[int]] = [[] for _ in sources]
-    if ranks is None:
-        ranks = []
-    forbidden = pair.never_drawn
-
-    def sample(rows: Sequence[int]) -> list[list[int]]:
-        return _sample_batch(
-            pair,
-            [sources[i] for i in rows],
-            sampling,
-            uniforms=uniforms[rows],
-            forbidden=forbidden,
-            ranks=ranks,
-        )
-
+    found, forbidden = [] if ranks is None else ranks, pair.never_drawn
     for batch in batches_by_budget([len(source) for source in sources], token_budget):
-        drawn = halve_when_out_of_memory(sample, batch)
+        drawn = halve_when_out_of_memory(
+            lambda rows: _sample_batch(pair, [sources[i] for i in rows], sampling, uniforms[rows], forbidden, found),
+            batch,
+        )
         for i, segment in zip(batch, drawn, strict=True):
             segments[i] = segment
     return segments
@@ -107,14 +96,13 @@ def _sample_batch(
     ranks: list[int],
 ) -> list[list[int]]:
     ends = pair.ends
-    device = pair.amateur.device
-    vocabulary = pair.vocabulary
+    device, vocabulary = pair.amateur.device, pair.vocabulary
     # At gamma = 0 the distribution is the amateur's and at -1 the expert's: the other model is not evaluated.
-    readers: dict[str, Reader] = {}
-    if sampling.gamma != -1:
-        readers["amateur"] = pair.amateur.read(sources, pair.infilling.opening)
-    if sampling.gamma != 0:
-        readers["expert"] = pair.expert.read(sources, pair.infilling.opening)
+    readers = {
+        name: lm.read(sources, pair.infilling.opening)
+        for name, lm, unused in (("amateur", pair.amateur, -1), ("expert", pair.expert, 0))
+        if sampling.gamma != unused
+    }
     draws = torch.as_tensor(uniforms, device=device)
     chosen: Tensor | None = None
     segments: list[list[int]] = [[] for _ in sources]

@@ -1,7 +1,7 @@
 """Example: one judged text and what is known about it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,14 +41,14 @@ def refuse_surrogates(text: str) -> str:
 
     >>> refuse_surrogates("\ud83d")
     Traceback (most recent call last):
-    ValueError: must be Unicode text, but holds half of a surrogate pair
+    ValueError: must be Unicode text, but contains half of a surrogate pair
     """
     if text.isascii():
         return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("must be Unicode text, but holds half of a surrogate pair") from None
+        raise ValueError("must be Unicode text, but contains half of a surrogate pair") from None
     return text
 
 
@@ -147,14 +147,13 @@ class Example:
         return count_words(self.full_text)
 
 
-def hint_column(name: str, examples: Sequence[Example]) -> str:
+def hint_column(name: str, columns: Iterable[str]) -> str:
     """How to name the column of a field among those that gave none, as the end of a message; empty if there are none.
 
-    >>> hint_column("system", [Example("1", "Yes.", extra={"bot": "a", "mark": 4})])
+    >>> hint_column("system", ["bot", "mark"])
     ': data.columns.system=COLUMN names its column; unread are bot, mark'
     """
-    keys = dict.fromkeys(key for example in examples for key in example.extra)
-    spare = [key for key in keys if key not in ("ratings", "file_scores")]
+    spare = [column for column in columns if column not in ("ratings", "file_scores")]
     if not spare:
         return ""
     return f": data.columns.{name}=COLUMN names its column; unread are {list_first(spare, SHOWN)}"

@@ -7,7 +7,7 @@ from core.errors import InputError, fault, printable
 from core.templates import read_template
 
 FILE = "note.txt"
-LONGEST = 500  # characters
+LONGEST_NOTE = 500  # characters
 TINY = "tiny model of synthetic text: shows how it works, is no judgement"  # of models that learned built-in text
 
 
@@ -19,16 +19,16 @@ def write_note(folder: Path, note: str) -> None:
 def read_note(name: Path | str) -> tuple[str, ...]:
     """The note in a model's folder, also in the hub's cache, for `Scores.notes`; empty without one and for a hub name.
 
-    Raises InputError for a note that is no file of its own (a link), not text, or longer than LONGEST characters.
+    Raises InputError for a note that is no file of its own (a link), not text, or longer than LONGEST_NOTE characters.
     """
     path = Path(name) / FILE
     if not os.path.lexists(path):
         return ()
     if not path.is_file() or (path.is_symlink() and not _is_of_hub(path)):
         raise InputError([fault(path, 0, "must be a file of its own, but is a link or a folder")])
-    note = read_template(path, 4 * LONGEST).strip()
-    if len(note) > LONGEST or printable(note) != note:
-        what = f"must be text of at most {LONGEST} characters without control characters"
+    note = read_template(path, 4 * LONGEST_NOTE).strip()
+    if len(note) > LONGEST_NOTE or printable(note) != note:
+        what = f"must be text of at most {LONGEST_NOTE} characters without control characters"
         raise InputError([fault(path, 0, what)])
     return (note,)
 

@@ -39,7 +39,7 @@ def describe_missing_fields(
 def hint_field(example: Example, requires: Sequence[Field]) -> str:
     """The end of a message: how to name the column of the first required field that the example lacks."""
     missing = [field for field in requires if not has_field(example, field)]
-    return hint_column(missing[0], [example]) if missing else ""
+    return hint_column(missing[0], example.extra) if missing else ""
 
 
 def check_complete(

@@ -132,6 +132,6 @@ def read_settings(path: Path, kind: Callable[..., object]) -> dict[str, Any]:
     with blame_file(path):
         content = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict):
-            raise SettingError(f"must hold an object, but holds {format_value(content)}")
+            raise SettingError(f"must contain an object, but contains {format_value(content)}")
         kind(**content)
     return content

@@ -78,7 +78,7 @@ def _read(file: Path) -> str:
     return file.read_text(encoding="utf-8", errors="replace")
 
 
-TEXTS = _read_project()
+MODULE_SOURCES = _read_project()
 
 
 class Line(NamedTuple):
@@ -328,8 +328,8 @@ def _find_module(root: Path, name: str) -> Module | None:
     *folders, last = name.split(".")
     folder = root.joinpath(*folders)
     for file in (folder / f"{last}.py", folder / last / "__init__.py"):
-        if file in TEXTS:
-            return Module(name, file, TEXTS[file])
+        if file in MODULE_SOURCES:
+            return Module(name, file, MODULE_SOURCES[file])
         if folders and folders[0] not in PACKAGES and file.is_file():
             return Module(name, file, _read(file))
     return None

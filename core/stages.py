@@ -143,7 +143,7 @@ def _write_depends(folder: Path, depends: Depends) -> None:
 
 
 def _read_depends(folder: Path) -> Any:
-    """What a stage or a cache depends on; None where this cannot be read."""
+    """What a stage or a cache depends on; None if this cannot be read."""
     try:
         return json.loads((folder / DEPENDS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -209,7 +209,7 @@ def _refuse_links(folder: Path, what: str) -> None:
     """Raises InputError for a folder that is a link or holds one: a run would write through it."""
     for path in chain([folder], folder.rglob("*")):
         if path.is_symlink():
-            raise InputError([fault(path, 0, f"{what} must not be or hold a link: remove the link")])
+            raise InputError([fault(path, 0, f"{what} must not be or contain a link: remove the link")])
 
 
 def _lock(place: Path) -> FileLock:
@@ -374,7 +374,9 @@ class Stages:
         until = time.monotonic() + self.patience
         while find_damage(final) is not None:
             if time.monotonic() > until:
-                raise TimeoutError(f"the first process should have built {final}, but has not in {self.patience:.0f} s")
+                raise TimeoutError(
+                    f"the first process must build {final}, but has not done so in {self.patience:.0f} s"
+                )
             time.sleep(0.2)
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from core.errors import InputError, fault
 
-LONGEST = 1_000_000  # bytes of a file
+LARGEST_TEMPLATE = 1_000_000  # bytes of a file
 NAME = re.compile(r"\{([a-z_]+)\}")
 
 
-def read_template(file: Path, longest: int = LONGEST) -> str:
+def read_template(file: Path, longest: int = LARGEST_TEMPLATE) -> str:
     """The text of a file. Raises InputError for one that is missing, has more bytes than `longest` or is not UTF-8."""
     if not file.is_file():
         raise InputError([fault(file, 0, "no such file")])

@@ -66,10 +66,10 @@ class TextGaps:
             for text in worded:
                 start, end = self.choose_gap(text, rng)
                 pieces += [text[:start], text[start:end], text[end:]]
-            ids = plain_token_ids(lm.tokenizer, pieces)
+            ids = iter(plain_token_ids(lm.tokenizer, pieces))
             most = lm.tokenizer.model_max_length
             tasks: list[Task] = []
-            for before, gap, after in zip(ids[::3], ids[1::3], ids[2::3], strict=True):
+            for before, gap, after in zip(ids, ids, ids, strict=True):  # three pieces of each text
                 task = Task(infilling.read(before, after), infilling.target(gap), len(infilling.opening))
                 if max(len(task.source), len(gap)) < most:
                     tasks.append(task)

@@ -181,7 +181,8 @@ class CTRLEval(BaseMetric):
         """Scores texts whose evaluators are known: by Eq. 1, or by the alternative that `weights` names."""
         values: dict[str, NDArray[np.float64]] = {}
         for aspect, rows in evaluations.items():
-            values[aspect] = np.array([aggregate(row.scores, row.weights, self.weights) for row in rows])
+            scores = [aggregate(row.scores, row.weights, self.weights) for row in rows]
+            values[aspect] = np.array(scores)
         dropped: list[int] = []
         explanations: list[dict[str, Any]] = []
         for rows in zip(*evaluations.values(), strict=True):

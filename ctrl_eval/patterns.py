@@ -23,10 +23,12 @@ def coherence_patterns(sentences: Sequence[str]) -> list[Pattern]:
     >>> coherence_patterns(["One.", "Two."])[1]
     Pattern(before='One. ', target='Two.', after='')
     """
-    return [
-        Pattern(" ".join([*sentences[:j], ""]), sentence, " ".join(["", *sentences[j + 1 :]]))
-        for j, sentence in enumerate(sentences)
-    ]
+    patterns: list[Pattern] = []
+    for j, sentence in enumerate(sentences):
+        before = " ".join([*sentences[:j], ""])
+        after = " ".join(["", *sentences[j + 1 :]])
+        patterns.append(Pattern(before, sentence, after))
+    return patterns
 
 
 def consistency_patterns(prefix: str, text: str) -> list[Pattern]:

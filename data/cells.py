@@ -47,9 +47,9 @@ def read_cells(
     is_table: bool = False,
     is_typed: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """A line as values by field, what is passed on, and the problems; those of names only where it is no table's row.
+    """Splits a line into values by field, values that are passed on, and problems (of names only outside tables).
 
-    The cells of a table are texts; typed ones (parquet, rows in memory) may be numbers where names are needed.
+    The cells of a table are texts. Typed cells (parquet, rows in memory) may be numbers even in columns of names.
     """
     naming = name_fields(tuple(record), columns)
     values, extra = naming.apply(record)
@@ -170,15 +170,15 @@ def _check_extra(extra: Mapping[str, Any]) -> list[str]:
 
 
 def is_frame(source: object) -> bool:
-    """Whether it is a DataFrame of pandas, which is imported where there is one."""
+    """Whether it is a pandas DataFrame; pandas is not imported for this."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(source, pandas.DataFrame)
 
 
 def list_items(source: Any, rule: str) -> list[Any]:
-    """The rows of a DataFrame, or what an iterable holds.
+    """The rows of a DataFrame, or the items of an iterable.
 
-    Raises SettingError, with `rule`, for what has no rows: a text, a mapping, a set, an open file, another table.
+    Raises SettingError, with `rule`, for objects without rows: a text, a mapping, a set, an open file, another table.
     """
     if is_frame(source):
         names = list(map(str, source.columns))
@@ -196,7 +196,7 @@ def list_items(source: Any, rule: str) -> list[Any]:
 
 
 def to_value(cell: Any) -> Any:
-    """A cell as a value of JSON: None for NaN and the like, lists for arrays, texts for dates.
+    """Converts a cell to a JSON value: None for NaN and the like, lists for arrays, texts for dates.
 
     >>> to_value({"a": np.array([1.0, np.nan]), "b": (np.float32(0.5), date(2020, 1, 2))})
     {'a': [1.0, None], 'b': [0.5, '2020-01-02']}
@@ -217,7 +217,7 @@ def to_value(cell: Any) -> Any:
 
 
 def name_of(number: Any) -> Any:
-    """A number as a table file has it in a column of names (ids, systems): 3.0 is "3"; any other value as it is."""
+    """Converts a number in a column of names (ids, systems) to a text: 3.0 is "3". Other values stay unchanged."""
     if isinstance(number, float) and number.is_integer():
         number = int(number)
     if isinstance(number, bool) or not isinstance(number, int | float):

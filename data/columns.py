@@ -41,7 +41,7 @@ Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name
 
 
 def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
-    """The setting `columns` as values that can be hashed; raises SettingError for what names no column."""
+    """Makes the setting `columns` hashable. Raises SettingError for values that are not names of columns."""
     if not isinstance(columns, Mapping):
         raise SettingError(f"data.columns must be by field, as data.columns.text=COLUMN, but is {columns!r}")
     frozen: list[tuple[str, tuple[str, ...]]] = []
@@ -66,7 +66,7 @@ def _flatten(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ColumnMapping:
-    """What the keys of a line stand for."""
+    """Which field each key of a line gives."""
 
     # pairs of a key and what it gives: a field of an example, `scores`, `rating:ASPECT` or `scores.METRIC`
     fields: Sequence[tuple[str, str]]
@@ -76,7 +76,7 @@ class ColumnMapping:
     problems: tuple[str, ...]
 
     def apply(self, record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The fields of a record, and what is passed on; several columns of references become one list."""
+        """Splits a record into fields and values that are passed on; several columns of references become one list."""
         values: dict[str, Any] = {}
         references = [key for key, name in self.fields if name == "references"]
         for key, name in self.fields:
@@ -92,7 +92,7 @@ class ColumnMapping:
 
 @lru_cache(maxsize=1024)
 def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
-    """Names the keys of a line: by `columns` first, then by their own names and the other usual ones.
+    """Maps the keys of a line to fields: by `columns` first, then by the fields' names and other usual names.
 
     One column may give several fields. A column that has the name of a field which another one gives is passed on as
     `unread_NAME`, so that it does not take the place of the field in the output.
@@ -182,9 +182,9 @@ def _find_similar(name: str) -> list[str]:
 
 
 def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:
-    """The record with the columns that are paths into its objects and lists.
+    """Adds the columns that are paths into the record's objects and lists.
 
-    Where a path into `scores` gives a rating, these are ratings of people: the others there are no scores of metrics.
+    If a path into `scores` gives a rating, `scores` contains ratings of people, so that none of it is a metric's score.
 
     >>> add_nested({"out": {"choices": [{"text": "Hi"}]}}, (("text", ("out.choices.0.text",)),))["out.choices.0.text"]
     'Hi'
@@ -198,7 +198,7 @@ def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]
 
 
 def list_ratings(columns: Columns) -> list[tuple[str, str]]:
-    """The ratings that `columns` takes from `scores`, which then holds ratings of people and no scores of metrics."""
+    """The ratings that `columns` takes from `scores`, which then contains ratings of people, not metrics' scores."""
     named = [(name, key) for name, keys in columns for key in keys if key.startswith(SCORE)]
     return [(name, key) for name, key in named if name.startswith((RATING, RATINGS))]
 
@@ -216,14 +216,14 @@ def _reach(value: Any, path: str) -> Any:
 
 
 def find_absent(columns: Columns, keys: Sequence[str]) -> list[str]:
-    """The problem of each column that `columns` names and that is not among the keys of a file."""
+    """A problem for each column that `columns` names and the file lacks."""
     known = list_first(keys, SHOWN)
     absent = [(key, name) for name, names in columns for key in names if key not in keys]
     return [f"columns needs the column {format_value(key)} for {name}, found only {known}" for key, name in absent]
 
 
 def count_columns(keys: Collection[object]) -> list[str]:
-    """The problem of more columns than MOST_COLUMNS."""
+    """A problem if there are more than MOST_COLUMNS columns; else none."""
     if len(keys) <= MOST_COLUMNS:
         return []
     return [f"a file must have at most {MOST_COLUMNS:,} columns or keys of its lines, found {len(keys):,}"]

@@ -59,7 +59,7 @@ def score_published(
     examples: Sequence[Example],
     published: Mapping[str, Mapping[str, float]],
 ) -> dict[str, Scores]:
-    """The scores published beside the set `name`, from `published[metric][id]`; one that is lacking is NaN."""
+    """The published scores of the set `name`, from `published[metric][id]`; a missing score is NaN."""
     scores: dict[str, Scores] = {}
     for metric, by_id in published.items():
         values = np.array([by_id.get(example.id, math.nan) for example in examples])
@@ -70,7 +70,7 @@ def score_published(
 
 
 def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:
-    """The rated sets of several corpora, in their order, as one corpus without other texts."""
+    """Joins the rated sets of several corpora, in order, into one corpus without training texts."""
     rated = tuple(rated_set for corpus in corpora.values() for rated_set in corpus.rated)
     return Corpus(
         name="+".join(rated_set.name for rated_set in rated),
@@ -82,7 +82,7 @@ def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:
 
 
 def fold_text(text: str) -> str:
-    """The text without case and spaces, in which copies of a text may differ."""
+    """Removes case and spaces, in which copies of a text may differ."""
     return " ".join(text.split()).casefold()
 
 
@@ -91,7 +91,7 @@ def refuse_shared(
     named: Iterable[tuple[str, Hashable]],
     others: Iterable[Hashable],
 ) -> None:
-    """Raises SettingError where a content of `named` (name, content) is among the others.
+    """Raises SettingError if the content of some `named` pair (name, content) is among the others.
 
     `rule` is the message, with {} for at most five names.
     """
@@ -107,7 +107,7 @@ def split_by(
     held_out: int,
     seed: int,
 ) -> Parts:
-    """The training and the held-out part; the `held_out` keys with the smallest hashes of seed and key are held out.
+    """Splits examples into a training and a held-out part: the `held_out` keys with the smallest hashes are held out.
 
     Examples with the same key (a text, turns, a context, an input) are on the same side, for any order of the examples.
 

@@ -38,7 +38,7 @@ def choose_share(
     rng: random.Random,
     at_least: int = 1,
 ) -> list[T]:
-    """A random share of the items, but `at_least` items if the share is smaller (or all, if there are fewer)."""
+    """Draws a share of the items, at least `at_least` items (or all, if there are fewer)."""
     wanted = max(at_least, round(share * len(items)))
     return rng.sample(list(items), min(len(items), wanted))
 
@@ -48,7 +48,7 @@ def permute(
     places: Sequence[int],
     rng: random.Random,
 ) -> Units:
-    """The units with those at `places` in a random order, which may be the same one."""
+    """Shuffles the units at `places`; the order may stay the same."""
     moved = list(units)
     sources = rng.sample(places, len(places))
     for place, source in zip(places, sources, strict=True):
@@ -61,7 +61,7 @@ def permute_anew(
     places: Sequence[int],
     rng: random.Random,
 ) -> Units:
-    """The units with those at `places`, of which two differ, in a random other order."""
+    """Shuffles the units at `places` until the text differs; at least two of them must differ."""
     while (moved := permute(units, places, rng)) == units:
         pass
     return moved
@@ -72,7 +72,7 @@ def replace_unit(
     i: int,
     unit: str,
 ) -> Units:
-    """The units with another one at place `i`."""
+    """Replaces the unit at index `i`."""
     return (*units[:i], unit, *units[i + 1 :])
 
 
@@ -81,17 +81,17 @@ def replace_ending(
     start: int,
     other: Units,
 ) -> Units:
-    """The units before `start`, then the last units of `other`, as many as are replaced if it has so many."""
+    """Replaces the units from `start` on by as many of the last units of `other`, or by all if it has fewer."""
     return units[:start] + other[start - len(units) :]
 
 
 def find_places(pattern: re.Pattern[str], units: Units) -> list[Place]:
-    """Where the pattern matches, in the order of the text."""
+    """Finds all matches of the pattern, in the order of the text."""
     return [(i, match) for i, unit in enumerate(units) for match in pattern.finditer(unit)]
 
 
 def replace_places(units: Units, replacements: Iterable[tuple[Place, str]]) -> Units:
-    """The units with other text in place of each given match.
+    """Replaces each given match by another text.
 
     >>> replace_places(("so so",), zip(find_places(re.compile("so"), ("so so",)), ("oh", "no"), strict=True))
     ('oh no',)
@@ -138,7 +138,7 @@ def drop(
     strength: float,
     rng: random.Random,
 ) -> Units:
-    """Removes a share of the units, but keeps one, or two of more than two, so that a dialogue remains one."""
+    """Removes a share of the units, but keeps at least one (two of more than two, so that a dialogue remains one)."""
     kept = 2 if len(units) > 2 else 1
     chosen = choose_share(range(len(units)), strength, rng)
     dropped = set(chosen[: max(0, len(units) - kept)])
@@ -262,9 +262,9 @@ def damage_example(
     strength: float,
     seed: int,
 ) -> Example:
-    """The example with the damage `name` of `DAMAGES`; itself if it cannot be damaged like this.
+    """Applies the damage `name` of `DAMAGES`; returns the example unchanged if it cannot be damaged this way.
 
-    The sentences that hold its prefix stay, because they were given and not generated. Foreign units come from `other`.
+    The sentences of its prefix stay, because they were not generated. Foreign units come from `other`.
     `strength` is the share of the damageable parts to damage, in (0, 1]. The draws depend on the example and the seed
     alone.
     """
@@ -285,7 +285,7 @@ def damage_example(
 
 
 def count_given(example: Example, units: Units) -> int:
-    """The number of units at the beginning that hold the prefix of the example.
+    """The number of leading units that contain the prefix of the example.
 
     >>> count_given(Example("a", text="It is. So it is. Yes.", prefix="It is. So"), ("It is.", "So it is.", "Yes."))
     2
@@ -302,9 +302,9 @@ def count_given(example: Example, units: Units) -> int:
 
 
 def edit_example(example: Example, name: str) -> Example:
-    """The example with the edit `name` of `EDITS` in text, turns and prefix, which must still begin the text.
+    """Applies the edit `name` of `EDITS` to text, turns and prefix; the text must still begin with its prefix.
 
-    It stays the same if nothing would be left of it.
+    The example stays unchanged if the edit would leave nothing.
     """
     edit = EDITS[name]
     prefix = None if example.prefix is None else edit(example.prefix)

@@ -1,4 +1,4 @@
-"""Documents: in how many of them a word or token occurs, and IDF from these counts."""
+"""Document frequencies of words or tokens, and IDF from them."""
 
 import math
 from collections import Counter
@@ -47,7 +47,7 @@ def count_documents(documents: Sequence[str], split: Callable[[str], Collection[
 def read_documents(path: Path | str) -> list[str]:
     """The documents of a corpus: the lines of a .txt file.
 
-    Those of any other file of examples are the references, each one once, and the text of an example without
+    For any other file of examples, the documents are the distinct references, and the texts of examples without
     references.
     """
     path = Path(path)

@@ -1,4 +1,4 @@
-"""Files of public sets: finds them, makes some of their originals, fetches some, and says how to get the others."""
+"""Files of public sets: finds them, builds some from their originals, fetches some, and explains how to get others."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ class PublicFile:
 
     @property
     def is_fetchable(self) -> bool:
-        """Whether a checksum is known by which a download can be checked."""
+        """Whether the file can be downloaded: its checksum is known."""
         return self.sha256 is not None or self.git_blob is not None
 
     def check(self, path: Path) -> None:
@@ -76,7 +76,7 @@ def join_licences(names: Iterable[str]) -> str:
 
 
 def git_blob_hash(path: Path) -> str:
-    """The hash by which git knows a file: the sha1 of "blob", its size, a zero byte and its content."""
+    """Git's hash of a file: the sha1 of "blob", its size, a zero byte and its content."""
     digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
         for chunk in iter(partial(file.read, CHUNK), b""):
@@ -85,7 +85,7 @@ def git_blob_hash(path: Path) -> str:
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
-    """The path of `folder/file` under `root`, or of `file` in it, made of originals that are there; else None."""
+    """The path of `folder/file` or `file` under `root`, built from its originals if possible; None if not found."""
     places = (Path(root) / name, Path(root) / Path(name).name)
     return next((place for place in places if place.is_file() or _make(place, PUBLIC_FILES.get(name))), None)
 
@@ -127,7 +127,7 @@ def fetch(
     root: Path | str,
     timeout: float = TIMEOUT_SECONDS,
 ) -> Path:
-    """The file under `root`, downloaded from its address; it gets its name only if its checksum is right.
+    """Downloads the file to its path under `root`; it gets its name only if its checksum is right.
 
     Raises InputError for an unreachable server, an error such as 404, an interrupted transfer, a file of more than
     `MOST_BYTES` and a wrong checksum.

@@ -39,7 +39,7 @@ def read_examples(
     one column `ratings` with a JSON object. In JSONL several people's ratings of an aspect are a list with one number
     or null per person, in the same order on every line, or an object from person to number or null. The rating is then
     their mean, and `extra` has all of them. Without an id, it is the number of the line. A byte order mark, CRLF and
-    blank lines at the end are accepted. What is no field goes to `Example.extra`. Scores are checked and left out.
+    blank lines at the end are accepted. Other keys go to `Example.extra`. Scores are checked and left out.
 
     Args:
         path: the file, or an InputFile.
@@ -72,7 +72,7 @@ def iterate_rows(
     refuse_scores: bool = False,
     may_repeat: bool = False,
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
-    """Like iterate_examples, with the scores of each line by metric; `may_repeat` is for lines that share an id."""
+    """Like iterate_examples, with the scores of each line by metric; `may_repeat` allows lines that share an id."""
     file.check_unchanged()
     faults: list[str] = []
     is_empty = says_nothing = True
@@ -132,12 +132,13 @@ def load_examples(
     read: ReadLines = read_json_lines,
     requires: Collection[str] = (),
 ) -> tuple[Example, ...]:
-    """The examples of a file in the format of one data set: JSONL, or what `read` finds, with numbers of lines.
+    """Reads examples in the format of one data set: JSONL, or numbered records that `read` yields.
 
-    `to_records` makes the fields of examples from a line; an id may be left out. Each example must have `requires`.
+    `to_records` makes the fields of examples from a line; ids are optional. Each example must have the fields
+    `requires`.
 
     Raises InputError with all faults of the file: a key that a line lacks, a value that `to_records` refuses (it
-    raises ValueError), and what is wrong with the fields.
+    raises ValueError), and faulty fields.
     """
     return tuple(example for _, example in locate_examples(path, to_records, read, requires))
 
@@ -207,7 +208,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
 
 
 def to_record(example: Example) -> dict[str, Any]:
-    """What the line of an example holds: its non-empty fields as JSON values, then what is passed on."""
+    """The line of an example: its non-empty fields as JSON values, then the keys that are passed on."""
     record: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(example, name)

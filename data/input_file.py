@@ -71,7 +71,7 @@ class InputFile:
         split: str | None = None,
         levels: GivenLevels | None = None,
     ) -> "InputFile":
-        """An input by its settings.
+        """Makes an input from settings.
 
         Args:
             path: a .jsonl, .csv, .tsv (each also .gz), .parquet or .xlsx file, or a file of another tool; `-` for JSONL
@@ -122,7 +122,7 @@ class InputFile:
 
     @cached_property
     def tool_file(self) -> ToolFile | None:
-        """What a file of another tool holds; None for one of ours, and where `columns` say how it is read.
+        """The content of a file of another tool; None for a file of our format, or if `columns` say how to read it.
 
         Columns may name chosen and rejected answers, which are then read as those of other tools are.
         """
@@ -138,7 +138,7 @@ class InputFile:
 
     @cached_property
     def form(self) -> str:
-        """How it is read: as `records`, `lines` or a file of another `tool`, or by its suffix."""
+        """How the input is read: as `records`, `lines` or a file of another `tool`, or else the suffix of the file."""
         if self.aligned:
             return "lines"
         if self.records is not None:
@@ -149,7 +149,7 @@ class InputFile:
 
     @cached_property
     def words(self) -> RatingWords:
-        """The numbers of words that rate or score; only asked for a file that has such words, or levels."""
+        """The numbers of words that rate or score; only needed for a file that has such words, or with `levels`."""
         rows = chain.from_iterable(name_records(file, []) for file in (self, *self.beside))
         words = order_words((record for _, record, _, _ in rows), self.levels)
         if words.description:
@@ -158,7 +158,7 @@ class InputFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its scores must know, as far as it has been read: the tool, the numbers of words."""
+        """Notes for a reader of its scores, as far as it has been read: the tool, and the numbers given to words."""
         known = vars(self)  # of the cached properties those that were asked for
         words = known.get("words", RatingWords())
         notes = [known.get("tool_file"), words.description]
@@ -188,12 +188,12 @@ class InputFile:
         return [file_sha256(file) for file in files if file.is_file()]
 
     def check_unchanged(self) -> None:
-        """Raises InputError if a file is not as it was when this was first asked."""
+        """Raises InputError if a file has changed since the first call."""
         if self._content != self._hash_content():
-            raise InputError([fault(self.path, 0, "the file changed while it was read: give the command again")])
+            raise InputError([fault(self.path, 0, "the file changed while it was read: run the command again")])
 
     def sha256(self) -> str:
-        """A fingerprint of what was read: of the bytes of a file, or of the rows of a folder, of columns and levels."""
+        """A fingerprint of the input: of the bytes of a file or the rows of a folder, and of columns and levels."""
         if self.form == "records" or self.path.is_dir():
             rows = hashlib.sha256()
             for _, record in read_objects(self, []):
@@ -213,7 +213,7 @@ FileLike: TypeAlias = InputFile | Path | str
 
 
 def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
-    """The lines of a file as values by field, what is passed on, and their problems; `faults` as in `read_objects`."""
+    """Splits lines of a file into values by field, values passed on, and problems; `faults` as in `read_objects`."""
     is_table = file.form in TABLES
     is_typed = file.form in TYPED
     columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already

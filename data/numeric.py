@@ -1,4 +1,4 @@
-"""Numbers in cells: what is one, what is missing, and verdicts in words (yes, fail)."""
+"""Numbers in cells: parses numbers, missing values, and verdicts in words (yes, fail)."""
 
 import math
 import re
@@ -13,7 +13,7 @@ GAPS = ("nan", "null", "n/a", "na", "-")  # that say that a number is missing
 
 
 def parse_number(cell: str) -> float | str:
-    """The number in a cell; a cell that holds none stays a text.
+    """The number in a cell; the text itself if it is not a number.
 
     A comma is decimal unless three digits follow it, which may be thousands.
 
@@ -31,7 +31,7 @@ def parse_number(cell: str) -> float | str:
 
 
 def parse_finite(text: str) -> float | None:
-    """The finite number that a text is, None for any other text."""
+    """The finite number that a text spells; None for any other text."""
     number = parse_number(text)
     if isinstance(number, float) and math.isfinite(number):
         return number
@@ -39,7 +39,7 @@ def parse_finite(text: str) -> float | None:
 
 
 def to_number(value: object) -> float | None:
-    """A number as it is, also in a text; yes, pass and true are 1, no, fail and false 0. None for anything else.
+    """Converts a value to a number: also numbers in texts; yes, pass and true are 1, no, fail and false 0. Else None.
 
     >>> to_number(True), to_number("Fail"), to_number("0.5"), to_number(float("nan")), to_number("good")
     (1.0, 0.0, 0.5, None, None)
@@ -53,7 +53,7 @@ def to_number(value: object) -> float | None:
 
 
 def number_columns(rows: Sequence[Mapping[str, Any]], apart: Iterable[str]) -> list[str]:
-    """The columns outside `apart` with numbers alone, at least one, also as texts; empty cells and NaN are missing.
+    """The columns outside `apart` with only numbers (also as texts), at least one; empty cells and NaN are missing.
 
     >>> number_columns([{"a": "0.5", "b": 1, "c": ""}, {"a": "nan", "b": "yes", "c": None}], ())
     ['a']
@@ -73,7 +73,7 @@ def number_columns(rows: Sequence[Mapping[str, Any]], apart: Iterable[str]) -> l
 
 
 def is_missing(value: object) -> bool:
-    """Whether a cell says that there is no number."""
+    """Whether a cell stands for a missing number."""
     if isinstance(value, str):
         return value.strip().lower() in ("", "none", *GAPS)
     return value is None or (isinstance(value, float) and not math.isfinite(value))

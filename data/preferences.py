@@ -308,7 +308,7 @@ def _check_first(
     rule = "judgements of two systems (system_a, system_b, winner) are needed, found"
     fields = [name for _, name in name_fields(tuple(rows[0])).fields]
     if "text" in fields:
-        hint = "give data.outputs=FILE beside judgements, or metric=llm_judge to judge the texts"
+        hint = "give data.outputs=FILE beside judgements, or judge=llm_judge to judge the texts"
         raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
     known = list_first(keys, SHOWN)
     hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"

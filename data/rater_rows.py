@@ -19,10 +19,10 @@ Row: TypeAlias = tuple[int, Example, Scores]  # with its line
 
 
 def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
-    """The texts of rows with the ratings of each person, and a sentence if there are fewer texts than rows.
+    """Joins rows into texts with the ratings of each person; returns a note if there are fewer texts than rows.
 
-    Rows are joined by ids that repeat. Otherwise rows with texts are joined by what they hold (`PARTS`) where they name
-    a rater, or all have ratings and a system but no ids. Of a rater who rates a text again the later rating counts.
+    Rows are joined by repeated ids. Otherwise rows with texts are joined by their content (`PARTS`) if they name a
+    rater, or if all have ratings and a system but no ids. If a rater rates a text twice, the later rating counts.
 
     Raises InputError for rows with one id and different texts or scores, and for an id of two texts without ratings.
     """

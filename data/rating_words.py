@@ -1,4 +1,4 @@
-"""Words that rate or score: which order they have, and their numbers.
+"""Words that rate or score: their order and their numbers.
 
 `rating_scales.txt` lists usual scales, from the worst (or the least) to the best (or the most). The shortest scale that
 has all words of a file gives their numbers, from 0. Two scales that share words put these in the same order. Words
@@ -27,7 +27,7 @@ RULE = "levels must list a scale from its worst to its best level, as levels=poo
 
 
 def freeze_levels(levels: GivenLevels | None) -> Levels:
-    """The setting `levels` as values that can be hashed; raises SettingError for what is no scale."""
+    """Makes the setting `levels` hashable. Raises SettingError for values that are not scales."""
     if levels is None or levels == "auto":
         return ()
     if not isinstance(levels, Sequence | Mapping) or isinstance(levels, str):
@@ -59,9 +59,9 @@ def _to_level(level: object) -> Level:
 
 
 def number_levels(levels: Sequence[Level]) -> dict[Level, float]:
-    """The numbers of the levels of a scale, the worst first: words from 0, numbers as they are.
+    """Numbers the levels of a scale, the worst first: words count from 0, numbers stay as they are.
 
-    Numbers that do not rise, because the lowest is the best, are exchanged.
+    If the lowest number is the best, the order of the numbers is reversed.
 
     >>> number_levels(["poor", "good"]), number_levels([1.0, 2.0, 3.0]), number_levels([3.0, 2.0, 1.0])
     ({'poor': 0.0, 'good': 1.0}, {1.0: 1.0, 2.0: 2.0, 3.0: 3.0}, {3.0: 1.0, 2.0: 2.0, 1.0: 3.0})
@@ -101,7 +101,7 @@ class RatingWords:
     refused: frozenset[Column] = frozenset()
 
     def replace(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The record with numbers in place of the words of its ratings and scores; refused ones are left out."""
+        """Replaces the words in ratings and scores of a record by numbers; words without a number are left out."""
         changed = dict(record)
         for kind in RATED:
             values = record.get(kind)
@@ -128,7 +128,7 @@ def _exchange(value: Any, numbers: Mapping[Level, float] | None) -> Any:
 
 
 def to_level(value: object) -> Level | None:
-    """The level that a rating is: a word or a number; None for a missing one."""
+    """The level of a rating, a word or a number; None for a missing rating."""
     if isinstance(value, bool):
         return normalise_word(str(value))
     if isinstance(value, int | float):
@@ -164,10 +164,10 @@ def _list_ratings(value: Any) -> Iterable[Any]:
 
 
 def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> RatingWords:
-    """The numbers of the words in the ratings and scores of records.
+    """Orders the words in ratings and scores of records, and numbers them.
 
-    An order in `levels` comes before a usual one. Columns that share words share their numbers. A column with words and
-    numbers, or with more than `MOST_WORDS` words, has no order: then a word is a fault of its line.
+    An order in `levels` takes precedence over the usual scales. Columns that share words share their numbers. A column
+    with words and numbers, or with more than `MOST_WORDS` words, has no order: then a word is a fault of its line.
 
     >>> order_words({"ratings": {"q": word}} for word in ("Good", "bad", "fair", None)).description
     'ratings in words: bad 0, fair 1, good 2'
@@ -176,7 +176,7 @@ def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> Ra
 
 
 def collect_levels(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> dict[Column, list[Level]]:
-    """By column its words, and its numbers where `levels` names it; else 0 stands for all numbers."""
+    """The levels of each column: its words, and its numbers if `levels` names it; else 0 stands for all numbers."""
     named = dict(levels)
     columns: dict[Column, dict[Level, None]] = {}
     for record in records:
@@ -187,7 +187,7 @@ def collect_levels(records: Iterable[Mapping[str, Any]], levels: Levels = ()) ->
 
 
 def order_columns(columns: Mapping[Column, Sequence[Level]], levels: Levels = ()) -> RatingWords:
-    """The numbers of the levels that are found in columns, as `order_words`."""
+    """Numbers the levels in columns, as `order_words` does."""
     given = dict(levels)
     numbers: dict[Column, Mapping[Level, float]] = {}
     refused: dict[Column, str] = {}
@@ -250,7 +250,7 @@ def _find_problem(
     words: Sequence[Level],
     scale: Sequence[Level] | None,
 ) -> str | None:
-    """The problem of words without a known order; none where a line with a word is at fault itself."""
+    """The problem of words without a known order; none if a line with a word is at fault itself."""
     columns = dict.fromkeys(format_value(name) for _, name in names)
     where = " and ".join(columns)
     if scale is not None:

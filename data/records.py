@@ -28,7 +28,7 @@ List = Annotated[tuple[T, ...], BeforeValidator(to_tuple)]
 
 
 def to_rating(value: object) -> object:
-    """A verdict in a word as a number; raises ValueError for what says that a number is missing, such as NA."""
+    """Converts a verdict in a word to a number. Raises ValueError for a missing value such as NA."""
     word = str(value).strip().lower() if isinstance(value, str | bool | float) else ""
     if word in GAPS:
         raise ValueError("must be a number, and a missing one an empty cell (null in JSON)")
@@ -39,7 +39,7 @@ Rating = Annotated[Number, BeforeValidator(to_rating)]
 
 
 def name_number(value: object) -> object:
-    """A whole number as the name that it is in a table; any other value as it is."""
+    """Converts a whole number to the text that names it in a table; other values stay unchanged."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return str(value) if is_number else value
 
@@ -48,7 +48,7 @@ Name = Annotated[Text, BeforeValidator(name_number)]  # of an example, a system,
 
 
 def drop_nan(value: Any) -> Any:
-    """None for NaN, which other tools write for a missing number; any other value as it is."""
+    """Replaces NaN, which other tools write for a missing number, by None."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -59,7 +59,7 @@ class Record(BaseModel):
 
 
 def layout(needs: Mapping[str, Any], **may: Any) -> type[Record]:
-    """The type of an object that has the keys `needs`, and perhaps the others, with values of these types or null.
+    """Makes the type of an object with the keys `needs` and other optional keys, with values of these types or null.
 
     >>> layout({"model": str}, turn=int).model_validate({"model": "m", "other": 1})
     Row(model='m', turn=None)
@@ -95,7 +95,7 @@ def check_rows(
     path: Path,
     kind: type[Record],
 ) -> Located:
-    """The rows; raises InputError for what is no object, lacks a key, or has a value of another type."""
+    """Checks rows and returns them. Raises InputError for a row that is no object, lacks a key, or has a wrong type."""
     checked = list(rows)
     faults: list[str] = []
     objects: list[tuple[int, dict[str, Any]]] = []
@@ -113,7 +113,7 @@ def check_id(
     line: int,
     first_line: dict[str, int],
 ) -> list[str]:
-    """The problem of an id that an earlier line already has; a new id is added to `first_line`."""
+    """A problem if an earlier line has the same id; a new id is added to `first_line`."""
     earlier = first_line.setdefault(name, line)
     if earlier == line:
         return []
@@ -166,14 +166,14 @@ def _is_blank(value: object) -> bool:
 
 
 def name_people(ratings: Any) -> Any:
-    """Ratings of an aspect by person: those of a list by their numbers from 1, a single one by no name."""
+    """Names the people who rated an aspect: by numbers from 1 for a list, by an empty name for a single rating."""
     if isinstance(ratings, list):
         ratings = {str(number): rating for number, rating in enumerate(ratings, start=1)}
     return ratings if isinstance(ratings, Mapping) else {"": ratings}
 
 
 class ExampleRecord(Record):
-    """An example as a file holds it. No default is mutable, because pydantic copies it for every record."""
+    """One example of a file. Defaults are immutable, because pydantic copies mutable ones for every record."""
 
     id: Name | None = None
     text: String = ""
@@ -195,7 +195,7 @@ class RatedRecord(ExampleRecord):
 
 
 def are_of_several(ratings: Mapping[str, Any]) -> bool:
-    """Whether people rated an aspect one by one."""
+    """Whether the ratings of an aspect come from several named people."""
     return any(isinstance(rating, list | Mapping) for rating in ratings.values())
 
 
@@ -208,7 +208,7 @@ def check_example(
 ) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record.
 
-    A text that is there and says nothing, also null, is an empty answer. `others` are the keys that are no fields.
+    A text that is present but blank or null is an empty answer. `others` are the keys that are not fields.
     A record without a text is a problem unless `needs_text` is False.
     """
     if _holds_plain_texts(record) and "text" in record and (not requires or record.keys() >= set(requires)):

@@ -8,7 +8,9 @@ decide. Labels of people are never guessed: a machine's verdict that counts as a
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from core.errors import SettingError, printable
@@ -20,26 +22,31 @@ from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 KEYS = ("id", "item_id", "sample_id", "example_id", "doc_id", "question_id", "task_id", "test_id", "uid", "item")
 KEYS += ("sample", "idx", "index", "key", "testIdx")
-BATCH = frozenset(("HITId", "AssignmentId", "WorkerId"))  # columns of a batch of Mechanical Turk
-BATCH_LABEL, BATCH_INPUT = "Answer.", "Input."  # what names of its labels, and of what was shown, begin with
+BATCH_TASK = "HITId"  # of a batch of Mechanical Turk, the column of the task
+BATCH_RATER = "WorkerId"
+BATCH_LABEL = "Answer."  # what the names of its labels begin with
+BATCH_INPUT = "Input."  # and those of what was shown
 NO_LABELS = frozenset(("id", "ids", "count", "time", "date"))  # words in names of numbers that are no labels
 NAMED_JUDGES = ("judge", "judge_model", "judge_name", "grader", "autorater")  # of rows with one verdict each
 TOLD = 12  # columns in a message
+MOST_CALLS = 3  # commands in a message
 LABEL = "label"  # the aspect of columns whose names say nothing of it
 
 
 def read_words() -> dict[str, frozenset[str]]:
     """The words of `column_roles.txt` by role."""
-    found: dict[str, set[str]] = {}
-    for line in Path(__file__).with_name("column_roles.txt").read_text("utf-8").splitlines():
+    words: dict[str, set[str]] = {}
+    lines = Path(__file__).with_name("column_roles.txt").read_text("utf-8").splitlines()
+    for line in lines:
         if not line.startswith("#"):
-            role, _, words = line.partition(": ")
-            found.setdefault(role, set()).update(words.split())
-    return {role: frozenset(words) for role, words in found.items()}
+            role, _, listed = line.partition(": ")
+            words.setdefault(role, set()).update(listed.split())
+    return {role: frozenset(of_role) for role, of_role in words.items()}
 
 
 WORDS_BY_ROLE = read_words()
 PEOPLE = WORDS_BY_ROLE["people"]
+RATERS = PEOPLE - {"human", "gold", "golden"}  # words that name a person
 PERHAPS_PEOPLE = WORDS_BY_ROLE["perhaps people"]
 JUDGES = WORDS_BY_ROLE["judges"]
 PERHAPS_JUDGES = WORDS_BY_ROLE["perhaps judges"]
@@ -64,25 +71,30 @@ class Roles:
     @property
     def columns(self) -> dict[str, Sequence[str]]:
         """The columns by field, as the setting `columns` has them."""
-        found: dict[str, Sequence[str]] = {f"{RATINGS}{aspect}": [*names] for aspect, names in self.people.items()}
-        found |= {f"{SCORE}{name}": [column] for name, column in self.judges.items()}
+        columns: dict[str, Sequence[str]] = {}
+        for aspect, names in self.people.items():
+            columns[f"{RATINGS}{aspect}"] = [*names]
+        for name, column in self.judges.items():
+            columns[f"{SCORE}{name}"] = [column]
         if self.key not in (None, "id"):
-            found["id"] = [str(self.key)]
+            columns["id"] = [str(self.key)]
         if self.rater not in (None, *USUAL_RATERS):
-            found["rater"] = [str(self.rater)]
-        return found
+            columns["rater"] = [str(self.rater)]
+        return columns
 
     def describe(self) -> str:
         """What was taken for what, and how to say otherwise, in one line."""
         people = [name for names in self.people.values() for name in names]
-        parts = [f"labels of people: {_list(people)}"] if people else []
+        parts: list[str] = []
+        if people:
+            parts.append(f"labels of people: {_list(people)}")
         if self.rater:
             parts.append(f"one row by {self.rater}")
         if self.judges:
             parts.append(f"verdicts of judges: {_list(self.judges.values())}")
         if self.named_by:
             parts.append(f"their judge: {self.named_by}")
-        parts.append(f"rows named by {self.key}" if self.key else "rows named by their line")
+        parts.append(f"rows named by {self.key or 'their line'}")
         if self.unread:
             parts.append(f"not read: {_list(self.unread)}")
         return f"{'; '.join(parts)} (people and judges name other columns)"
@@ -123,11 +135,26 @@ def find_key(header: Collection[str]) -> str | None:
     >>> find_key(["Item", "judge"]), find_key(["HITId", "AssignmentId", "WorkerId", "Input.id", "Answer.ok"])
     ('Item', 'Input.id')
     """
-    is_batch = {*header} >= BATCH
-    prefix = BATCH_INPUT if is_batch else ""
-    written = {name.strip().lower().replace(" ", "_"): name for name in header}
-    keys = [f"{prefix}{key}".lower() for key in KEYS] + (["hitid"] if is_batch else [])
-    return next((written[key] for key in keys if key in written), None)
+    prefix = BATCH_INPUT if is_batch(header) else ""
+    keys = [f"{prefix}{key}" for key in KEYS]
+    if is_batch(header):
+        keys.append(BATCH_TASK)
+    written = {_fold_name(name): name for name in header}
+    return next((written[_fold_name(key)] for key in keys if _fold_name(key) in written), None)
+
+
+def _fold_name(name: str) -> str:
+    """A name without the differences that spreadsheets make.
+
+    >>> _fold_name(" Item ID")
+    'item_id'
+    """
+    return name.strip().lower().replace(" ", "_")
+
+
+def is_batch(header: Collection[str]) -> bool:
+    """Whether these are the columns of a batch of Mechanical Turk."""
+    return {BATCH_TASK, "AssignmentId", BATCH_RATER} <= {*header}
 
 
 def holds_texts(values: Iterable[Any]) -> bool:
@@ -157,38 +184,30 @@ def find_roles(
     values = {name: [row.get(name) for row in rows] for name in header}
     _check_given(header, [*people, *judges])
     key = find_key(header)
-    given = {*people, *judges}
-    open_ = [name for name in header if name != key and name not in given]
-    if {*header} >= BATCH:
-        open_ = [name for name in open_ if name == "WorkerId" or name.startswith(BATCH_LABEL)]
-    labels = [name for name in open_ if can_be_labels(values[name], levels)]
-    rater = _find_rater(open_, labels, is_repeated=key is not None and len({*map(str, values[key])}) < len(rows))
-    labels = [name for name in labels if name != rater and not {*split_name(name)} & NO_LABELS]
-    named_by = next((name for name in NAMED_JUDGES if name in open_ and name not in labels), None)
-    of_people = [*people] or _choose(labels, PEOPLE, PERHAPS_PEOPLE, JUDGES)
-    if {*header} >= BATCH:
-        of_people = [*people] or labels
+    free = _list_free(header, [key, *people, *judges])
+    possible = [name for name in free if can_be_labels(values[name], levels)]
+    is_repeated = key is not None and len({*map(str, values[key])}) < len(rows)
+    rater = _find_rater(free, possible, is_repeated=is_repeated)
+    labels = [name for name in possible if name != rater and not {*split_name(name)} & NO_LABELS]
+    named_by = next((name for name in NAMED_JUDGES if name in free and name not in labels), None)
+    of_people = [*people] or _choose_people(header, labels)
     rest = [name for name in labels if name not in of_people]
     of_judges = [*judges] or _choose(rest, JUDGES, PERHAPS_JUDGES, PEOPLE)
-    rest = [name for name in rest if name not in of_judges and _is_discrete(values[name])]
-    if of_people and not of_judges and len(rest) == 1 and "judges" in needs:
-        of_judges = rest  # people's labels are named, and nothing else can be the verdict
+    spare = [name for name in rest if name not in of_judges and _is_discrete(values[name])]
+    if of_people and not of_judges and len(spare) == 1 and "judges" in needs:
+        of_judges = spare  # people's labels are named, and nothing else can be the verdict
     problem = _find_problem(of_people, of_judges, needs)
-    if not problem and rater is None:
-        problem = _find_clash(of_people, of_judges, people)
+    if not problem and rater is None and not people:
+        problem = _find_clash(of_people, of_judges)
     if problem:
-        raise SettingError(f"{problem}. {_propose(command, header, rest, of_people, of_judges)}")
+        raise SettingError(f"{problem}. {_propose(command, header, spare, of_people, of_judges)}")
     if named_by and len(of_judges) > 1:
         rule = f"{named_by} names the judge of a row, which then has one verdict"
         raise SettingError(f"{rule}, found {_list(of_judges)}: {command} --judges {of_judges[0]}")
-    if rater is not None:
-        by_aspect = {name.removeprefix(BATCH_LABEL): [name] for name in of_people}  # a row is by one person
-    else:
-        by_aspect = name_aspects(of_people, of_judges) or {LABEL: of_people} if of_people else {}
     taken = {key, rater, named_by, *of_people, *of_judges}
     return Roles(
         key=key,
-        people=by_aspect,
+        people=_group_people(of_people, of_judges, has_rater=rater is not None),
         judges={name: name for name in of_judges},
         named_by=named_by if of_judges else None,
         rater=rater if of_people else None,
@@ -196,15 +215,48 @@ def find_roles(
     )
 
 
+def _list_free(header: Sequence[str], given: Sequence[str | None]) -> list[str]:
+    """The columns whose role is open; of a batch of Mechanical Turk the labels and the worker."""
+    free = [name for name in header if name not in given]
+    if is_batch(header):
+        return [name for name in free if name == BATCH_RATER or name.startswith(BATCH_LABEL)]
+    return free
+
+
+def _choose_people(header: Collection[str], labels: Sequence[str]) -> list[str]:
+    """The columns of people by their names; all labels of a batch of Mechanical Turk."""
+    return [*labels] if is_batch(header) else _choose(labels, PEOPLE, PERHAPS_PEOPLE, JUDGES)
+
+
+def _group_people(
+    of_people: Sequence[str],
+    of_judges: Sequence[str],
+    *,
+    has_rater: bool,
+) -> dict[str, list[str]]:
+    """The columns of people by aspect; each is one where rows are by raters."""
+    if has_rater:
+        return {name.removeprefix(BATCH_LABEL): [name] for name in of_people}
+    if not of_people:
+        return {}
+    return name_aspects(of_people, of_judges) or {LABEL: [*of_people]}
+
+
 def _check_given(header: Sequence[str], given: Sequence[str]) -> None:
+    """Raises SettingError for a name that is no column, or is given twice."""
     for name in given:
         if name not in header:
             raise SettingError(f"people and judges name columns, but {name} is none of {_list(header)}")
-    if twice := [name for name in dict.fromkeys(given) if given.count(name) > 1]:
-        raise SettingError(f"a column is of people or of a judge, but {twice[0]} is given twice")
+        if given.count(name) > 1:
+            raise SettingError(f"a column is of people or of a judge, but {name} is given twice")
 
 
-def _find_rater(names: Sequence[str], labels: Sequence[str], *, is_repeated: bool) -> str | None:
+def _find_rater(
+    names: Sequence[str],
+    labels: Sequence[str],
+    *,
+    is_repeated: bool,
+) -> str | None:
     """The column that names who rated: a usual name, whose values are names, or numbers where ids are repeated."""
     for name in names:
         is_usual = name in USUAL_RATERS or name.lower() in ("person", "coder", "reviewer")
@@ -213,7 +265,12 @@ def _find_rater(names: Sequence[str], labels: Sequence[str], *, is_repeated: boo
     return None
 
 
-def _choose(names: Sequence[str], sure: frozenset[str], perhaps: frozenset[str], other: frozenset[str]) -> list[str]:
+def _choose(
+    names: Sequence[str],
+    sure: frozenset[str],
+    perhaps: frozenset[str],
+    other: frozenset[str],
+) -> list[str]:
     """The columns whose names say that they are of these, else those whose names may say so."""
     words = {name: {*split_name(name), "".join(split_name(name))} for name in names}
     surely = [name for name in names if words[name] & sure and not words[name] & other]
@@ -226,36 +283,39 @@ def _is_discrete(values: Iterable[Any]) -> bool:
     return 2 <= len(known) <= MOST_WORDS
 
 
-def _find_problem(of_people: Sequence[str], of_judges: Sequence[str], needs: Collection[str]) -> str:
-    lacks_people = "people" in needs and not of_people
-    lacks_judges = "judges" in needs and not of_judges
-    if lacks_people and lacks_judges:
-        return "no column says by its name that it holds labels of people, or verdicts of a judge"
-    if lacks_people:
-        return "no column says by its name that it holds labels of people"
-    return "no column says by its name that it holds verdicts of a judge" if lacks_judges else ""
+def _find_problem(
+    of_people: Sequence[str],
+    of_judges: Sequence[str],
+    needs: Collection[str],
+) -> str:
+    roles = {"people": (of_people, "labels of people"), "judges": (of_judges, "verdicts of a judge")}
+    lacking = [what for role, (columns, what) in roles.items() if role in needs and not columns]
+    return f"no column says by its name that it holds {', or '.join(lacking)}" if lacking else ""
 
 
-def _find_clash(of_people: Sequence[str], of_judges: Sequence[str], people: Sequence[str]) -> str:
+def _find_clash(of_people: Sequence[str], of_judges: Sequence[str]) -> str:
     """The problem of several columns of people that are neither raters nor aspects."""
-    if people or len(of_people) < 2 or name_aspects(of_people, of_judges):
+    if len(of_people) < 2 or name_aspects(of_people, of_judges):
         return ""
     return f"{_list(of_people)} may be several people, or several questions"
 
 
 def _propose(
-    command: str, header: Sequence[str], rest: Sequence[str], of_people: Sequence[str], of_judges: Sequence[str]
+    command: str,
+    header: Sequence[str],
+    spare: Sequence[str],
+    of_people: Sequence[str],
+    of_judges: Sequence[str],
 ) -> str:
     """The columns, and the commands that would work."""
-    candidates = [*dict.fromkeys([*of_people, *of_judges, *rest])]
-    calls: list[str] = []
+    candidates = list(dict.fromkeys([*of_people, *of_judges, *spare]))
     if len(of_people) > 1 and of_judges:
-        calls = [f"--people {','.join(of_people)}", *(f"--people {name}" for name in of_people[:2])]
+        choices = [",".join(of_people), *of_people[:2]]
+        calls = [f"--people {quote(choice)}" for choice in choices]
     elif len(candidates) > 1:
-        pairs = [(a, b) for a in candidates for b in candidates if a != b]
-        pairs = [pair for pair in pairs if not of_judges or pair[1] in of_judges]
-        pairs = [pair for pair in pairs if not of_people or pair[0] in of_people]
-        calls = [f"--people {a} --judges {b}" for a, b in pairs[:3]]
+        pairs = permutations(candidates, 2)
+        fitting = [(a, b) for a, b in pairs if a in (of_people or candidates) and b in (of_judges or candidates)]
+        calls = [f"--people {quote(a)} --judges {quote(b)}" for a, b in fitting[:MOST_CALLS]]
     elif of_judges:
         calls = ["--labels FILE"]
     else:
@@ -281,13 +341,19 @@ def name_aspects(of_people: Sequence[str], of_judges: Sequence[str]) -> dict[str
         return {of_people[0]: [of_people[0]]}
     of_words = {name: _strip_role(name) for name in of_people}
     judged = {_strip_role(name) for name in of_judges}
-    if len({*of_words.values()}) == len(of_people) and {*of_words.values()} <= judged:
+    different = {*of_words.values()}
+    if len(different) == len(of_people) and different <= judged:
         return {words: [name] for name, words in of_words.items()}
-    are_raters = all({*split_name(name)} & PEOPLE - {"human", "gold", "golden"} for name in of_people)
-    stems = {" ".join(part for part in split_name(name) if len(part) > 1 and not part.isdigit()) for name in of_people}
+    are_raters = all(RATERS & {*split_name(name)} for name in of_people)
+    stems = {_find_stem(name) for name in of_people}
     if of_people and (are_raters or len(stems) == 1):
         return {LABEL: [*of_people]}
     return {}
+
+
+def _find_stem(name: str) -> str:
+    """The words of a name without its numbers and single letters."""
+    return " ".join(part for part in split_name(name) if len(part) > 1 and not part.isdigit())
 
 
 def _strip_role(name: str) -> str:
@@ -307,13 +373,16 @@ def gather_judges(rows: Sequence[Mapping[str, Any]], roles: Roles) -> list[dict[
     named_by = str(roles.named_by)
     if roles.key is None:
         raise SettingError(f"rows with one verdict of a judge each need a column with their id, such as {KEYS[0]}")
-    found: dict[Any, dict[str, Any]] = {}
+    gathered: dict[Any, dict[str, Any]] = {}
     for row in rows:
-        name, judge = row.get(roles.key), str(row.get(named_by))
-        own = {column: cell for column, cell in row.items() if column not in (verdict, named_by)}
-        gathered = found.setdefault((name, row.get(str(roles.rater))), own)
-        if judge in gathered:
+        name = row.get(roles.key)
+        judge = str(row.get(named_by))
+        others = {column: cell for column, cell in row.items() if column not in (verdict, named_by)}
+        joined = gathered.setdefault((name, row.get(str(roles.rater))), others)
+        if judge in joined:
             raise SettingError(f"a judge has one verdict on a row, but {judge} has two on {printable(str(name))}")
-        gathered[judge] = row.get(verdict)
-        gathered.update({column: cell for column, cell in own.items() if is_missing(gathered.get(column))})
-    return list(found.values())
+        joined[judge] = row.get(verdict)
+        for column, cell in others.items():
+            if is_missing(joined.get(column)):
+                joined[column] = cell
+    return list(gathered.values())

@@ -46,7 +46,7 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
         path, line = outputs.locate(i)
         missing = [name for name in ("system", "group") if getattr(example, name) is None]
         for name in missing:
-            hint = hint_column(name, [example])
+            hint = hint_column(name, example.extra)
             faults.append(fault(path, line, f'"{name}" is needed here, found null{hint}'))
         if missing:
             continue

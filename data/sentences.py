@@ -21,7 +21,7 @@ MARKS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
 
 
 def split_english(text: str) -> list[str]:
-    """Splits English text into sentences with their quotation marks, but not after titles, initials and the like."""
+    """Splits English text into sentences with their quotation marks; titles, initials and the like end no sentence."""
     sentences: list[str] = []
     start = 0
     for match in BOUNDARY.finditer(text):

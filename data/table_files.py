@@ -1,4 +1,4 @@
-"""CSV and TSV files, with the lines on which rows begin, and parquet files, read by pyarrow (extra `parquet`)."""
+"""Reads CSV and TSV files, with the line on which each row begins, and parquet files by pyarrow (extra `parquet`)."""
 
 import csv
 import json
@@ -33,8 +33,8 @@ def read_rows(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputError.
 
-    A header without the delimiter has another of `SEPARATORS`, as spreadsheets write it where a comma is decimal. Rows
-    without a filled cell are left out.
+    If the header lacks the delimiter, another of `SEPARATORS` is tried: spreadsheets write one where the comma is the
+    decimal sign. Rows without a filled cell are left out.
     """
     csv.field_size_limit(LONGEST_LINE)
     begins = 1  # the line on which the current row begins
@@ -102,7 +102,7 @@ def row_writer(file: TextIO, delimiter: str) -> Callable[[Sequence[Any]], None]:
 
 
 def to_cell(value: Any) -> str | None:
-    """A value as a text: itself, or JSON. None stays None."""
+    """Converts a value to a text: itself, or JSON. None stays None."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Words of a text: one rule for each demand, because no rule fits all metrics and a score changes with its rule.
+"""Splits texts into words: one rule per metric, because no rule fits all and scores depend on it.
 
 A rule that is a pattern has words as its matches. Sentences are in `data.sentences`.
 """
@@ -39,7 +39,7 @@ BLEU_SAFE = re.compile(rf"\S*&\w+;\S*|(?<!\S)\[[A-Z]+\](?!\S)|[^\s{OUTER_MARKS}]
 
 
 def space_letters(texts: Sequence[str]) -> list[str]:
-    """Texts that are compared, with spaces around letters of scripts without spaces, if most letters are of such.
+    """Puts spaces around each character of texts if most characters are of scripts without spaces between words.
 
     >>> space_letters(["我们喜欢 NLP", "我们"]), space_letters(["Mao (毛泽东) wrote"])
     ([' 我  们  喜  欢  NLP', ' 我  们 '], ['Mao (毛泽东) wrote'])
@@ -48,7 +48,7 @@ def space_letters(texts: Sequence[str]) -> list[str]:
 
 
 def are_unspaced(texts: Sequence[str]) -> bool:
-    """Whether most letters of the texts together are of scripts without spaces between words."""
+    """Whether most characters of all texts together are of scripts without spaces between words."""
     if all(map(str.isascii, texts)):
         return False
     joined = "".join(texts)
@@ -94,7 +94,7 @@ def find_words(text: str) -> list[str]:
 
 
 def find_words_and_marks(text: str) -> list[str]:
-    """The words of `find_words`, which may hold underscores here, and single other marks: METEOR.
+    """Words for METEOR: those of `find_words`, here also with underscores, and single other marks.
 
     >>> find_words_and_marks("It's 明月, snake_case")
     ['It', "'", 's', '明', '月', ',', 'snake_case']
@@ -199,7 +199,7 @@ def split_words(text: str) -> list[Word]:
 
 
 def ends_in_word(text: str) -> bool:
-    """Whether a letter or digit after the text would go on with its last word.
+    """Whether a letter or digit after the text would continue its last word.
 
     >>> [ends_in_word(text) for text in ("a car", "well-", "in 7.", "a car.", "(", "春")]
     [True, True, True, False, False, False]
@@ -208,7 +208,7 @@ def ends_in_word(text: str) -> bool:
 
 
 def begins_inside_word(text: str) -> bool:
-    """Whether the text goes on with a word that stands directly before it; a clitic does not.
+    """Whether the text would continue a word directly before it; a clitic does not.
 
     >>> [begins_inside_word(text) for text in ("pet", "-", "'tis", " pet", ", and", "'s")]
     [True, True, True, False, False, False]
@@ -217,12 +217,12 @@ def begins_inside_word(text: str) -> bool:
 
 
 def is_clitic(text: str) -> bool:
-    """Whether the text is one of the clitics that are words of their own: 's, n’t."""
+    """Whether the text is a clitic that counts as a word: 's, n’t."""
     return re.fullmatch(CLITIC, text.translate(SHAPE)) is not None
 
 
 def fold(word: str) -> str:
-    """The form of a word for comparisons: case, compatibility forms, apostrophes and invisible signs are unified."""
+    """Folds a word for comparison: unifies case, compatibility forms, apostrophes and invisible characters."""
     plain = unicodedata.normalize("NFKC", INVISIBLE.sub("", word).casefold())
     return plain.replace("’", "'")
 
@@ -240,8 +240,7 @@ STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 def normal_spelling(text: str) -> str:
     """The text in lower case, with straight quotes and without the spaces that tokenisation puts around punctuation.
 
-    A sentence that follows its predecessor without a space gets one, and a smiley keeps its own. Spelling a text twice
-    changes nothing more.
+    A sentence that follows another without a space gets one, and smileys keep theirs. The function is idempotent.
 
     >>> normal_spelling("It ' s a scale.Airmail , please ! I’m ( not ) sure .")
     "it's a scale. airmail, please! i'm (not) sure."
@@ -255,7 +254,7 @@ def normal_spelling(text: str) -> str:
 
 
 def spell(dialogues: Sequence[Sequence[str]], spelling: Spelling) -> list[tuple[str, ...]]:
-    """The dialogues in a spelling; `as_is` leaves them alone."""
+    """Rewrites the dialogues in a spelling; `as_is` leaves them unchanged."""
     change = normal_spelling if spelling == "normal" else str
     return [tuple(map(change, turns)) for turns in dialogues]
 
@@ -280,5 +279,5 @@ def _segmenter() -> "jieba.Tokenizer":
 
 
 def split_chinese(text: str) -> list[str]:
-    """The words of a text by jieba, and what stands between them."""
+    """Splits a text by jieba into words and the characters between them."""
     return _segmenter().lcut(text)

@@ -20,12 +20,12 @@ def read_workbook(
     path: Path,
     sheet: str | None = None,
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a sheet as cells by column, each with its number in the sheet.
+    """Reads the rows of a sheet as cells by column, each with its number in the sheet.
 
-    The first row with a filled cell is the header; rows without a filled cell are left out. `sheet` is needed where
-    several sheets have rows. Formulas give the values that were kept with them.
+    The first row with a filled cell is the header; rows without a filled cell are left out. `sheet` is needed if
+    several sheets have rows. Formulas give their saved values.
 
-    Raises InputError for a file that is no workbook, and SettingError where openpyxl is not installed.
+    Raises InputError for a file that is not a workbook, and SettingError if openpyxl is not installed.
     """
     with named_extras():
         import openpyxl
@@ -110,7 +110,7 @@ def _cell(row: Sequence[str], place: int) -> str:
 
 
 def to_text(value: object) -> str:
-    """The value of a cell as the text that a CSV file would have.
+    """Converts a cell to the text that a CSV file would have.
 
     >>> to_text(None), to_text(3.0), to_text(0.5), to_text(True), to_text("yes")
     ('', '3', '0.5', 'true', 'yes')

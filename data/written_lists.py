@@ -1,4 +1,4 @@
-"""Lists of texts that were written as one text: JSON, and what Python and pandas write."""
+"""Parses lists of texts written as one text: in JSON, or as Python and pandas write them."""
 
 import ast
 import json
@@ -9,9 +9,9 @@ STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 
 
 def parse_list(text: str) -> list[str] | None:
-    """The texts of a list in JSON or in Python's form; None for any other text.
+    """Parses a list of texts in JSON or Python's form; None for any other text.
 
-    Raises ValueError for what begins as a list of quoted texts and is none, such as an array of numpy without commas.
+    Raises ValueError for a text that begins like a list of quoted texts and is none, such as a printed numpy array.
 
     >>> parse_list('["a", "b"]'), parse_list("['a', \\"it's\\"]"), parse_list("[laughs]"), parse_list("[]")
     (['a', 'b'], ['a', "it's"], None, [])

@@ -1,4 +1,4 @@
-"""Zip files: how much one may unpack to, so that a small file costs little."""
+"""Zip files: a limit on their unpacked size, so that a small file costs little."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +10,7 @@ MOST_RATIO = 100  # bytes more for each byte of the zip
 
 
 def check_unpacked_size(path: Path, sizes: Iterable[int]) -> None:
-    """Raises InputError where parts of a zip with these unpacked sizes, in bytes, are too large for it."""
+    """Raises InputError if the unpacked sizes of a zip's parts, in bytes, are too large for the size of the file."""
     most = MOST_BYTES + MOST_RATIO * path.stat().st_size
     total = sum(sizes)
     if total > most:

@@ -89,9 +89,9 @@ class Discriminator:
     def logits(self, texts: Sequence[Segments], or_nan: bool = False) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The logits of each text, shape (texts,) or (texts, labels), and per text how many tokens were cut.
 
-        The logit of a text that is read in windows is their mean, weighted by tokens. The same for any order and any
-        token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does; with `or_nan` a text without
-        tokens has NaN.
+        A text read in windows gets the mean of their logits, weighted by tokens. Logits do not depend on the order and
+        the token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does; with `or_nan` a text
+        without tokens has NaN.
         """
         if self.settings.get("spelling", "as_is") != "as_is":
             texts = spell(texts, self.settings["spelling"])
@@ -113,7 +113,7 @@ class Discriminator:
         return logits if self.labels else logits[:, 0], dropped
 
     def save_pretrained(self, folder: Path | str) -> None:
-        """Write `discriminator.json` and the weights as safetensors; an encoder and its tokenizer in the HF form."""
+        """Writes `discriminator.json` and the weights as safetensors; an encoder and its tokenizer in the HF form."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         settings = {**self.settings, "max_length": self.tokens.max_length}
@@ -129,9 +129,9 @@ class Discriminator:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "Discriminator":
-        """What `save_pretrained` wrote, by its folder or hub name.
+        """Loads what `save_pretrained` wrote, by folder or hub name.
 
-        Raises InputError for a folder without one or with a broken one, and where there is no such folder.
+        Raises InputError for a missing folder, and for one without a discriminator or with a broken one.
         """
         folder = fetch_folder(folder)
         kept = read_saved(folder, SETTINGS, SavedDiscriminator)
@@ -151,7 +151,7 @@ class Discriminator:
 
 
 def read_saved(folder: Path, file: str, settings: type) -> dict[str, Any]:
-    """The settings of a trained classifier. Raises InputError where the folder has none or is broken."""
+    """Reads the settings of a trained classifier. Raises InputError if the folder has none or broken ones."""
     if not (folder / file).is_file():
         raise InputError([f"{folder}: must be the folder of a trained discriminator, with {file}, found none"])
     check_folder(folder)
@@ -171,7 +171,7 @@ def new_bilstm(
     spelling: Spelling = "as_is",
     turns: Count | None = None,
 ) -> Discriminator:
-    """An untrained attention Bi-LSTM whose vocabulary counts each different text once (`drop_repeated_texts`).
+    """Builds an untrained attention Bi-LSTM; its vocabulary counts repeated texts once (`drop_repeated_texts`).
 
     `tokens`, `vocabulary_size` and `min_count` are those of `train_vocabulary`. The weights depend on torch's seed.
 
@@ -190,10 +190,10 @@ def new_token_bilstm(
     max_length: int = 1024,
     **arguments: Any,
 ) -> Discriminator:
-    """An untrained attention Bi-LSTM over the tokens of another model, such as a generator that it is to guide.
+    """Builds an untrained attention Bi-LSTM with the tokens of another model, such as a generator to guide.
 
-    Tokens that are not in `texts` are unknown and say nothing: their embedding is 0 and stays 0. A random one would be
-    noise, which Eq. 5 of OUMG stretches to the full strength. The weights depend on torch's seed.
+    Tokens that are not in `texts` are unknown: their embedding is 0 and stays 0. A random embedding would be noise,
+    which Eq. 5 of OUMG scales up to the full strength. The weights depend on torch's seed.
     """
     vocabulary = borrowed_vocabulary(tokenizer, max_length)
     network = AttentionBiLSTM(len(vocabulary), **arguments)
@@ -218,10 +218,10 @@ def new_bert(
     spelling: Spelling = "as_is",
     turns: Count | None = None,
 ) -> Discriminator:
-    """An encoder (`offline`, a hub name or a folder) under a fresh head (see `networks`).
+    """Builds an encoder (`offline`, a hub name or a folder) with a fresh head (see `networks`).
 
-    `max_length` is at most, and by default, what the encoder can read. With `layers` only its lowest ones are kept, so
-    that it is faster. With `frozen_layers` the layers above these alone learn, which saves a part of the backward pass.
+    `max_length` is at most, and by default, the encoder's maximum. `layers` keeps only the lowest layers, which is
+    faster. `frozen_layers` freezes that many of the lowest layers, which saves a part of the backward pass.
     `attention_dropout` replaces the encoder's own; with 0 torch has a faster attention. The head depends on the seed of
     torch.
     """

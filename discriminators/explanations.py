@@ -19,23 +19,31 @@ def explain_parts(read: ReadLogits, texts: Sequence[Segments], part: Part) -> li
     A part is a segment (`turn`) or a sentence of the last segment, to which those before it are the source. A part
     beside which nothing can be read has the whole logit; a text that cannot be read has no parts. A pass for each part.
     """
-    divided = [[*text] if part == "turn" else split_sentences(text[-1]) or [text[-1]] for text in texts]
-    owners = [(i, p) for i, parts in enumerate(divided) if len(parts) > 1 for p in range(len(parts))]
-    rest = [
-        (*texts[i][:p], *texts[i][p + 1 :])
-        if part == "turn"
-        else (*texts[i][:-1], texts[i][-1].replace(divided[i][p], "", 1))
-        for i, p in owners
-    ]
+    divided = [divide(text, part) for text in texts]
+    owners = [(number, place) for number, parts in enumerate(divided) for place in range(len(parts)) if len(parts) > 1]
+    rest = [leave_out(texts[number], divided[number][place], place, part) for number, place in owners]
     logits, _ = read([*texts, *rest])
-    without = dict(zip(owners, logits[len(texts) :].tolist(), strict=True))
-    return [
-        {
-            "parts": [
-                [words, round(whole - float(np.nan_to_num(without.get((i, p), 0.0))), 4)]
-                for p, words in enumerate(parts)
-                if not np.isnan(whole)
-            ]
-        }
-        for i, (parts, whole) in enumerate(zip(divided, logits.tolist(), strict=False))
-    ]
+    whole = logits[: len(texts)].tolist()
+    without = dict(zip(owners, np.nan_to_num(logits[len(texts) :]).tolist(), strict=True))
+    explanations: list[dict[str, Any]] = []
+    for number, parts in enumerate(divided):
+        added: list[list[Any]] = []
+        for place, words in enumerate(parts):
+            if not np.isnan(whole[number]):
+                added.append([words, round(whole[number] - without.get((number, place), 0.0), 4)])
+        explanations.append({"parts": added})
+    return explanations
+
+
+def divide(text: Segments, part: Part) -> list[str]:
+    """The turns of a text, or the sentences of its last segment."""
+    if part == "turn":
+        return [*text]
+    return split_sentences(text[-1]) or [text[-1]]
+
+
+def leave_out(text: Segments, words: str, place: int, part: Part) -> Segments:
+    """The text without its turn at a place, or without these words of its last segment."""
+    if part == "turn":
+        return (*text[:place], *text[place + 1 :])
+    return (*text[:-1], text[-1].replace(words, "", 1))

@@ -40,7 +40,7 @@ NOT_READ = -1  # for special tokens, which the guide does not read
 
 
 def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
-    """The guide's token for each token of the generator; NOT_READ for special tokens and for ids beyond the last.
+    """Maps each token of the generator to the guide's token; NOT_READ for special tokens and ids beyond the last.
 
     Raises SettingError for a guide of another vocabulary.
     """
@@ -85,7 +85,7 @@ class BiLSTMGuide:
 
     @cached_property
     def tables(self) -> tuple[Float[Tensor, "ids gates"], Float[Tensor, "ids gates"]]:
-        """What each of its tokens adds to the gates of the forward and of the backward LSTM."""
+        """The contribution of each token to the gates of the forward and of the backward LSTM."""
         embedded, network = self.network.embedding.weight, self.network
         return input_table(embedded, network.forward_lstm), input_table(embedded, network.backward_lstm)
 
@@ -101,7 +101,7 @@ class BiLSTMGuide:
         tokens: Int[Tensor, " rows"],
         read: Bool[Tensor, " rows"] | None = None,
     ) -> BiLSTMState:
-        """The state after one more token; where `read` is False the row stays as it is."""
+        """The state after one more token; a row whose `read` is False stays unchanged."""
         own = self._own(tokens)
         read = own != NOT_READ if read is None else read & (own != NOT_READ)
         own = own.clamp(min=0)
@@ -176,7 +176,7 @@ class CausalGuide:
     def read(self, texts: Sequence[Segments]) -> list[TokenRow]:
         """Rows to learn: texts of at least two tokens, each followed by the end token.
 
-        Segments are joined without change: what continues a prompt must begin as the generator's continuations do.
+        Segments are joined unchanged: the continuation of a prompt must begin as the generator's does.
         """
         end = [] if self.tokenizer.eos_token_id is None else [self.tokenizer.eos_token_id]
         encoded = [[*ids, *end] for ids in plain_token_ids(self.tokenizer, ["".join(text) for text in texts])]
@@ -204,7 +204,7 @@ class CausalGuide:
         return found
 
     def save_pretrained(self, folder: Path | str) -> None:
-        """Write `guide.json`, the weights as safetensors and the tokenizer in the Hugging Face form."""
+        """Writes `guide.json`, the weights as safetensors and the tokenizer in the Hugging Face form."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.tokenizer.save_pretrained(folder / "tokenizer")
@@ -213,9 +213,9 @@ class CausalGuide:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "CausalGuide":
-        """What `save_pretrained` wrote, by its folder or hub name.
+        """Loads what `save_pretrained` wrote, by folder or hub name.
 
-        Raises InputError for a folder without a causal guide or with a broken one, and where there is no such folder.
+        Raises InputError for a missing folder, and for one without a causal guide or with a broken one.
         """
         folder = fetch_folder(folder)
         settings = read_saved(folder, SETTINGS, SavedGuide)
@@ -233,7 +233,7 @@ def new_causal_guide(
     dropout: Share = 0.3,
     max_length: Count = 512,
 ) -> CausalGuide:
-    """An untrained causal guide of the generator of `tokenizer`; the weights depend on torch's seed.
+    """Builds an untrained causal guide for the generator of `tokenizer`; the weights depend on torch's seed.
 
     Tokens that are not in `texts` are unknown. A training text of more than `max_length` tokens is cut, so it has fewer
     prefixes.
@@ -248,7 +248,7 @@ def new_causal_guide(
 
 
 def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDArray[np.float64]:
-    """A logit for each text, higher means human or good; 0 for a text of which the judge reads no token."""
+    """The logit of each text; higher means human or good, 0 that the judge knows none of its tokens."""
     if isinstance(judge, CausalGuide):
         return judge.logits([text if text.strip() else "" for text in texts])
     # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
@@ -256,7 +256,7 @@ def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDA
 
 
 def load_guide(folder: Path | str, device: str = "cpu") -> CausalGuide | Discriminator:
-    """A trained guide of either kind, by its folder or hub name. Raises InputError where there is none."""
+    """Loads a trained guide of either kind, by folder or hub name. Raises InputError if there is none."""
     place = fetch_folder(folder)
     for file, kind in ((SETTINGS, CausalGuide), (DISCRIMINATOR, Discriminator)):
         if (place / file).is_file():

@@ -63,16 +63,23 @@ class DiscriminatorScore(ClassifierMetric):
         """The aspect `quality`. Raises ValueError as `Discriminator.logits` does."""
         logits, reasons, dropped = _read(examples, self.discriminator)
         explanations = self._explain(examples) if self.explain else ()
-        return Scores({"quality": logits}, self.signature, reasons, dropped, explanations, self.discriminator.notes)
+        return Scores(
+            {"quality": logits},
+            self.signature,
+            reasons=reasons,
+            dropped_tokens=dropped,
+            explanations=explanations,
+            notes=self.discriminator.notes,
+        )
 
     def _explain(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
-        found: dict[int, dict[str, Any]] = {}
+        explanations: dict[int, dict[str, Any]] = {}
         read = partial(self.discriminator.logits, or_nan=True)
         for part in get_args(Part):
-            at = [i for i, example in enumerate(examples) if bool(example.turns) == (part == "turn")]
-            texts = [_segments(examples[i]) for i in at]
-            found |= zip(at, explain_parts(read, texts, part), strict=True)
-        return [found[i] for i in range(len(examples))]
+            numbers = [number for number, example in enumerate(examples) if bool(example.turns) == (part == "turn")]
+            texts = [_segments(examples[number]) for number in numbers]
+            explanations |= zip(numbers, explain_parts(read, texts, part), strict=True)
+        return [explanations[number] for number in range(len(examples))]
 
 
 @dataclass(frozen=True)
@@ -89,23 +96,33 @@ class LabelDiscriminatorScore(ClassifierMetric):
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> Self:
         """Raises InputError for a folder without a discriminator, or with one that has no labels."""
-        found = Discriminator.from_pretrained(folder, device)
-        if not found.labels:
+        discriminator = Discriminator.from_pretrained(folder, device)
+        if not discriminator.labels:
             rule = "must be the folder of a classifier of labels"
             raise InputError([f"{folder}: {rule}, found one with a single logit"])
-        return cls(found)
+        return cls(discriminator)
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`. Raises ExampleError for all labels that the classifier does not know."""
         labels = self.discriminator.labels
-        known = ", ".join(labels)
-        rule = f'"label" must be one of {known}, found'
-        if faults := [(i, f"{rule} {e.label!r}") for i, e in enumerate(examples) if e.label not in labels]:
+        rule = f'"label" must be one of {", ".join(labels)}, found'
+        faults = [
+            (number, f"{rule} {example.label!r}")
+            for number, example in enumerate(examples)
+            if example.label not in labels
+        ]
+        if faults:
             raise ExampleError(faults)
         logits, reasons, dropped = _read(examples, self.discriminator)
         columns = [labels.index(example.label or "") for example in examples]
         quality = softmax(logits, axis=1)[range(len(examples)), columns]
-        return Scores({"quality": quality}, self.signature, reasons, dropped, notes=self.discriminator.notes)
+        return Scores(
+            {"quality": quality},
+            self.signature,
+            reasons=reasons,
+            dropped_tokens=dropped,
+            notes=self.discriminator.notes,
+        )
 
 
 def _segments(example: Example) -> tuple[str, ...]:

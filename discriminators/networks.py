@@ -146,7 +146,8 @@ def attend(pool: Pool, energy: Float[Tensor, "*rows"], hidden: Float[Tensor, "*r
     [5.0, 1.0, [1.0]]
     """
     m = torch.maximum(pool.m, energy)
-    kept, added = (pool.m - m).exp_(), (energy - m).exp_()
+    kept = (pool.m - m).exp_()
+    added = (energy - m).exp_()
     r = torch.addcmul(added[..., None] * hidden, kept[..., None], pool.r)
     return Pool(m, torch.addcmul(added, kept, pool.z), r)
 

@@ -100,7 +100,8 @@ def pack_segments(
     cut = [cut_end(segment, room) for segment in segments]
     most = -(-len(segments) // -(-len(segments) // turns)) if turns else None
     windows = pack_turns(lengths or [len(segment) for segment in segments], room, most=most)
-    packed = [join_ids([kept for kept, _ in cut[each.start : each.stop]], [separator]) for each in windows]
+    kept = [ids for ids, _ in cut]
+    packed = [join_ids(kept[window.start : window.stop], [separator]) for window in windows]
     return packed, sum(lost for _, lost in cut)
 
 

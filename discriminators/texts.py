@@ -32,7 +32,8 @@ class LabelledText:
         if isinstance(self.segments, str):
             raise ValueError(f"a text is a sequence of segments, but got a string: pass ({self.segments[:20]!r},)")
         if self.pair is not None and len(self.pair) != len(self.segments):
-            raise ValueError(f"a pair has equally many segments, but got {len(self.segments)} and {len(self.pair)}")
+            counts = f"{len(self.segments)} and {len(self.pair)}"
+            raise ValueError(f"both sides of a pair must have equally many segments, but got {counts}")
 
 
 def split_by_group(
@@ -55,17 +56,26 @@ def split_by_group(
             break
         chosen.add(groups[i])
         count += sizes[groups[i]]
-    sides = [t for t in texts if t.group not in chosen], [t for t in texts if t.group in chosen]
-    for name, side in zip(("training", "held-out"), sides, strict=True):
-        classes = sorted({0, 1, *(t.label for t in texts)}, reverse=True)
-        counts = {label: sum(t.label == label for t in side) for label in classes}
+    training = [text for text in texts if text.group not in chosen]
+    held_out_texts = [text for text in texts if text.group in chosen]
+    labels = sorted({0, 1, *(text.label for text in texts)}, reverse=True)
+    for name, side in (("training", training), ("held-out", held_out_texts)):
+        counts = count_labels(side, labels)
         if not all(counts.values()):
             found = " and ".join(f"{count} of label {label}" for label, count in counts.items())
             raise ValueError(
                 f"{'both' if len(counts) == 2 else 'all'} classes must be among the {name} texts, but these are "
                 f"{found}, of {len(texts)} texts in {len(groups)} groups"
             )
-    return sides
+    return training, held_out_texts
+
+
+def count_labels(texts: Sequence[LabelledText], labels: Sequence[int]) -> dict[int, int]:
+    """The number of texts of each label."""
+    counts = dict.fromkeys(labels, 0)
+    for text in texts:
+        counts[text.label] += 1
+    return counts
 
 
 def prefix_texts(

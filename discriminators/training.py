@@ -137,8 +137,8 @@ def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledT
                 *(len(texts), len(texts) - len(found.rows), cut, classifier.max_length),
             )
     else:
-        pairs, turns = [text.pair for text in texts], classifier.settings.get("turns")
-        rows, _ = read(segments, classifier.tokens, pairs, turns=turns)
+        pairs = [text.pair for text in texts]
+        rows, _ = read(segments, classifier.tokens, pairs, turns=classifier.settings.get("turns"))
         found = LabelledRows(rows, labels, classifier.tokens.layout.pad)
     read_texts = {row.text for row in found.rows}
     if len({texts[i].label for i in read_texts}) < 2:
@@ -303,14 +303,23 @@ def train_classifier(
         classifier = build([t.segments for t in train])
         names = classifier.labels if isinstance(classifier, Discriminator) else ()
         classes = max(2, len(names))
-        if (highest := max(t.label for t in texts)) >= classes:
+        highest = max(text.label for text in texts)
+        if highest >= classes:
             raise ValueError(
                 f"a classifier of {classes} classes learns labels below {classes}, but a text has {highest}"
             )
         data = LabelledTextDataModule(classifier, train, held_out, settings.token_budget, seed)
         module = DiscriminatorModule(classifier, settings, seed)
-        save, monitor = classifier.save_pretrained, MONITORS[settings.keep]
-        fit(module, data, Path(folder), make_trainer, loggers, save, monitor, max_epochs=settings.epochs)
+        fit(
+            module,
+            data,
+            folder=Path(folder),
+            make_trainer=make_trainer,
+            loggers=loggers,
+            save=classifier.save_pretrained,
+            monitor=MONITORS[settings.keep],
+            max_epochs=settings.epochs,
+        )
     return classifier
 
 

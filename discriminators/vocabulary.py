@@ -54,7 +54,11 @@ class Vocabulary:
         encoded = self.tokenizer.encode_batch_fast(
             pieces, is_pretokenized=self.kind == "jieba", add_special_tokens=False
         )
-        return [[self.first + i for i in e.ids] for e in encoded]
+        return [self._shift(encoding.ids) for encoding in encoded]
+
+    def _shift(self, ids: Sequence[int]) -> list[int]:
+        """The ids behind those of the special tokens."""
+        return [self.first + number for number in ids]
 
     def save(self, path: Path) -> None:
         content = {"kind": self.kind, "max_length": self.max_length, "tokenizer": json.loads(self.tokenizer.to_str())}

@@ -54,34 +54,17 @@ def present(
     a model, for its card. The models learned `data`; `synthetic` says so of texts that are no corpus.
     """
     models = models or {}
-    learned = {name: model for name, model in models.items() if model.is_language_model}
+    rows = agree_with_ratings(run, sets)
     curves = {model.name: model.curve for model in models.values() if model.is_trained_here}
-    drawn = [each for each in sets if each.aspects] if drawn is None else drawn
-    rows = [
-        row
-        for each in sets
-        for row in list_agreement(add_cheap_cues(each, run.seed) if run.cues else each, has_cues=run.cues)
-    ]
     return Outcome(
-        signature=signature(
-            run.name,
-            libraries=MODEL_LIBRARIES,
-            **{name: model.identity for name, model in models.items()},
-            **(settings or {}),
-            **({"cues": f"ridge-{FOLDS}"} if run.cues and rows else {}),
-            seed=run.seed,
-        ),
-        tables=[*([replace(tabulate_agreement(rows), finding=name_best(rows))] if rows else []), *tables],
+        signature=sign(run, models, settings or {}, has_cues=run.cues and bool(rows)),
+        tables=[*head_agreement(rows), *tables],
         scored=[*sets, *adversaries],
-        plots={f"scores_{each.name}": scores_against_ratings(each) for each in drawn}
-        | dict(plots or {})
-        | ({"learning_curves": plot_curves(curves)} if curves else {}),
-        models={name: each.folder for name, each in models.items() if each.is_trained_here and each.folder}
-        | dict(folders or {}),
+        plots={**draw_scores(sets if drawn is None else drawn), **(plots or {}), **draw_curves(curves)},
+        models={**list_folders(models), **(folders or {})},
         curves=curves,
         notes=list(dict.fromkeys([*notes, *note_cues(rows)])),
-        figures={f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()}
-        | dict(figures or {}),
+        figures={**list_losses(models), **(figures or {})},
         files=files,
         title=title,
         metrics_of=dict(metrics_of or {}),
@@ -89,6 +72,55 @@ def present(
         licence="" if data is None else data.licence,
         synthetic=synthetic or (data is not None and data.synthetic),
     )
+
+
+def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
+    """Agreement of every metric with every rating, beside that of cheap cues unless `cues=none`."""
+    rows: list[Agreement] = []
+    for scored in sets:
+        with_cues = add_cheap_cues(scored, run.seed) if run.cues else scored
+        rows += list_agreement(with_cues, has_cues=run.cues)
+    return rows
+
+
+def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting], has_cues: bool) -> str:
+    """The signature: models, settings, the model of cheap cues where it was used, the seed, and libraries."""
+    return signature(
+        run.name,
+        libraries=MODEL_LIBRARIES,
+        **{name: model.identity for name, model in models.items()},
+        **settings,
+        **({"cues": f"ridge-{FOLDS}"} if has_cues else {}),
+        seed=run.seed,
+    )
+
+
+def head_agreement(rows: Sequence[Agreement]) -> list[Table]:
+    """The table of agreement with its headline; none without ratings."""
+    if not rows:
+        return []
+    return [replace(tabulate_agreement(rows), finding=name_best(rows))]
+
+
+def draw_scores(sets: Sequence[ScoredSet]) -> dict[str, Figure]:
+    """A plot of the scores of each rated set."""
+    return {f"scores_{scored.name}": scores_against_ratings(scored) for scored in sets if scored.aspects}
+
+
+def draw_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, Figure]:
+    """The learning curves of all models that were trained here."""
+    return {"learning_curves": plot_curves(curves)} if curves else {}
+
+
+def list_folders(models: Mapping[str, Trained]) -> dict[str, Path]:
+    """The folders of the models that were trained here, to keep."""
+    return {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder}
+
+
+def list_losses(models: Mapping[str, Trained]) -> dict[str, float]:
+    """The held-out loss of each language model, by the name of the figure."""
+    learned = {name: model for name, model in models.items() if model.is_language_model}
+    return {f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()}
 
 
 def name_best(rows: Sequence[Agreement]) -> str:
@@ -100,16 +132,18 @@ def name_best(rows: Sequence[Agreement]) -> str:
     for row in rows:
         if row.grouping == "global" and not math.isnan(row.spearman.value):
             by_aspect.setdefault((row.aspect, row.set), []).append(row)
-    return join_findings([found for of_aspect in by_aspect.values() if (found := _describe_best(of_aspect))])
+    findings = [describe_best(of_aspect) for of_aspect in by_aspect.values()]
+    return join_findings([finding for finding in findings if finding])
 
 
-def _describe_best(rows: Sequence[Agreement]) -> str:
+def describe_best(rows: Sequence[Agreement]) -> str:
     """Which metric agrees best with one aspect of one set; "" without a metric."""
     metrics = [row for row in rows if row.metric != CHEAP_CUES]
     if not metrics:
         return ""
     best = max(metrics, key=lambda row: row.spearman.value)
-    rated, shown = f"{best.aspect} of {best.set}", f"spearman {format_cell(best.spearman)}"
+    rated = f"{best.aspect} of {best.set}"
+    shown = f"spearman {format_cell(best.spearman)}"
     ahead = [row for row in rows if row.metric == CHEAP_CUES and row.spearman.value > best.spearman.value]
     if best.spearman.reason:
         return f"{best.metric} agrees most with {rated} ({shown}), but without an interval: {best.spearman.reason}"
@@ -129,7 +163,8 @@ def join_findings(findings: Sequence[str]) -> str:
     """
     for count in range(len(findings), 0, -1):
         left = len(findings) - count
-        headline = "; ".join([*findings[:count], *([f"{left} more"] if left else [])])
+        more = [f"{left} more"] if left else []
+        headline = "; ".join([*findings[:count], *more])
         if len(headline) <= LONGEST:
             return headline
     return "; ".join(findings[:1])
@@ -137,9 +172,18 @@ def join_findings(findings: Sequence[str]) -> str:
 
 def list_agreement_of_parts(parts: Sequence[ScoredSet], aspect: str, column: str) -> list[dict[str, Any]]:
     """A row for each metric and part of a set, such as the texts of one system; `column` holds the part's name."""
-    found = [(part, agree(part, metric, aspect)) for metric in (parts[0].scores if parts else ()) for part in parts]
-    return [
-        {"metric": each.metric, "aspect": aspect, column: part.name, "n": each.n}
-        | {"pearson": each.pearson, "spearman": each.spearman}
-        for part, each in found
-    ]
+    rows: list[dict[str, Any]] = []
+    for metric in parts[0].scores if parts else ():
+        for part in parts:
+            agreement = agree(part, metric, aspect)
+            rows.append(
+                {
+                    "metric": agreement.metric,
+                    "aspect": aspect,
+                    column: part.name,
+                    "n": agreement.n,
+                    "pearson": agreement.pearson,
+                    "spearman": agreement.spearman,
+                }
+            )
+    return rows

@@ -65,7 +65,7 @@ def run_experiment(config: DictConfig) -> int:
 
 
 def names_experiment(words: Sequence[str]) -> bool:
-    """Whether a command line names an experiment, or asks Hydra for something else than a run.
+    """Whether a command line names an experiment, or asks Hydra for something other than a run.
 
     >>> names_experiment(["-m", "+exp=cdm_dialogue"]), names_experiment(["--cfg=job"]), names_experiment(["seed=1"])
     (True, True, False)

@@ -32,13 +32,18 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
         "alone that is fitted (cross-fitted) to these ratings, as metrics are not. A metric that does not vary within "
         "a system or an input agrees by 0 there. Intervals: 95 %, drawn over inputs."
     )
-    has_groupings = len({row.grouping for row in rows}) > 1
-    groups = list(dict.fromkeys((row.set, row.aspect, row.grouping) for row in rows))
-    found = []
-    for row in sorted(rows, key=lambda row: (groups.index((row.set, row.aspect, row.grouping)), *_rank(row))):
-        cells = pick(row, (*AGREEMENT_CELLS, *(("grouping", "groups") if has_groupings else ())))
-        found.append({**cells, "reason": collect_reasons(cells)})
-    return Table("Agreement with ratings", caption, found, key=AGREEMENT)
+    columns = AGREEMENT_CELLS
+    if len({row.grouping for row in rows}) > 1:
+        columns += ("grouping", "groups")
+    by_group: dict[tuple[str, str, str], list[Agreement]] = {}
+    for row in rows:
+        by_group.setdefault((row.set, row.aspect, row.grouping), []).append(row)
+    shown: list[Row] = []
+    for group in by_group.values():
+        for row in sorted(group, key=_rank):
+            cells = pick(row, columns)
+            shown.append({**cells, "reason": collect_reasons(cells)})
+    return Table("Agreement with ratings", caption, shown, key=AGREEMENT)
 
 
 def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> str:
@@ -61,33 +66,40 @@ def describe_enough(
     A judge cannot replace a person if the interval of its distance from people lies below 0, and can stand in for one
     if it lies above -`NEARLY` and the alternative annotator test, where it was made, does not fail it.
     """
-    by_name = {each.name: each for each in single}
+    by_name = {agreement.name: agreement for agreement in single}
     known = [name for name in names if name in by_name]
     if not known:
         return "whether that is enough is unknown: no text has labels of two people"
+    tests = alternatives or {}
     people = _choose_kappa(by_name[PEOPLE], is_weighted)
-    verdicts: dict[str, list[str]] = {}
+    judges_by_verdict: dict[str, list[str]] = {}
     for name in known:
-        beside = by_name[name].beside_people
-        verdict = "cannot be told from a person, nor shown to be as good"
-        if math.isnan(beside.low):
-            verdict = "cannot be held against people: too few inputs have labels of several"
-        elif beside.high < 0:
-            verdict = "cannot replace a person here"
-        elif beside.low > -NEARLY and (alternatives or {}).get(name, UNTESTED).passes is not False:
-            verdict = "can stand in for a person here"
+        verdict = _judge_distance(by_name[name].beside_people, tests.get(name, UNTESTED))
         kappa = _choose_kappa(by_name[name], is_weighted)
-        verdicts.setdefault(verdict, []).append(f"{name} ({format_number(kappa.value)})")
-    said = ", ".join(f"{join_names(judges)} {verdict}" for verdict, judges in verdicts.items())
+        judges_by_verdict.setdefault(verdict, []).append(f"{name} ({format_number(kappa.value)})")
+    said = ", ".join(f"{join_names(judges)} {verdict}" for verdict, judges in judges_by_verdict.items())
     return f"people agree with each other by {format_number(people.value)}: {said}"
 
 
-def _choose_kappa(found: SingleAgreement, is_weighted: bool) -> Estimate:
-    return found.weighted_kappa if is_weighted else found.kappa
+def _judge_distance(beside_people: Estimate, test: AlternativeTest) -> str:
+    """What the distance of a judge from people, in kappa, and the alternative annotator test say."""
+    if math.isnan(beside_people.low):
+        return "cannot be held against people: too few inputs have labels of several"
+    if beside_people.high < 0:
+        return "cannot replace a person here"
+    if beside_people.low > -NEARLY and test.passes is not False:
+        return "can stand in for a person here"
+    return "cannot be told from a person, nor shown to be as good"
+
+
+def _choose_kappa(agreement: SingleAgreement, is_weighted: bool) -> Estimate:
+    return agreement.weighted_kappa if is_weighted else agreement.kappa
 
 
 def _rank(row: Agreement) -> tuple[float, str]:
-    return math.inf if math.isnan(row.spearman.value) else -row.spearman.value, row.metric
+    """The best Spearman first; without one last; equal ones by the name of the metric."""
+    agreement = row.spearman.value
+    return (math.inf if math.isnan(agreement) else -agreement, row.metric)
 
 
 def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
@@ -97,7 +109,7 @@ def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
         "people as they do among themselves can stand in for one of them. No judge agrees with more of these labels "
         "than what most people say, which includes their own."
     )
-    rows = (pick(each, SINGLE_CELLS, **names, judge=each.name) for names, each in found)
+    rows = (pick(agreement, SINGLE_CELLS, **names, judge=agreement.name) for names, agreement in found)
     return tabulate("Agreement with single people", caption, rows)
 
 
@@ -112,10 +124,15 @@ def among_table(
     rows: list[Row] = []
     for aspect, table in raters.items():
         scale = name_scale(table)
-        cells = {"aspect": aspect, "raters": len(table), "scale": scale}
-        cells |= {"alpha": krippendorff_alpha(table, scale, resampling, layout=layout)}
-        cells |= {"between_raters": correlate_raters(table, kind, resampling, layout=layout)}
-        rows.append(cells | {"ceiling": find_ceiling(table, kind, resampling, layout=layout)})
+        cells = {
+            "aspect": aspect,
+            "raters": len(table),
+            "scale": scale,
+            "alpha": krippendorff_alpha(table, scale, resampling, layout=layout),
+            "between_raters": correlate_raters(table, kind, resampling, layout=layout),
+            "ceiling": find_ceiling(table, kind, resampling, layout=layout),
+        }
+        rows.append(cells)
     caption = (
         f"alpha is for ratings of this scale, correlations are {kind.title()}'s, the ceiling is Spearman-Brown's. "
         "Intervals: 95 %, percentile, drawn over inputs."

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from core.scores import Metric
 from core.settings import Count, Seed, Several, checked_dataclass
 from data.damage import DAMAGES
-from judge.tables import Result, Table, pick, tabulate
+from judge.tables import Result, Row, Table, pick, tabulate
 from judge.verbs.score import join_signatures
 from judge.wording import bound_answer
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
@@ -66,25 +66,37 @@ class AspectAudit:
     @cached_property
     def weaknesses(self) -> list[str]:
         """What fools the metric, one finding each."""
-        found = []
+        weaknesses: list[str] = []
         if self.cues and self.cues.explained.low > LARGE_SHARE:
             share = self.cues.explained
-            found.append(
+            weaknesses.append(
                 f"cheap cues explain {share.value:.0%} [{share.low:.0%}, {share.high:.0%}] of the differences in rank, "
                 f"most of it by {', '.join(self.cues.main_cues)}"
             )
-        if missed := [name for name, of in self.damages.items() if not (of.is_monotone or name in self.untested)]:
-            found.append(f"no reliable fall is shown under: {', '.join(missed)}")
-        if moved := [name for name, edit in self.edits.items() if edit.size.low > LARGE_EDIT]:
-            found.append(f"scores change by more than {LARGE_EDIT:g} standard deviations under: {', '.join(moved)}")
-        return found
+        tested = {name: damage for name, damage in self.damages.items() if name not in self.untested}
+        missed = [name for name, damage in tested.items() if not damage.is_monotone]
+        if missed:
+            weaknesses.append(f"no reliable fall is shown under: {', '.join(missed)}")
+        moved = [name for name, edit in self.edits.items() if edit.size.low > LARGE_EDIT]
+        if moved:
+            names = ", ".join(moved)
+            weaknesses.append(f"scores change by more than {LARGE_EDIT:g} standard deviations under: {names}")
+        return weaknesses
 
     @cached_property
     def untested(self) -> list[str]:
         """What could not be tested with these texts."""
-        found = ["cheap cues"] if self.cues and math.isnan(self.cues.explained.low) else []
-        found += [name for name, each in self.damages.items() if math.isnan(each.falls[-1].low)]
-        return found + [name for name, each in self.edits.items() if math.isnan(each.size.low)]
+        untested: list[str] = []
+        if self.cues and math.isnan(self.cues.explained.low):
+            untested.append("cheap cues")
+        untested += [name for name, damage in self.damages.items() if math.isnan(damage.falls[-1].low)]
+        untested += [name for name, edit in self.edits.items() if math.isnan(edit.size.low)]
+        return untested
+
+    @property
+    def checks(self) -> int:
+        """How many cues, damages and edits were looked at."""
+        return (self.cues is not None) + len(self.damages) + len(self.edits)
 
 
 @dataclass(frozen=True)
@@ -113,43 +125,44 @@ class MetricAudit:
     @property
     def conclusion(self) -> str:
         """What fools the metric, in a sentence."""
-        found, lacking, checks = [], [], 0
+        are_several = len(self.aspects) > 1
+        clauses: list[str] = []
+        untested: list[str] = []
         for aspect, audited in self.aspects.items():
-            several = len(self.aspects) > 1
-            checks += (audited.cues is not None) + len(audited.damages) + len(audited.edits)
-            found += [f"{aspect}: {each}" if several else each for each in audited.weaknesses]
-            lacking += [f"{each} ({aspect})" if several else each for each in audited.untested]
-        found = found or ["nothing is shown" if len(lacking) < checks else "not known"]
-        if lacking:
-            found.append(f"{self.n} texts are too few or too alike to test {', '.join(lacking)}")
-        return f"What fools {self.name}: {'; '.join(found)}."
+            before = f"{aspect}: " if are_several else ""
+            behind = f" ({aspect})" if are_several else ""
+            clauses += [f"{before}{weakness}" for weakness in audited.weaknesses]
+            untested += [f"{check}{behind}" for check in audited.untested]
+        if not clauses:
+            checks = sum(audited.checks for audited in self.aspects.values())
+            clauses = ["nothing is shown" if len(untested) < checks else "not known"]
+        if untested:
+            clauses.append(f"{self.n} texts are too few or too alike to test {', '.join(untested)}")
+        return f"What fools {self.name}: {'; '.join(clauses)}."
 
     @property
     def tables(self) -> list[Table]:
         """What the scores depend on, and how damage and edits change them."""
         aspects = self.aspects.items()
-        cues = [
-            {"aspect": aspect, "n": cues.n, "explained": cues.explained, "most_by": ", ".join(cues.main_cues) or "–"}
-            for aspect, each in aspects
-            if (cues := each.cues)
-        ]
-        properties = [
-            {"aspect": aspect, "property": name, "n": each.n, "spearman": rho}
-            for aspect, each in aspects
-            for name, rho in each.properties.items()
-        ]
         edits = [
             pick(edit, EDIT_CELLS, aspect=aspect, edit=name)
-            for aspect, each in aspects
-            for name, edit in each.edits.items()
+            for aspect, audited in aspects
+            for name, edit in audited.edits.items()
         ]
-        tables = [
+        tables = [damage_table(self.aspects, self.strengths), tabulate("Harmless edits", EDITED, edits)]
+        if any(audited.cues is None for audited in self.aspects.values()):
+            return tables
+        properties = [
+            {"aspect": aspect, "property": name, "n": audited.n, "spearman": rho}
+            for aspect, audited in aspects
+            for name, rho in audited.properties.items()
+        ]
+        cues = [_list_cue_cells(aspect, audited.cues) for aspect, audited in aspects if audited.cues]
+        return [
             tabulate("What cheap cues explain", EXPLAINED, cues),
             tabulate("What the scores depend on", PROPERTIES, properties),
-            damage_table(self.aspects, self.strengths),
-            tabulate("Harmless edits", EDITED, edits),
+            *tables,
         ]
-        return tables if len(cues) == len(aspects) else tables[2:]
 
 
 @dataclass(frozen=True)
@@ -184,21 +197,17 @@ class Audits(Result):
         return (*dict.fromkeys(said), *bound_answer(answer))
 
 
+def _list_cue_cells(aspect: str, cues: CueAudit) -> Row:
+    most = ", ".join(cues.main_cues) or "–"
+    return {"aspect": aspect, "n": cues.n, "explained": cues.explained, "most_by": most}
+
+
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
     """The table of falls of the scores under damage."""
     rows = [
-        {
-            "aspect": aspect,
-            "damage": name,
-            "n": each.n,
-            **{f"fall_{strength:g}": fall for strength, fall in zip(strengths, each.falls, strict=True)},
-            "p_value": each.p_value,
-            "wins_over_damage": each.wins_over_damage,
-            "monotone": "–" if math.isnan(each.falls[-1].low) else "yes" if each.is_monotone else "no",
-            "reason": each.falls[-1].reason or "",
-        }
+        _list_damage_cells(aspect, name, damage, strengths)
         for aspect, audited in found.items()
-        for name, each in audited.damages.items()
+        for name, damage in audited.damages.items()
     ]
     caption = (
         "n: texts that the damage can change and that the metric can score at every strength. monotone: the score "
@@ -209,19 +218,43 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
     return Table("Damage", caption, rows)
 
 
+def _list_damage_cells(aspect: str, name: str, damage: DamageAudit, strengths: Sequence[float]) -> Row:
+    falls = {f"fall_{strength:g}": fall for strength, fall in zip(strengths, damage.falls, strict=True)}
+    whole = damage.falls[-1]
+    monotone = "yes" if damage.is_monotone else "no"
+    return {
+        "aspect": aspect,
+        "damage": name,
+        "n": damage.n,
+        **falls,
+        "p_value": damage.p_value,
+        "wins_over_damage": damage.wins_over_damage,
+        "monotone": "–" if math.isnan(whole.low) else monotone,
+        "reason": whole.reason or "",
+    }
+
+
 def summary_table(found: Mapping[str, MetricAudit]) -> Table:
     """A row for each aspect of each metric: cues, length, every damage at the greatest strength, the largest edit."""
-    nothing = Estimate.undefined("")
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for name, audited in found.items():
-        for aspect, each in audited.aspects.items():
-            sizes = {edit: audit.size for edit, audit in each.edits.items() if not math.isnan(audit.size.low)}
-            worst = max(sizes, key=lambda edit: sizes[edit].value, default="")
-            falls = {damage: of.falls[-1] for damage, of in each.damages.items()}
-            cells: dict[str, Any] = {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}
-            cells["cues"] = each.cues.explained if each.cues else nothing
-            cells["words"] = each.properties.get("words", nothing)
-            cells |= {damage.replace(" ", "_"): falls.get(damage, nothing) for damage in DAMAGES}
-            rows.append(cells | {"largest_edit": sizes.get(worst, nothing), "edit": worst})
+        for aspect, audited_aspect in audited.aspects.items():
+            names = {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}
+            rows.append({**names, **_summarise(audited_aspect)})
     caption = "Damage is that of the whole text; – where too few texts can be damaged so."
     return Table("Audit of all metrics", caption, rows)
+
+
+def _summarise(audited: AspectAudit) -> Row:
+    """What cues and length explain, the falls under each whole damage, and the largest edit."""
+    nothing = Estimate.undefined("")
+    falls = {name: damage.falls[-1] for name, damage in audited.damages.items()}
+    sizes = {name: edit.size for name, edit in audited.edits.items() if not math.isnan(edit.size.low)}
+    worst = max(sizes, key=lambda name: sizes[name].value, default="")
+    return {
+        "cues": audited.cues.explained if audited.cues else nothing,
+        "words": audited.properties.get("words", nothing),
+        **{name.replace(" ", "_"): falls.get(name, nothing) for name in DAMAGES},
+        "largest_edit": sizes.get(worst, nothing),
+        "edit": worst,
+    }

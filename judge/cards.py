@@ -27,7 +27,7 @@ NEEDS = {  # metrics that mean nothing with the tiny models that this project tr
 
 
 def write_cards(folder: Path, found: Audits) -> None:
-    """Writes the card of each audited metric and of each in `NEEDS`, and the table of all."""
+    """Writes a card for each audited metric and for each metric in `NEEDS`, and the table of all."""
     for name, each in found.metrics.items():
         write_card(folder / f"{name}.md", each)
     needs = {name: each for name, each in NEEDS.items() if name not in found.metrics}

@@ -1,4 +1,4 @@
-"""Notes on data that mislead a study in silence: repeated texts, raters that differ, groupings that disagree, tails."""
+"""Notes on data that can mislead a study: repeated texts, differing raters, disagreeing groupings, skewed tails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WITHIN = {"per_system": "within systems", "per_input": "within inputs", "system_
 
 
 def note_repeats(scored: ScoredSet) -> Iterator[str]:
-    """A note where contexts or texts repeat and no text names its input: intervals take such texts as independent."""
+    """A note if contexts or texts repeat and no text names its input: intervals treat such texts as independent."""
     if scored.groups is not None:
         return
     contexts = [example.context for example in scored.examples if example.context]
@@ -87,7 +87,7 @@ class RaterScales:
 
 
 def note_raters(scored: ScoredSet) -> Iterator[str]:
-    """Notes where raters use other parts of the scale, and where they rated systems unequally often."""
+    """Notes if raters use different parts of the scale, or rated some systems more often than others."""
     for aspect, ratings in scored.raters.items():
         scales = RaterScales.of(ratings)
         if scales is None:
@@ -145,7 +145,7 @@ def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
 
 
 def note_groupings(rows: Sequence[Agreement]) -> list[str]:
-    """A note for each metric that agrees over all texts and in reverse in another grouping, by both intervals."""
+    """A note for each metric whose agreement over all texts has the opposite sign in another grouping."""
     over_all = {
         (row.metric, row.aspect): row.spearman for row in rows if row.grouping == "global" and row.metric != CHEAP_CUES
     }
@@ -168,7 +168,7 @@ def _are_opposite(one: Estimate, other: Estimate) -> bool:
 
 
 def note_tails(grid: Grid, columns: Mapping[str, Floats]) -> Iterator[str]:
-    """A note for each metric under which the mean difference of two systems rests on a skewed tail."""
+    """A note for each metric by which the mean difference of two systems depends on a few extreme inputs."""
     for name, values in columns.items():
         largest = SKEWED
         worst: tuple[str, str, Floats] | None = None

@@ -1,4 +1,4 @@
-"""Tables of compared systems, each with what it shows in words."""
+"""Tables of compared systems, each with its finding in words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ POWERED = {  # title and caption by what is estimated
 
 @dataclass(frozen=True)
 class SystemsCompared(Result):
-    """Systems on the same inputs. Ratings of people are one more metric, `human ASPECT`."""
+    """Systems compared on the same inputs. Ratings of people count as a metric, `human ASPECT`."""
 
     signature: str
     # of every system by metric, best first
@@ -80,7 +80,7 @@ class SystemsCompared(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What limits the comparison; then which system is better by which metrics, and how surely, in one sentence."""
+        """The limits of the comparison; then one sentence: which system is better by which metrics, and how surely."""
         metrics_by_answer: dict[str, list[str]] = {}
         for metric, ranked in self.means.items():
             answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margins.get(metric))
@@ -92,7 +92,7 @@ class SystemsCompared(Result):
         return (*self.limits, *self._note_chance(), *bound_answer(f"{said[:1].upper()}{said[1:]}."))
 
     def draw(self) -> dict[str, Figure]:
-        """The differences of the best system and each other one, by metric."""
+        """Plots of the differences between the best system and each other one, by metric."""
         from judge.report.plots import plot_intervals
 
         plots = {}
@@ -145,7 +145,7 @@ class SystemsCompared(Result):
 
 
 def judge_pair(systems: tuple[str, str], pair: SystemComparison, level: float, margin: float | None) -> str:
-    """The better system of a pair, or what else the tests show."""
+    """The better system of a pair, or another verdict of the tests."""
     within = f"within {margin:g}" if pair.is_equal else ""
     if pair.p_value < level:
         better = systems[0] if pair.difference.value > 0 else systems[1]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
-from meta_eval.grouping import restrict
+from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import share_interval
 from meta_eval.length_control import Controlled, control_length
 from meta_eval.prediction_powered import powered_rate, powered_strengths
@@ -52,45 +51,58 @@ class Corrections:
     @property
     def tables(self) -> list[Table]:
         """The systems of each judge as it ranks them and as people do, and at equal lengths; those that there are."""
-        by_labels = [{"judge": name, **each} for name, systems in self.by_labels.items() for each in systems]
-        by_length = [
-            pick(each, LENGTH_CELLS, by=name, rank=rank, rank_as_judged=ranks.get(system, math.nan), system=system)
-            for name, ranks in self.ranks_as_judged.items()
-            for place, (system, each) in enumerate(self.by_length.get(name, {}).items(), 1)
-            for rank in [math.nan if math.isnan(each.strength.value) else place]
+        caption = "Intervals are over inputs."
+        if self.labels < self.pairs:
+            caption += PARTLY.format(pairs=self.pairs, labels=self.labels)
+        by_labels = [{"judge": name, **row} for name, rows in self.by_labels.items() for row in rows]
+        tables = [
+            tabulate("Systems by judges and by people", caption, by_labels),
+            tabulate("At equal lengths", LENGTHS, list(self._list_lengths())),
         ]
-        partly = PARTLY.format(pairs=self.pairs, labels=self.labels) if self.labels < self.pairs else ""
-        found = [
-            tabulate("Systems by judges and by people", f"Intervals are over inputs.{partly}", by_labels),
-            tabulate("At equal lengths", LENGTHS, by_length),
-        ]
-        return [table for table in found if table.rows]
+        return [table for table in tables if table.rows]
+
+    def _list_lengths(self) -> Iterator[Row]:
+        """A row for each judge and system at equal lengths; one whose strength is not known has no rank."""
+        for name, ranks in self.ranks_as_judged.items():
+            for place, (system, controlled) in enumerate(self.by_length.get(name, {}).items(), start=1):
+                rank = math.nan if math.isnan(controlled.strength.value) else place
+                ranked = {"by": name, "rank": rank, "rank_as_judged": ranks.get(system, math.nan), "system": system}
+                yield pick(controlled, LENGTH_CELLS, **ranked)
 
     @property
     def notes(self) -> list[str]:
         """What the corrections change; no order from few labels has intervals, and such an order is not told."""
-        found = [
-            note_sample(name, "pairs", each) for name, several in self.unrepresentative.items() for each in several
-        ]
+        return [*self._describe_samples(), *self._describe_orders(), *self._describe_lengths()]
+
+    def _describe_samples(self) -> Iterator[str]:
+        """How labelled pairs differ from the others."""
+        for name, differences in self.unrepresentative.items():
+            for difference in differences:
+                yield note_sample(name, "pairs", difference)
+
+    def _describe_orders(self) -> Iterator[str]:
+        """The order of the systems by each judge, and by people."""
+        is_whole = self.labels == self.pairs
         for name, systems in self.by_labels.items():
-            by_judge, by_people = (_order(systems, rank) for rank in ("rank_by_judge", "rank"))
-            is_partly = self.labels < self.pairs
-            is_sure = not is_partly or all(not math.isnan(row["strength"].low) for row in systems)
-            if by_judge and by_people and is_sure and name not in self.unrepresentative:
-                how = "people's order" if self.labels == self.pairs else f"corrected with {self.labels} labels, it"
-                is_same = "is the same" if by_judge == by_people else f"is {by_people}"
-                found.append(f"{name} orders {by_judge}; {how} {is_same}")
-        for name, all_systems in self.by_length.items():
-            systems = {system: each for system, each in all_systems.items() if not math.isnan(each.change.value)}
-            moved = [each for each in systems.values() if each.change.low > 0 or each.change.high < 0]
+            by_judge = _show_order(systems, "rank_by_judge")
+            by_people = _show_order(systems, "rank")
+            is_sure = is_whole or not any(math.isnan(row["strength"].low) for row in systems)
+            if name in self.unrepresentative or not (by_judge and by_people and is_sure):
+                continue
+            how = "people's order" if is_whole else f"corrected with {self.labels} labels, it"
+            result = "is the same" if by_judge == by_people else f"is {by_people}"
+            yield f"{name} orders {by_judge}; {how} {result}"
+
+    def _describe_lengths(self) -> Iterator[str]:
+        """How many win rates equal lengths change, and which most."""
+        for name, systems in self.by_length.items():
+            changes = {system: controlled.change for system, controlled in systems.items()}
+            known = {system: change for system, change in changes.items() if not math.isnan(change.value)}
+            moved = {system: change for system, change in known.items() if change.low > 0 or change.high < 0}
             if moved:
-                most, each = max(
-                    ((system, each) for system, each in systems.items() if each in moved),
-                    key=lambda item: abs(item[1].change.value),
-                )
-                changed = f"equal lengths change {len(moved)} of {len(systems)} win rates"
-                found.append(f"by {name}, {changed}, most that of {most}: {format_cell(each.change)}")
-        return found
+                most = max(moved, key=lambda system: abs(moved[system].value))
+                said = f"equal lengths change {len(moved)} of {len(known)} win rates"
+                yield f"by {name}, {said}, most that of {most}: {format_cell(moved[most])}"
 
 
 def correct(
@@ -105,83 +117,118 @@ def correct(
     (n, 2). Lengths are controlled for `asked_judges` and for the judges of the file.
     """
     sources = {WINNER: given.outcomes, **judges}
-    by_length = {}
-    if lengths is not None:
-        for name, outcomes in sources.items():
-            if name in (*asked_judges, *given.judges) or (name == WINNER and not np.isnan(outcomes).any()):
-                found = control_length(replace(given, outcomes=outcomes), lengths)
-                if found:
-                    order = _rank({system: each.strength for system, each in found.items()})
-                    by_length[name] = {system: found[system] for system in order}
-    ranked = {*judges, *by_length}
-    ranks = {name: _rank_verdicts(given, outcomes) for name, outcomes in sources.items() if name in ranked}
-    by_labels = {name: correct_by_labels(given, verdicts, ranks[name]) for name, verdicts in judges.items()}
-    is_labelled = ~np.isnan(given.outcomes)
-    unlike = {name: each for name, verdicts in judges.items() if (each := _check_sample(given, verdicts, is_labelled))}
-    return Corrections(len(given), int(is_labelled.sum()), by_labels, by_length, ranks, unlike)
+    controlled_for = {*asked_judges, *given.judges}
+    if not np.isnan(given.outcomes).any():
+        controlled_for.add(WINNER)
+    by_length: dict[str, dict[str, Controlled]] = {}
+    for name in [] if lengths is None else [name for name in sources if name in controlled_for]:
+        controlled = control_lengths(given, sources[name], lengths)
+        if controlled:
+            by_length[name] = controlled
+    ranks = {name: _rank_verdicts(given, sources[name]) for name in sources if name in judges or name in by_length}
+    samples = {name: _check_sample(given, verdicts) for name, verdicts in judges.items()}
+    return Corrections(
+        pairs=len(given),
+        labels=int((~np.isnan(given.outcomes)).sum()),
+        by_labels={name: correct_by_labels(given, verdicts, ranks[name]) for name, verdicts in judges.items()},
+        by_length=by_length,
+        ranks_as_judged=ranks,
+        unrepresentative={name: differences for name, differences in samples.items() if differences},
+    )
 
 
-def _check_sample(given: Preferences, verdicts: Floats, is_labelled: NDArray[np.bool_]) -> list[SampleDifference]:
+def control_lengths(
+    given: Preferences,
+    outcomes: Floats,
+    lengths: Floats,
+) -> dict[str, Controlled]:
+    """The systems at equal lengths, by their strengths; none where lengths cannot be controlled for."""
+    controlled = control_length(replace(given, outcomes=outcomes), lengths)
+    strengths = {system: found.strength for system, found in controlled.items()}
+    return {system: controlled[system] for system in _rank(strengths)}
+
+
+def _check_sample(given: Preferences, verdicts: Floats) -> list[SampleDifference]:
     """How labelled pairs differ from others, in the verdicts of a judge and in the systems that are compared."""
+    is_labelled = ~np.isnan(given.outcomes)
     pairs = [" and ".join(sorted(pair)) for pair in zip(given.systems_a, given.systems_b, strict=True)]
-    found = [
-        compare_verdicts(is_labelled, verdicts, given.layout),
-        compare_cells(is_labelled, pairs, given.layout),
-    ]
-    return [each for each in found if each is not None]
+    by_verdict = compare_verdicts(is_labelled, verdicts, given.layout)
+    by_systems = compare_cells(is_labelled, pairs, given.layout)
+    return [difference for difference in (by_verdict, by_systems) if difference is not None]
 
 
-def note_sample(judge: str, examples: str, found: SampleDifference) -> str:
+def note_sample(
+    judge: str,
+    examples: str,
+    difference: SampleDifference,
+) -> str:
     """The sentence that corrected figures of a judge do not hold, because labels are visibly no random sample."""
-    p = format_number(found.p_value)
-    if found.what == "verdicts":
-        differ = (
-            f"the mean verdict of {judge} is {format_number(found.labelled)} on labelled {examples} and "
-            f"{format_number(found.others)} on the others"
-        )
+    labelled = format_number(difference.labelled)
+    others = format_number(difference.others)
+    if difference.what == "verdicts":
+        differ = f"the mean verdict of {judge} is {labelled} on labelled {examples} and {others} on the others"
     else:
-        differ = (
-            f"{format_number(found.labelled)} of the {examples} of {found.what} are labelled, and "
-            f"{format_number(found.others)} of the others"
-        )
-    return f"the labels are no random sample, so figures corrected with {judge} do not hold: {differ} (p {p})"
+        differ = f"{labelled} of the {examples} of {difference.what} are labelled, and {others} of the others"
+    rule = f"the labels are no random sample, so figures corrected with {judge} do not hold"
+    return f"{rule}: {differ} (p {format_number(difference.p_value)})"
 
 
-def correct_by_labels(given: Preferences, verdicts: Floats, ranks_by_judge: Mapping[str, float]) -> list[Row]:
+def correct_by_labels(
+    given: Preferences,
+    verdicts: Floats,
+    ranks_by_judge: Mapping[str, float],
+) -> list[Row]:
     """A row for each system, by its corrected strength; `corrected` is its win rate with the judge's help, where only
     some pairs have labels.
     """
-    judged, strengths = replace(given, outcomes=verdicts), powered_strengths(given, verdicts)
-    ranks, rows, is_partly = _rank(strengths), [], np.isnan(given.outcomes).any()
-    for system, rank in ranks.items():
-        own, own_verdicts = given.compares(system), judged.of(system)
-        by_judge, seen = Estimate.undefined("the judge gave no verdict"), ~np.isnan(own_verdicts)
-        if seen.any():
-            by_judge = share_interval(own_verdicts[seen], restrict(given.layout, seen))
-        rate = powered_rate(given.of(system)[own], own_verdicts[own], restrict(given.layout, own))
-        cells = {"rank": rank, "rank_by_judge": ranks_by_judge.get(system, math.nan), "system": system}
-        helped = rate.cells if is_partly else {"labels": rate.rated, "by_people": rate.classical}
-        rows.append({**cells, "by_judge": by_judge, **helped, "strength": strengths[system]})
+    judged = replace(given, outcomes=verdicts)
+    strengths = powered_strengths(given, verdicts)
+    is_partly = np.isnan(given.outcomes).any()
+    rows: list[Row] = []
+    for system, rank in _rank(strengths).items():
+        compared = given.compares(system)
+        by_judge = judged.of(system)
+        rate = powered_rate(given.of(system)[compared], by_judge[compared], restrict(given.layout, compared))
+        row = {
+            "rank": rank,
+            "rank_by_judge": ranks_by_judge.get(system, math.nan),
+            "system": system,
+            "by_judge": _share(by_judge, given.layout),
+        }
+        row |= rate.cells if is_partly else {"labels": rate.rated, "by_people": rate.classical}
+        rows.append({**row, "strength": strengths[system]})
     return rows
+
+
+def _share(outcomes: Floats, layout: Layout) -> Estimate:
+    """The mean of known outcomes."""
+    known = ~np.isnan(outcomes)
+    if not known.any():
+        return Estimate.undefined("the judge gave no verdict")
+    return share_interval(outcomes[known], restrict(layout, known))
 
 
 def _rank_verdicts(given: Preferences, outcomes: Floats) -> dict[str, float]:
     """The ranks of the systems by the strengths of Bradley and Terry."""
-    seen = replace(given, outcomes=outcomes).take(~np.isnan(outcomes))
-    return _rank(powered_strengths(seen, seen.outcomes))
+    known = replace(given, outcomes=outcomes).take(~np.isnan(outcomes))
+    return _rank(powered_strengths(known, known.outcomes))
 
 
 def _rank(strengths: Mapping[str, Estimate]) -> dict[str, float]:
     """The systems, best first, and their ranks: equal strengths share one, and one that is not known has none."""
-    values = {system: each.value for system, each in strengths.items()}
-    order = sorted(values, key=lambda each: -np.nan_to_num(values[each], nan=-np.inf))
-    better = {system: sum(value > values[system] + EQUAL for value in values.values()) for system in order}
-    return {system: math.nan if math.isnan(values[system]) else 1 + better[system] for system in order}
+    values = {system: strength.value for system, strength in strengths.items()}
+    ranks: dict[str, float] = {}
+    for system in sorted(values, key=lambda name: -np.nan_to_num(values[name], nan=-np.inf)):
+        better = sum(value > values[system] + EQUAL for value in values.values())
+        ranks[system] = math.nan if math.isnan(values[system]) else 1 + better
+    return ranks
 
 
-def _order(systems: Sequence[Row], by: str) -> str:
+def _show_order(systems: Sequence[Row], by: str) -> str:
     """The systems by this rank; empty where one has none."""
-    found: dict[float, list[str]] = {}
-    for each in systems:
-        found.setdefault(each[by], []).append(each["system"])
-    return "" if any(map(math.isnan, found)) else ", ".join(" = ".join(found[rank]) for rank in sorted(found))
+    by_rank: dict[float, list[str]] = {}
+    for row in systems:
+        by_rank.setdefault(row[by], []).append(row["system"])
+    if any(map(math.isnan, by_rank)):
+        return ""
+    return ", ".join(" = ".join(by_rank[rank]) for rank in sorted(by_rank))

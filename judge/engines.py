@@ -75,7 +75,7 @@ def prepare(metrics: Mapping[str, Metric], read: Callable[[], Iterator[Example]]
 def read_again(file: InputFile, sha256: str) -> Iterator[Example]:
     """The examples of a file that another process has read. Raises InputError if it has changed since."""
     if file.sha256() != sha256:
-        raise InputError([fault(file.path, 0, "the file changed while it was read: give the command again")])
+        raise InputError([fault(file.path, 0, "the file changed while it was read: run the command again")])
     for _, example in iterate_examples(file):
         yield example
 
@@ -98,7 +98,7 @@ class LocalEngine:
         return self.prepare_for(file.examples)
 
     def prepare_for(self, read: Callable[[], Iterator[Example]]) -> dict[str, str]:
-        """As `prepare`, for the examples that `read` gives."""
+        """As `prepare`, for the examples that `read` returns."""
         self.metrics = prepare(self.metrics, read)
         for metric in self.metrics.values():
             if isinstance(metric, AnnouncesCost):
@@ -106,14 +106,14 @@ class LocalEngine:
         return {name: metric.signature for name, metric in self.metrics.items()}
 
     def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
-        """By metric the scores of each part, as a line. Raises InputError for examples that a metric refuses."""
+        """Yields each part's scores as a line per metric. Raises InputError for examples that a metric refuses."""
         for chunk, names in parts:
             yield {name: score_chunk(self.metrics[name], file.source.path, chunk) for name in names}
 
 
 @checked_dataclass
 class Ray:
-    """A pool of Ray actors, each of which holds the metrics."""
+    """Settings of a pool of Ray actors, each of which loads the metrics."""
 
     # actors
     workers: Count = 2
@@ -204,7 +204,7 @@ Engine = LocalEngine | RayEngine
 class ScoringActor:
     """Holds metrics with these signatures and scores chunks of a file, which messages call `name`.
 
-    A file that has changed since the signatures were asked (a corpus, a rubric) is a fault of every chunk.
+    If a file of a metric (a corpus, a rubric) has changed since the signatures were made, every chunk fails.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class ScoringActor:
         found = prepare(load_all(self.given), self.read)
         changed = [name for name, metric in found.items() if metric.signature != self.signatures[name]]
         if changed:
-            rule = "its files and models must stay as they are during a run, but they changed: give the command again"
+            rule = "its files and models must stay as they are during a run, but they changed: run the command again"
             raise InputError(f"{name}: {rule}" for name in changed)
         return found
 
@@ -233,12 +233,12 @@ class ScoringActor:
 
 
 def load_all(metrics: Mapping[str, Planned]) -> dict[str, Metric]:
-    """The metrics, with their models."""
+    """Loads the metrics with their models."""
     return {name: load_planned(each) for name, each in metrics.items()}
 
 
 def make_engine(metrics: Mapping[str, Planned], ray: Ray | None = None) -> Engine:
-    """What scores the chunks of a file."""
+    """Makes the engine that scores the chunks of a file."""
     return LocalEngine(load_all(metrics)) if ray is None else RayEngine(metrics, ray)
 
 
@@ -253,7 +253,7 @@ def _prepare_local(
 def check_cluster(address: str) -> None:
     """Raises SettingError if no Ray cluster answers at the address.
 
-    Another process asks, because a connection that Ray has begun cannot be given up.
+    The check runs in another process, because a started Ray connection cannot be cancelled.
     """
     try:
         code = subprocess.run([sys.executable, "-c", PROBE, address], capture_output=True, timeout=PATIENCE).returncode

@@ -44,41 +44,41 @@ class Flag:
 
     @cached_property
     def kinds(self) -> set[Any]:
-        """The classes that its type joins."""
+        """The classes of its type, one or several (`int | str`)."""
         return list_classes(self.kind)
 
     @property
     def takes_several(self) -> bool:
-        """Whether several words may follow it."""
+        """Whether the flag takes several words."""
         return bool({Sequence, tuple, list, Any} & self.kinds)
 
     @property
     def is_list(self) -> bool:
-        """Whether one word is a list too."""
+        """Whether the setting is a list, so that one word makes a list too."""
         return isinstance(self.default, tuple | list) or (self.takes_several and self.default is NEEDED)
 
     @property
     def is_open(self) -> bool:
-        """Whether it has settings of its own: `--columns.text answer`."""
+        """Whether the flag takes named settings: `--columns.text answer`."""
         return Mapping in self.kinds or bool(self.keys)
 
     @property
     def keys(self) -> list[str]:
-        """The names of its own settings, as far as a dataclass has them."""
+        """The names of its settings, if a dataclass defines them."""
         return [field.name for each in self.kinds if is_dataclass(each) for field in fields(each)]
 
     @property
     def is_switch(self) -> bool:
-        """Whether it may stand without a word, for true."""
+        """Whether the flag alone means true."""
         return self.kinds == {bool}
 
     @property
     def is_text(self) -> bool:
-        """Whether its words stay as they are."""
+        """Whether its words are kept as texts."""
         return str in self.kinds and not NUMBERS & self.kinds
 
     def read(self, word: str) -> Any:
-        """The number or truth value that a word is, or None; else the word.
+        """Parses a word as a number, a truth value or None; else returns the word.
 
         >>> [Flag("k", Any, None, "").read(word) for word in ("2", ".5", "1e-3", "true", "null", "a.txt")]
         [2, 0.5, 0.001, True, None, 'a.txt']
@@ -94,7 +94,7 @@ class Flag:
 
     @property
     def help(self) -> str:
-        """What it means, with its default, as argparse takes it."""
+        """The meaning of the flag and its default, for argparse."""
         said = [self.comment]
         if self.is_open and f"--{self.name}." not in self.comment:
             said.append(f"(by name: --{self.name}.{'|'.join(self.keys) or 'NAME'} VALUE)")
@@ -108,7 +108,7 @@ class Flag:
 
 
 def list_classes(kind: Any) -> set[Any]:
-    """The classes that a type joins, and those of the items of a sequence.
+    """The classes of a type and of the items of a sequence.
 
     >>> sorted(each.__name__ for each in list_classes(Sequence[float] | str | None))
     ['NoneType', 'Sequence', 'float', 'str']
@@ -129,21 +129,21 @@ def list_classes(kind: Any) -> set[Any]:
 
 
 class Names(dict[str, Any]):
-    """The names of a module; one that it imports for type checkers alone is `object`."""
+    """The names of a module, in which those imported only for type checkers are `object`."""
 
     def __missing__(self, name: str) -> type:
         return object
 
 
 def read_type(annotation: Any, module: Any) -> Any:
-    """The type that an annotation in a module names."""
+    """Evaluates an annotation of a module to a type."""
     if not isinstance(annotation, str):
         return annotation
     return eval(annotation, {}, Names({**vars(builtins), **vars(module)}))
 
 
 def list_parameters(function: Callable[..., Any]) -> Iterator[Flag]:
-    """The parameters of a function; what they mean is in its docstring."""
+    """Yields a flag for each parameter of a function; meanings come from its docstring."""
     module = inspect.getmodule(function)
     meanings = read_meanings(inspect.getdoc(function) or "")
     for name, parameter in inspect.signature(function).parameters.items():
@@ -153,7 +153,7 @@ def list_parameters(function: Callable[..., Any]) -> Iterator[Flag]:
 
 
 def read_meanings(text: str) -> dict[str, str]:
-    """What a docstring says about each parameter, below `Args:`.
+    """The description of each parameter in a docstring, below `Args:`.
 
     >>> read_meanings("What it does.\\n\\nArgs:\\n    a: one\\n        thing.\\n    b: two.\\n\\nRaises nothing.")
     {'a': 'one thing.', 'b': 'two.'}
@@ -164,7 +164,7 @@ def read_meanings(text: str) -> dict[str, str]:
 
 
 def list_fields(kind: Any) -> Iterator[Flag]:
-    """The fields of a dataclass; what they mean is in the comments on their lines, or above."""
+    """Yields a flag for each field of a dataclass; meanings come from the comments on their lines, or above."""
     module = inspect.getmodule(kind)
     comments = read_comments(inspect.getsource(kind))
     for field in fields(kind):
@@ -210,7 +210,7 @@ def add_flags(group: argparse._ActionsContainer, flags: Iterable[Flag]) -> None:
 
 @dataclass(frozen=True)
 class Given:
-    """What a command line says."""
+    """The settings that a command line gives."""
 
     # the command, for messages
     called: str
@@ -234,11 +234,11 @@ class Given:
         return settings
 
     def has(self, name: str) -> bool:
-        """Whether a flag is given, or a key of it."""
+        """Whether a flag, or a key of it, is given."""
         return name in self.values or bool(self.inner(name))
 
     def get(self, name: str) -> Any:
-        """The value of a flag: what is given, by key where keys are given, or its default. Raises SettingError."""
+        """The value of a flag: the given one (by key if keys are given), or its default. Raises SettingError."""
         flag, inner = self.flags[name], self.inner(name)
         if not inner:
             return self.values.get(name, flag.default)
@@ -251,7 +251,7 @@ class Given:
 def read_flags(parser: argparse.ArgumentParser, words: Sequence[str], flags: Mapping[str, Flag]) -> Given:
     """Reads the words of a command by a parser that has the flags.
 
-    Raises SettingError for a flag that is none and for `key=value`, InputError for a faulty file of `--config`.
+    Raises SettingError for an unknown flag and for `key=value`, InputError for a faulty file of `--config`.
     """
     keys = {name: find_flag(name, flags, parser.prog) for name in list_named(words)}
     inner = {name: flag for name, flag in keys.items() if name not in flags}
@@ -275,7 +275,7 @@ def list_named(words: Sequence[str]) -> list[str]:
 
 
 def find_flag(name: str, flags: Mapping[str, Flag], called: str) -> Flag:
-    """The flag of a name; `flag.key` is one of any type. Raises SettingError."""
+    """Finds a flag by name; `flag.key` is a flag of any type. Raises SettingError."""
     first, _, key = name.partition(".")
     if first not in flags:
         similar = suggest_similar(first, flags, "--")
@@ -288,7 +288,7 @@ def find_flag(name: str, flags: Mapping[str, Flag], called: str) -> Flag:
 
 
 def spell_out(words: Sequence[str], flags: Mapping[str, Flag]) -> Iterator[str]:
-    """The words as argparse takes them: a switch has a value. Raises SettingError for `key=value`."""
+    """Rewrites the words for argparse: a switch gets a value. Raises SettingError for `key=value`."""
     behind = ""
     for word, following in zip_longest(words, words[1:], fillvalue=""):
         if not word.startswith("--"):
@@ -314,7 +314,7 @@ def refuse_pair(word: str, behind: str, flags: Mapping[str, Flag]) -> None:
 
 
 def flatten_settings(settings: Mapping[str, Any], flags: Mapping[str, Flag], called: str) -> dict[str, Any]:
-    """Settings in mappings, by `flag.key`. Raises SettingError for one that is no flag."""
+    """Flattens nested settings to `flag.key`. Raises SettingError for an unknown flag."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         find_flag(name, flags, called)
@@ -338,7 +338,7 @@ def read_file(path: Path) -> Mapping[str, Any]:
 
 
 def read_value(flag: Flag, words: str | Sequence[str]) -> Any:
-    """The value of the words behind a flag.
+    """The value that the words after a flag give.
 
     >>> read_value(Flag("differences", Sequence[float], (0.1,), ""), ["0.1,0.2"])
     [0.1, 0.2]

@@ -1,4 +1,4 @@
-"""What may stand in place of FILE on a command line: files of lines, a file for each system, and a set by name."""
+"""Inputs in place of FILE on a command line: files of lines, a file for each system, or a set by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SetFiles:
 
 
 def find_file(given: Given, takes_file: bool) -> str | None:
-    """The word that is FILE. Raises SettingError for a word too many."""
+    """Finds the word that is FILE. Raises SettingError if there are several words."""
     if given.others and not takes_file:
         raise SettingError(f"{given.called} takes no file, but got {printable(given.others[0])}")
     if len(given.others) > 1:
@@ -56,9 +56,10 @@ def find_file(given: Given, takes_file: bool) -> str | None:
 
 
 def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type]) -> dict[str, Any]:
-    """What FILE, `--text`, `--systems` or `--data` give, by the parameters of the verb.
+    """Reads the source that FILE, `--text`, `--systems` or `--data` give, by parameter of the verb.
 
-    `parameter` is that of FILE, `inputs` what the verb reads in its place. Raises SettingError and InputError.
+    `parameter` is that of FILE, `inputs` the inputs that the verb accepts in its place. Raises SettingError and
+    InputError.
     """
     file = find_file(given, takes_file=bool(parameter))
     kinds = {"text": TextFiles, "systems": SystemFiles, "data": SetFiles}
@@ -85,12 +86,12 @@ def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type])
 
 
 def list_how(given: Given) -> dict[str, Any]:
-    """How a file is read, as far as it is given."""
+    """The given settings of reading a file."""
     return {name: given.get(name) for name in HOW if name in given.flags and given.has(name)}
 
 
 def read_systems(given: Given) -> Any:
-    """The outputs of the systems, each in a file of its own."""
+    """Reads the outputs of the systems, one file each."""
     from data.scored import read_scored
 
     scores = given.get("scores") if "scores" in given.flags else None
@@ -99,13 +100,13 @@ def read_systems(given: Given) -> Any:
 
 
 def read_outputs(given: Given, file: str | None) -> dict[str, Any]:
-    """The outputs of the systems, and the file of preferences if there is one, whose columns are named then."""
+    """Reads the outputs of the systems, and the file of preferences if there is one (`columns` are then its own)."""
     columns = given.get("columns") if file is not None else None
     return {"source": file, "outputs": read_systems(given), "scores": None, "columns": columns}
 
 
 def read_set(verb: str, parameter: str, given: Given) -> dict[str, Any]:
-    """The set that `--data` names, with its settings."""
+    """Loads the set that `--data` names, with its settings."""
     from judge.sets import load_set
 
     loaded = load_set(given.values.get("data"), given.inner("data"), given.get("seed"))

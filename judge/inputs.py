@@ -63,15 +63,15 @@ def read(
     """
     if isinstance(source, ScoredSet):
         if references is not None or columns or scores:
-            raise SettingError("a ScoredSet has its scores, references and columns; give none beside it")
+            raise SettingError("scores, references and columns cannot be passed with a ScoredSet, which has its own")
         if refuse_scores and source.scores:
             raise SettingError(f"texts to score must have no scores, but have {', '.join(source.scores)}")
         return source
     given = {} if scores is None else dict(scores)
-    files: dict[str, Any] = {name: each for name, each in given.items() if isinstance(each, str | Path)}
+    files: dict[str, Any] = {name: scores for name, scores in given.items() if isinstance(scores, str | Path)}
     if isinstance(source, str | Path | InputFile):
         if references is not None:
-            raise SettingError("the references of a file stand in its lines; give none beside it")
+            raise SettingError("references cannot be passed with a file, whose lines have them")
         path = source if isinstance(source, InputFile) else _check_path(source)
         found = read_scored(path, files, refuse_scores, columns=columns, levels=levels)
     else:
@@ -79,21 +79,22 @@ def read(
         rows = _add_references(_list_rows(source, named), references, dict(named))
         if rows and all(isinstance(row, Example) for row in rows):
             if columns:
-                raise SettingError("columns name those of rows; Examples have fields")
+                raise SettingError("columns must not be passed with Examples, which have fields")
             found = add_outputs(_number_examples(rows), files)
         else:
-            found = read_scored(
-                InputFile(GIVEN, named, levels=freeze_levels(levels), records=rows), files, refuse_scores
-            )
-    numbers = {name: _to_scores(name, each, len(found)) for name, each in given.items() if name not in files}
-    if twice := [name for name in numbers if name in found.scores]:
+            file = InputFile(GIVEN, named, levels=freeze_levels(levels), records=rows)
+            found = read_scored(file, files, refuse_scores)
+    numbers = {name: _to_scores(name, values, len(found)) for name, values in given.items() if name not in files}
+    twice = [name for name in numbers if name in found.scores]
+    if twice:
         raise SettingError(f"a metric must have one score, but {twice[0]} is in the examples too")
     return replace(found, scores={**found.scores, **numbers}) if numbers else found
 
 
 def _check_path(source: str | Path) -> Path:
     path = Path(source)
-    if isinstance(source, str) and not source.lower().removesuffix(".gz").endswith(FORMS) and not path.exists():
+    is_named_as_file = str(source).lower().removesuffix(".gz").endswith(FORMS)
+    if isinstance(source, str) and not is_named_as_file and not path.exists():
         rule = f"a text must be in a list, and the name of a file must end in one of {', '.join(FORMS)}"
         raise SettingError(f"{rule}, but got the string {format_value(source)}: pass [{format_value(source)}]")
     return path
@@ -102,25 +103,40 @@ def _check_path(source: str | Path) -> Path:
 def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
     """The examples as they are, and everything else as rows."""
     if isinstance(source, Mapping):
-        outputs = [
-            {"id": f"{system}-{group}", "system": str(system), "group": str(group), "text": text}
-            for system, texts in source.items()
-            for group, text in _check_texts(str(system), texts).items()
-        ]
-        if len({each["id"] for each in outputs}) < len({(each["system"], each["group"]) for each in outputs}):
-            return [{**each, "id": str(i)} for i, each in enumerate(outputs, 1)]  # a and b-c are also a-b and c
-        return outputs
+        return _list_outputs(source)
     rows = list_items(source, RULE)
     if rows and is_frame(source):
         problems, _ = check_header(columns, list(map(str, rows[0])))
         require_none((), [fault(GIVEN, 0, problem) for problem in problems])
-    kinds = {Example: "Examples", Mapping: "rows", str: "texts"}
-    found = {name for row in rows for name in [next((n for k, n in kinds.items() if isinstance(row, k)), None)]}
-    if len(found) > 1 or None in found:
-        other = next((row for row in rows if not isinstance(row, tuple(kinds))), None)
-        got = f"a {type(other).__name__}" if None in found else " and ".join(sorted(filter(None, found)))
+    kinds = {_name_kind(row) for row in rows}
+    if len(kinds) > 1 or None in kinds:
+        other = next((row for row in rows if _name_kind(row) is None), None)
+        names = " and ".join(sorted(filter(None, kinds)))
+        got = f"a {type(other).__name__}" if None in kinds else names
         raise SettingError(f"a list must hold texts, rows or Examples, but this one holds {got}")
-    return [{"id": str(i), "text": row} for i, row in enumerate(rows, 1)] if found == {"texts"} else rows
+    if kinds != {"texts"}:
+        return rows
+    return [{"id": str(place), "text": text} for place, text in enumerate(rows, 1)]
+
+
+def _name_kind(row: object) -> str | None:
+    """What a list of such items holds, in words; None for what no list may hold."""
+    kinds = {Example: "Examples", Mapping: "rows", str: "texts"}
+    return next((name for kind, name in kinds.items() if isinstance(row, kind)), None)
+
+
+def _list_outputs(source: Mapping[Any, Any]) -> list[dict[str, Any]]:
+    """The texts of systems, by input, as rows; their ids are SYSTEM-INPUT, or numbers where these are not unique."""
+    outputs = [
+        {"id": f"{system}-{group}", "system": str(system), "group": str(group), "text": text}
+        for system, texts in source.items()
+        for group, text in _check_texts(str(system), texts).items()
+    ]
+    ids = {row["id"] for row in outputs}
+    places = {(row["system"], row["group"]) for row in outputs}
+    if len(ids) == len(places):
+        return outputs
+    return [{**row, "id": str(place)} for place, row in enumerate(outputs, 1)]  # a and b-c are also a-b and c
 
 
 def _check_texts(system: str, texts: object) -> Mapping[str, str]:
@@ -134,42 +150,66 @@ def _add_references(rows: list[Any], references: References | None, columns: Map
     """The rows or Examples with their references; `columns` says which key of a row gives a field."""
     if references is None:
         return rows
-
-    def get(row: Example | Mapping[str, Any], name: str) -> Any:
-        value = getattr(row, name) if isinstance(row, Example) else row.get(columns.get(name, (name,))[0])
-        return name_of(to_value(value))
-
-    rule = "references must be a list with those of each text, or {input: references}"
     if isinstance(references, Mapping):
-        by_input = {str(name_of(to_value(name))): each for name, each in references.items()}
-        names = [get(row, "group") or get(row, "id") for row in rows]
-        if lacking := [name for name in dict.fromkeys(names) if name not in by_input]:
-            raise SettingError(
-                f"references must have each input, but {len(lacking)} are missing, such as {format_value(lacking[0])}"
-            )
-        listed = [by_input[name] for name in names]
+        listed = _find_references(rows, references, columns)
     else:
-        if is_frame(references):
-            raise SettingError(f"{rule}, but got a {type(references).__name__}: pass one of its columns")
-        listed = list_items(references, rule)
-        if any(get(row, "system") for row in rows):
-            raise SettingError("systems are aligned by input, never by position: pass references={input: references}")
-        if len(listed) != len(rows):
-            raise SettingError(f"references must have those of each of {len(rows)} texts, but has {len(listed)}")
-    several = [[each] if isinstance(each, str) else each or [] for each in map(to_value, listed)]
-    if other := [each for each in several if not isinstance(each, list) or any(not isinstance(r, str) for r in each)]:
-        raise SettingError(f"references of a text must be one text or a list of texts, found {format_value(other[0])}")
+        listed = _align_references(rows, references, columns)
+    several = [_to_references(given) for given in listed]
     return [
-        replace(row, references=tuple(each)) if isinstance(row, Example) else {**row, "references": each}
-        for row, each in zip(rows, several, strict=True)
+        replace(row, references=tuple(texts)) if isinstance(row, Example) else {**row, "references": texts}
+        for row, texts in zip(rows, several, strict=True)
     ]
 
 
+def _get(row: Example | Mapping[str, Any], name: str, columns: Mapping[str, Sequence[str]]) -> Any:
+    """The value of a field of an Example or of a row."""
+    if isinstance(row, Example):
+        return getattr(row, name)
+    key = columns.get(name, (name,))[0]
+    return name_of(to_value(row.get(key)))
+
+
+def _find_references(
+    rows: Sequence[Any], references: Mapping[Any, Any], columns: Mapping[str, Sequence[str]]
+) -> list[Any]:
+    """The references of each row by its input (`group`, else `id`)."""
+    by_input = {str(name_of(to_value(name))): texts for name, texts in references.items()}
+    names = [_get(row, "group", columns) or _get(row, "id", columns) for row in rows]
+    lacking = [name for name in dict.fromkeys(names) if name not in by_input]
+    if lacking:
+        rule = f"references must have each input, but {len(lacking)} are missing"
+        raise SettingError(f"{rule}, such as {format_value(lacking[0])}")
+    return [by_input[name] for name in names]
+
+
+def _align_references(rows: Sequence[Any], references: Any, columns: Mapping[str, Sequence[str]]) -> list[Any]:
+    """The references of each row by its place."""
+    rule = "references must be a list with those of each text, or {input: references}"
+    if is_frame(references):
+        raise SettingError(f"{rule}, but got a {type(references).__name__}: pass one of its columns")
+    listed = list_items(references, rule)
+    if any(_get(row, "system", columns) for row in rows):
+        raise SettingError("systems are aligned by input, never by position: pass references={input: references}")
+    if len(listed) != len(rows):
+        raise SettingError(f"references must have one entry for each of the {len(rows)} texts, but have {len(listed)}")
+    return listed
+
+
+def _to_references(given: Any) -> list[str]:
+    """The references of a text; None and NaN are none."""
+    value = to_value(given)
+    texts = [value] if isinstance(value, str) else value or []
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise SettingError(f"references of a text must be one text or a list of texts, found {format_value(texts)}")
+    return texts
+
+
 def _number_examples(examples: Sequence[Example]) -> ScoredFile:
-    lines, first = range(1, len(examples) + 1), dict[str, int]()
-    named = zip(lines, examples, strict=True)
-    faults = [fault(GIVEN, line, problem) for line, each in named for problem in check_id(each.id, line, first)]
-    places = tuple((GIVEN, line) for line in lines)
+    first_line: dict[str, int] = {}
+    faults: list[str] = []
+    for line, example in enumerate(examples, 1):
+        faults += [fault(GIVEN, line, problem) for problem in check_id(example.id, line, first_line)]
+    places = tuple((GIVEN, line) for line in range(1, len(examples) + 1))
     return ScoredFile(GIVEN.name, require_none(examples, faults), places=places, source=InputFile(GIVEN))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import SettingError, check_names
 from core.example import SHOWN
@@ -49,6 +50,7 @@ GATE = (
     "most this chance. could_show: what the data would have shown beyond the limit with a chance of 0.8."
 )
 NO_SLICE = "no text has a value"
+SLICED_FIELDS = ("system", "group", "label", "context", "prefix", "id")
 
 
 @dataclass(frozen=True)
@@ -81,19 +83,19 @@ class JudgeChecks:
     @property
     def tables(self) -> list[Table]:
         """Differences of judges, accuracy by unity, slices and the gate; those that there are."""
-        pairs = [_list_cells(aspect, each) for aspect, several in self.pairs.items() for each in several]
+        pairs = [_list_cells(aspect, pair) for aspect, several in self.pairs.items() for pair in several]
         unity = [
-            pick(each, ("judge", "people", "n", "accuracy"), aspect=aspect)
+            pick(accuracy, ("judge", "people", "n", "accuracy"), aspect=aspect)
             for aspect, several in self.unity.items()
-            for each in several
+            for accuracy in several
         ]
         by = self.settings.by or ""
         slices = [
-            {"aspect": aspect, "judge": judge, by: each.slice, **_list_slice_cells(each), **rates}
+            {"aspect": aspect, "judge": judge, by: agreement.slice, **_list_slice_cells(agreement), **rates}
             for (aspect, judge), several in self.slices.items()
-            for each, rates in several
+            for agreement, rates in several
         ]
-        gate = [_list_gate_cells(each) for each in self.gate]
+        gate = [_list_gate_cells(result) for result in self.gate]
         return [
             tabulate("Judges side by side", PAIRS.format(margin=self.settings.margin), pairs),
             tabulate("Accuracy by how united people are", UNITY, unity),
@@ -105,19 +107,20 @@ class JudgeChecks:
     def notes(self) -> list[str]:
         """The differences that tests show, slices that differ or are too small, and the outcomes of the gate."""
         level = self.settings.level
-        found = [
-            f"{aspect}: {describe_pair(each, level, self.settings.margin)}"
+        notes = [
+            f"{aspect}: {describe_pair(pair, level, self.settings.margin)}"
             for aspect, several in self.pairs.items()
-            for each in several
+            for pair in several
         ]
         for (aspect, judge), several in self.slices.items():
-            found += [f"{aspect}: {said}" for said in _describe_slices(judge, [each for each, _ in several], level)]
-        return found + [each.describe() for each in self.gate]
+            agreements = [agreement for agreement, _ in several]
+            notes += [f"{aspect}: {said}" for said in _describe_slices(judge, agreements, level)]
+        return notes + [result.describe() for result in self.gate]
 
     @property
     def findings(self) -> list[str]:
         """The conditions of the gate that failed, in sentences."""
-        return [each.describe() for each in self.gate if each.has_failed]
+        return [result.describe() for result in self.gate if result.has_failed]
 
 
 def check_judges(
@@ -135,41 +138,50 @@ def check_judges(
     Raises SettingError for an unknown column, baseline or condition, and for a gate where no judge gives labels.
     """
     drawn = probabilities or {}
-    judged = [each for each in list_labelled(scored, labelling) if each.judged]
-    conditions = read_conditions(settings.fail_if) if settings.fail_if else []
-    if conditions and not judged:
-        raise SettingError("fail_if is about judges of labels, but no score is a label that people give")
-    judges = dict.fromkeys(name for each in judged for name in each.judged)
-    if settings.baseline is not None:
-        check_names([settings.baseline], judges, "baseline")
-    needs_baseline = any(each.is_drop for each in conditions)
-    if needs_baseline and (settings.baseline is None or len(judges) < 2):
-        raise SettingError("a drop needs another judge as its baseline: baseline=JUDGE")
+    labelled = [aspect for aspect in list_labelled(scored, labelling) if aspect.judged]
+    conditions = _read_conditions(labelled, settings)
     pairs: dict[str, Sequence[JudgeDifference]] = {}
     unity: dict[str, Sequence[UnityAccuracy]] = {}
     slices: dict[tuple[str, str], Sequence[tuple[SliceAgreement, Row]]] = {}
-    for each in judged:
-        if len(each.judged) > 1:
-            pairs[each.aspect] = _compare(each, settings, resampling, drawn)
-        if len(each.people) > 1:
-            unity[each.aspect] = measure_by_unity(each.people, each.consensus, each.judged, each.rated.layout)
-        for name in each.judged if settings.by is not None else ():
-            slices[each.aspect, name] = _slice(scored, each, name, labelling, settings.by or "", resampling, drawn)
-    gate = hold_gate(judged, conditions, settings, drawn)
+    for aspect in labelled:
+        if len(aspect.judged) > 1:
+            pairs[aspect.aspect] = _compare(aspect, settings, resampling, drawn)
+        if len(aspect.people) > 1:
+            layout = aspect.rated.layout
+            unity[aspect.aspect] = measure_by_unity(aspect.people, aspect.consensus, aspect.judged, layout)
+        if settings.by is not None:
+            slicing = _Slicing(scored, settings.by, labelling, resampling, drawn)
+            for judge in aspect.judged:
+                slices[aspect.aspect, judge] = slicing.measure(aspect, judge)
+    gate = hold_gate(labelled, conditions, settings, drawn)
     return JudgeChecks(settings, pairs, unity, slices, gate)
 
 
+def _read_conditions(labelled: Sequence[LabelledAspect], settings: CheckSettings) -> Sequence[Condition]:
+    """The conditions of the gate; raises SettingError where no judge, or no baseline, can meet them."""
+    conditions = read_conditions(settings.fail_if) if settings.fail_if else []
+    if conditions and not labelled:
+        raise SettingError("fail_if needs a judge of labels, but no scores are labels that people gave")
+    judges = dict.fromkeys(name for aspect in labelled for name in aspect.judged)
+    if settings.baseline is not None:
+        check_names([settings.baseline], judges, "baseline")
+    needs_baseline = any(condition.is_drop for condition in conditions)
+    if needs_baseline and (settings.baseline is None or len(judges) < 2):
+        raise SettingError("a drop needs another judge as its baseline: baseline=JUDGE")
+    return conditions
+
+
 def _compare(
-    of: LabelledAspect, settings: CheckSettings, resampling: Resampling, drawn: Mapping[str, float]
+    aspect: LabelledAspect, settings: CheckSettings, resampling: Resampling, drawn: Mapping[str, float]
 ) -> list[JudgeDifference]:
-    lengths = np.array([len(each.full_text) for each in of.rated.examples], dtype=np.float64)
+    lengths = np.array([len(example.full_text) for example in aspect.rated.examples], dtype=np.float64)
     return compare_judges(
-        of.consensus,
-        of.judged,
-        of.labels,
-        of.rated.layout,
+        aspect.consensus,
+        aspect.judged,
+        aspect.labels,
+        aspect.rated.layout,
         lengths=lengths if lengths.any() else None,
-        weights=weigh_texts(of, drawn),
+        weights=weigh_texts(aspect, drawn),
         margin=settings.margin,
         level=settings.level,
         seed=resampling.seed,
@@ -181,83 +193,99 @@ def list_slices(scored: ScoredSet, by: str) -> list[str]:
 
     Raises SettingError for a column that no text has.
     """
-    fields = ("system", "group", "label", "context", "prefix", "id")
-    given = [getattr(each, by) if by in fields else each.extra.get(by) for each in scored.examples]
-    if all(value is None for value in given):
-        known = [name for name in fields if any(getattr(each, name) is not None for each in scored.examples)]
-        extra = dict.fromkeys(name for each in scored.examples for name in each.extra if name != "ratings")
-        raise SettingError(
-            f"by must be a column of the texts, but {by} is none of {', '.join([*known, *extra][:SHOWN])}"
+    examples = scored.examples
+    values = [getattr(example, by) if by in SLICED_FIELDS else example.extra.get(by) for example in examples]
+    if all(value is None for value in values):
+        known = [name for name in SLICED_FIELDS if any(getattr(example, name) is not None for example in examples)]
+        extra = dict.fromkeys(name for example in examples for name in example.extra if name != "ratings")
+        columns = ", ".join([*known, *extra][:SHOWN])
+        raise SettingError(f"by must be a column of the texts, but {by} is none of {columns}")
+    return [NO_SLICE if value is None else str(value) for value in values]
+
+
+@dataclass(frozen=True)
+class _Slicing:
+    """How the agreement of judges is split."""
+
+    scored: ScoredSet
+    # the column by whose values it is split
+    by: str
+    labelling: Labelling
+    resampling: Resampling
+    # the probabilities with which labelled texts were drawn, by id
+    drawn: Mapping[str, float]
+
+    def measure(self, aspect: LabelledAspect, judge: str) -> list[tuple[SliceAgreement, Row]]:
+        """The agreement of a judge by slice, with the rates of all texts of a slice."""
+        agreements = measure_slices(
+            list_slices(aspect.rated, self.by),
+            aspect.consensus,
+            aspect.judged[judge],
+            aspect.labels,
+            aspect.rated.layout,
+            resampling=self.resampling,
         )
-    return [NO_SLICE if value is None else str(value) for value in given]
-
-
-def _slice(
-    scored: ScoredSet,
-    of: LabelledAspect,
-    name: str,
-    labelling: Labelling,
-    by: str,
-    resampling: Resampling,
-    drawn: Mapping[str, float],
-) -> list[tuple[SliceAgreement, Row]]:
-    """The agreement of a judge by slice, with the rates of all texts of a slice."""
-    names = np.array(list_slices(scored, by))
-    rated = np.array(list_slices(of.rated, by))
-    found = measure_slices(
-        rated.tolist(), of.consensus, of.judged[name], of.labels, of.rated.layout, resampling=resampling
-    )
-    rows: list[tuple[SliceAgreement, Row]] = []
-    for each in found:
-        part = scored.take(np.flatnonzero(names == each.slice))
-        rates = correct_mean(part, name, of, labelling, drawn)
-        shown = {"rate_by_judge": rates["by_judge"], "rate_by_people": rates["by_people"]}
-        if len(of.rated) < len(scored):
-            shown["corrected"] = rates["corrected"]
-        rows.append((each, shown))
-    return rows
+        slices = np.array(list_slices(self.scored, self.by))
+        has_unlabelled = len(aspect.rated) < len(self.scored)
+        rows: list[tuple[SliceAgreement, Row]] = []
+        for agreement in agreements:
+            part = self.scored.take(np.flatnonzero(slices == agreement.slice))
+            rates = correct_mean(part, judge, aspect, self.labelling, self.drawn)
+            shown = {"rate_by_judge": rates["by_judge"], "rate_by_people": rates["by_people"]}
+            if has_unlabelled:
+                shown["corrected"] = rates["corrected"]
+            rows.append((agreement, shown))
+        return rows
 
 
 def hold_gate(
-    judged: Sequence[LabelledAspect],
+    labelled: Sequence[LabelledAspect],
     conditions: Sequence[Condition],
     settings: CheckSettings,
     drawn: Mapping[str, float],
 ) -> list[GateResult]:
     """The outcome of each condition for each judge of each aspect; drops are those of judges beside the baseline."""
     wanted = [
-        (each, name, condition)
-        for each in judged
-        for name in each.judged
+        (aspect, judge, condition)
+        for aspect in labelled
+        for judge in aspect.judged
         for condition in conditions
-        if not condition.is_drop or name != settings.baseline
+        if not condition.is_drop or judge != settings.baseline
     ]
-    found: list[GateResult] = []
-    for of, name, condition in wanted:
+    results: list[GateResult] = []
+    for aspect, judge, condition in wanted:
         is_two_sided = condition.quantity == "harshness"
         confidence = find_confidence(settings.level, len(wanted), is_two_sided=is_two_sided)
-        quantity, kept = _measure(of, name, condition, settings.baseline, weigh_texts(of, drawn))
-        layout = restrict(of.rated.layout, kept)
-        estimate = quantity.estimate(layout, confidence)
-        inputs = layout.input_count
-        found.append(decide(condition, estimate, aspect=of.aspect, judge=name, confidence=confidence, inputs=inputs))
-    return found
+        weights = weigh_texts(aspect, drawn)
+        quantity, kept = _measure(aspect, judge, condition, settings.baseline, weights)
+        layout = restrict(aspect.rated.layout, kept)
+        result = decide(
+            condition,
+            quantity.estimate(layout, confidence),
+            aspect=aspect.aspect,
+            judge=judge,
+            confidence=confidence,
+            inputs=layout.input_count,
+        )
+        results.append(result)
+    return results
 
 
 def _measure(
-    of: LabelledAspect, name: str, condition: Condition, baseline: str | None, weights: Floats | None
-) -> tuple[Linearised, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
+    aspect: LabelledAspect, judge: str, condition: Condition, baseline: str | None, weights: Floats | None
+) -> tuple[Linearised, NDArray[np.bool_]]:
     """The quantity of a condition, and the texts it rests on."""
-    judge = of.judged[name]
-    other = of.judged[str(baseline)] if condition.is_drop else judge
-    kept = ~np.isnan(of.consensus + judge + other)
-    people, labels = of.consensus[kept], judge[kept]
+    by_judge = aspect.judged[judge]
+    by_other = aspect.judged[str(baseline)] if condition.is_drop else by_judge
+    kept = ~np.isnan(aspect.consensus + by_judge + by_other)
+    people = aspect.consensus[kept]
+    labels = by_judge[kept]
     own = None if weights is None else weights[kept]
     if condition.is_drop:
-        differences = linearise_differences(people, labels, other[kept], of.labels, weights=own)
+        differences = linearise_differences(people, labels, by_other[kept], aspect.labels, weights=own)
         return differences[condition.quantity.removesuffix(" drop")], kept
     if condition.quantity == "kappa":
-        return linearise_kappa(people, labels, of.labels, is_weighted=len(of.labels) > 2, weights=own), kept
+        return linearise_kappa(people, labels, aspect.labels, is_weighted=len(aspect.labels) > 2, weights=own), kept
     if condition.quantity == "accuracy":
         return linearise_mean((labels == people).astype(np.float64), own), kept
     return linearise_mean(labels - people, own), kept
@@ -275,10 +303,14 @@ def _list_slice_cells(found: SliceAgreement) -> Row:
     return pick(found, ("n", "kappa", "p_kappa", "harshness", "p_harshness"))
 
 
-def _list_gate_cells(found: GateResult) -> Row:
-    outcome = "failed" if found.has_failed else "unknown" if math.isnan(found.estimate.low) else "kept"
-    names = {"aspect": found.aspect, "judge": found.judge, "condition": str(found.condition), "outcome": outcome}
-    return {**names, "found": found.estimate, "could_show": found.could_show}
+def _list_gate_cells(result: GateResult) -> Row:
+    outcome = "kept"
+    if result.has_failed:
+        outcome = "failed"
+    elif math.isnan(result.estimate.low):
+        outcome = "unknown"
+    names = {"aspect": result.aspect, "judge": result.judge, "condition": str(result.condition)}
+    return {**names, "outcome": outcome, "found": result.estimate, "could_show": result.could_show}
 
 
 def describe_pair(found: JudgeDifference, level: float, margin: float) -> str:
@@ -294,72 +326,79 @@ def describe_pair(found: JudgeDifference, level: float, margin: float) -> str:
     return f"{pair}: {said} ({flips}){good}"
 
 
-def _describe_difference(name: str, found: Estimate) -> str:
-    above = found.value > 0
+def _describe_difference(name: str, difference: Estimate) -> str:
+    """How a judge differs from another one in a statistic, in words."""
+    is_above = difference.value > 0
+    size = format_cell(difference if is_above else difference.negate())
     if name == "harshness":
-        return f"{'milder' if above else 'harsher'} by {format_cell(found if above else found.negate())}"
+        return f"{'milder' if is_above else 'harsher'} by {size}"
     if name == "length_effect":
-        shown = format_cell(found if above else found.negate())
-        return f"{'milder' if above else 'harsher'} on longer texts by {shown}"
-    return f"{name} {'higher' if above else 'lower'} by {format_cell(found if above else found.negate())}"
+        return f"{'milder' if is_above else 'harsher'} on longer texts by {size}"
+    return f"{name} {'higher' if is_above else 'lower'} by {size}"
 
 
-def _describe_slices(judge: str, several: Sequence[SliceAgreement], level: float) -> list[str]:
-    found: list[str] = []
-    for each in several:
-        for name, estimate, p_value in (
-            ("kappa", each.kappa, each.p_kappa),
-            ("harshness", each.harshness, each.p_harshness),
-        ):
+def _describe_slices(judge: str, agreements: Sequence[SliceAgreement], level: float) -> list[str]:
+    """The slices on which a judge differs from all others by a test, and those that are too small for one."""
+    said: list[str] = []
+    for agreement in agreements:
+        tests = {
+            "kappa": (agreement.kappa, agreement.p_kappa),
+            "harshness": (agreement.harshness, agreement.p_harshness),
+        }
+        for name, (estimate, p_value) in tests.items():
             if p_value < level:
-                p = format_number(p_value)
-                found.append(f"{judge} differs on {each.slice}: {name} {format_cell(estimate)} (p {p})")
-    small = [each.slice for each in several if each.reason is not None]
+                shown = f"{name} {format_cell(estimate)} (p {format_number(p_value)})"
+                said.append(f"{judge} differs on {agreement.slice}: {shown}")
+    small = [agreement.slice for agreement in agreements if agreement.reason is not None]
     if small:
-        found.append(f"{judge}: {join_names(small)} {'are' if small[1:] else 'is'} too small to tell")
-    return found
+        said.append(f"{judge}: {join_names(small)} {'are' if small[1:] else 'is'} too small to tell")
+    return said
 
 
 def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
     """How well the judges of an aspect agree with people, the difference that matters, and whether that is enough."""
-    agreement = {name: each for (of, name), each in labels.agreement.items() if of == aspect}
-    is_weighted = any(len(each.labels) > 2 for each in agreement.values())
+    agreement = {name: judged for (of, name), judged in labels.agreement.items() if of == aspect}
+    is_weighted = any(len(judged.labels) > 2 for judged in agreement.values())
     ranked = sorted(agreement, key=lambda name: -_sort_kappa(agreement[name], is_weighted))
     best, *others = ranked
-    said = f"{aspect}: {_describe_agreement(best, agreement[best], is_weighted)}"
-    pairs = [each for each in checks.pairs.get(aspect, ()) if best in (each.judge_a, each.judge_b)]
-    shown = {name: _face(each, best) for each in pairs for name in (each.judge_a, each.judge_b) if name != best}
-    level = checks.settings.level
-    apart = [name for name in others if name in shown and name_difference(shown[name], level)]
-    if apart:
-        name = min(apart, key=lambda other: min(shown[other].p_values.values()))
-        difference = name_difference(shown[name], level)[0]
-        change = _describe_difference(difference, shown[name].differences[difference])
-        said += f"; beside {name}: {change}"
-    if same := [name for name in others if name not in apart]:
-        said += f"; no difference from {join_names(same)} is shown"
+    clauses = [f"{aspect}: {_describe_agreement(best, agreement[best], is_weighted)}"]
+    clauses += _describe_others(best, others, checks.pairs.get(aspect, ()), checks.settings.level)
     single = labels.single.get(aspect, ())
     tests = {name: labels.alternatives[aspect, name] for name in ranked if (aspect, name) in labels.alternatives}
-    return f"{said}; {describe_enough(single, ranked, is_weighted, tests)}"
+    clauses.append(describe_enough(single, ranked, is_weighted, tests))
+    return "; ".join(clauses)
 
 
-def _sort_kappa(found: LabelAgreement, is_weighted: bool) -> float:
-    kappa = found.weighted_kappa if is_weighted else found.kappa
+def _describe_others(best: str, others: Sequence[str], pairs: Sequence[JudgeDifference], level: float) -> Iterator[str]:
+    """The most certain difference of the best judge from another one, and the judges from which none is shown."""
+    beside: dict[str, JudgeDifference] = {}
+    for pair in pairs:
+        if best == pair.judge_b:
+            beside[pair.judge_a] = pair
+        elif best == pair.judge_a:
+            beside[pair.judge_b] = pair.turn()
+    apart = [name for name in others if name in beside and name_difference(beside[name], level)]
+    if apart:
+        name = min(apart, key=lambda other: min(beside[other].p_values.values()))
+        statistic = name_difference(beside[name], level)[0]
+        yield f"beside {name}: {_describe_difference(statistic, beside[name].differences[statistic])}"
+    same = [name for name in others if name not in apart]
+    if same:
+        yield f"no difference from {join_names(same)} is shown"
+
+
+def _sort_kappa(agreement: LabelAgreement, is_weighted: bool) -> float:
+    kappa = agreement.weighted_kappa if is_weighted else agreement.kappa
     return -math.inf if math.isnan(kappa.value) else kappa.value
 
 
-def _describe_agreement(name: str, found: LabelAgreement, is_weighted: bool) -> str:
-    kappa = found.weighted_kappa if is_weighted else found.kappa
-    named = "weighted kappa" if is_weighted else "kappa"
-    said = f"{name} agrees with people by {named} {format_cell(kappa)}"
-    harshness = found.harshness
-    if harshness.low > 0 or harshness.high < 0:
-        said += (
-            f", {'milder' if harshness.value > 0 else 'harsher'} than they are by {format_number(abs(harshness.value))}"
-        )
-    return said
-
-
-def _face(found: JudgeDifference, judge: str) -> JudgeDifference:
-    """The difference as this judge minus the other one."""
-    return found if found.judge_b == judge else found.turn()
+def _describe_agreement(name: str, agreement: LabelAgreement, is_weighted: bool) -> str:
+    """The kappa of a judge with people, and how much harsher or milder it is where that is shown."""
+    kappa = agreement.weighted_kappa if is_weighted else agreement.kappa
+    statistic = "weighted kappa" if is_weighted else "kappa"
+    said = f"{name} agrees with people by {statistic} {format_cell(kappa)}"
+    harshness = agreement.harshness
+    if harshness.low <= 0 <= harshness.high or math.isnan(harshness.low):
+        return said
+    direction = "milder" if harshness.value > 0 else "harsher"
+    return f"{said}, {direction} than they are by {format_number(abs(harshness.value))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from core.scores import Scores
 from data.cells import name_of, to_value
 from data.numeric import is_missing
 from data.records import name_people
+from data.roles import LABEL
 from judge.wording import join_names
 from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
@@ -39,7 +41,12 @@ class GivenLabels:
     key: str | None = None
 
 
-def join_labels(verdicts: ScoredSet, given: GivenLabels, *, has_ids: bool = True) -> ScoredSet:
+def join_labels(
+    verdicts: ScoredSet,
+    given: GivenLabels,
+    *,
+    has_ids: bool = True,
+) -> ScoredSet:
     """The verdicts with the ratings of the labels that have their id, else their input (`group`).
 
     An input with several outputs of one system, such as the epochs of a sample, gets one label for all of them: they
@@ -48,33 +55,33 @@ def join_labels(verdicts: ScoredSet, given: GivenLabels, *, has_ids: bool = True
 
     Raises InputError where no id is in both files, and for a label of an input with outputs of several systems.
     """
-    names = [example.id for example in given.labelled.examples]
-    places = _choose_places(verdicts, given, names, has_ids=has_ids)
+    places = _choose_places(verdicts, given, has_ids=has_ids)
     examples = [*verdicts.examples]
-    raters: dict[str, dict[str, Floats]] = {}
-    joined: set[int] = set()
-    for row, (name, label) in enumerate(zip(names, given.labelled.examples, strict=True)):
-        outputs = _find_outputs(verdicts, given, places.get(name, []), label)
-        joined |= {*outputs}
+    people: dict[str, dict[str, Floats]] = {}
+    for row, label in enumerate(given.labelled.examples):
         by_aspect = _list_people(given.labelled, row)
-        for i in outputs:
+        for i in _find_outputs(verdicts, given, places.get(label.id, []), label):
             examples[i] = _add_ratings(examples[i], label, verdicts.name)
             for aspect, by_person in by_aspect.items():
-                columns = raters.setdefault(aspect, {})
+                columns = people.setdefault(aspect, {})
                 for person, rating in by_person.items():
-                    columns.setdefault(person, np.full(len(verdicts), np.nan))[i] = rating
-    several = {aspect: np.stack([*people.values()]) for aspect, people in raters.items()}
-    note = _describe_join(verdicts, given, names, places, joined)
+                    column = columns.setdefault(person, np.full(len(verdicts), np.nan))
+                    column[i] = rating
+    raters = {aspect: np.stack([*columns.values()]) for aspect, columns in people.items()}
+    note = _describe_join(verdicts, given, places)
     return replace(
         verdicts,
         examples=tuple(examples),
         notes=(*verdicts.notes, *given.labelled.notes, note),
-        raters={**verdicts.raters, **several},
+        raters={**verdicts.raters, **raters},
     )
 
 
 def _choose_places(
-    verdicts: ScoredSet, given: GivenLabels, names: Sequence[str], *, has_ids: bool
+    verdicts: ScoredSet,
+    given: GivenLabels,
+    *,
+    has_ids: bool,
 ) -> dict[str, list[int]]:
     """By name of a label the verdicts that it is about: by their ids or their inputs, whichever more labels name.
 
@@ -86,29 +93,42 @@ def _choose_places(
         if example.group is not None:
             groups.setdefault(example.group, []).append(i)
     if not (ids or groups):
+        path, _ = verdicts.locate(0)
         rule = "verdicts need a column with ids, such as id, by which labels are joined"
-        raise InputError([fault(verdicts.locate(0)[0], 0, rule)])
+        raise InputError([fault(path, 0, rule)])
+    names = [label.id for label in given.labelled.examples]
     by_id = sum(name in ids for name in names)
     by_group = sum(name in groups for name in names)
-    if not max(by_id, by_group):
+    if not (by_id or by_group):
         shown = f"{show_names(names)} there and {show_names([*(ids or groups)])} in {verdicts.name}"
-        raise InputError([fault(given.name, 0, f"labels need ids of {verdicts.name}, but none is in both: {shown}")])
-    is_of_inputs = given.key in INPUT_KEYS
-    return groups if by_group > by_id or (by_group == by_id and is_of_inputs) else ids
+        raise InputError([fault(given.name, 0, f"labels must have ids of {verdicts.name}, but none matches: {shown}")])
+    if by_id == by_group:
+        return groups if given.key in INPUT_KEYS else ids
+    return groups if by_group > by_id else ids
 
 
-def _find_outputs(verdicts: ScoredSet, given: GivenLabels, found: Sequence[int], label: Example) -> list[int]:
+def _find_outputs(
+    verdicts: ScoredSet,
+    given: GivenLabels,
+    places: Sequence[int],
+    label: Example,
+) -> list[int]:
     """The places of the outputs that a label is about: those of its system, where it names one."""
-    if label.system is not None:
-        found = [i for i in found if verdicts.examples[i].system == label.system]
-    systems = {verdicts.examples[i].system for i in found}
-    if len(systems) > 1:
-        rule = f"{format_value(label.id)} has outputs of {len(systems)} systems: labels need a column system"
+    systems = {i: verdicts.examples[i].system for i in places}
+    outputs = [i for i in places if label.system in (None, systems[i])]
+    several = {systems[i] for i in outputs}
+    if len(several) > 1:
+        rule = f"{format_value(label.id)} has outputs of {len(several)} systems: labels need a column system"
         raise InputError([fault(given.name, 0, rule)])
-    return [*found]
+    return outputs
 
 
-def _add_ratings(example: Example, label: Example, name: str) -> Example:
+def _add_ratings(
+    example: Example,
+    label: Example,
+    name: str,
+) -> Example:
+    """The example with the ratings of a label; raises SettingError where it has some of the same aspect."""
     twice = [aspect for aspect in label.ratings if aspect in example.ratings]
     if twice:
         rule = f"{name} rates {printable(twice[0])} of {format_value(example.id)} too: give labels once"
@@ -123,27 +143,38 @@ def _list_people(labelled: ScoredSet, row: int) -> dict[str, dict[str, float]]:
     """By aspect that several people rated, the ratings of a row by person."""
     given = labelled.examples[row].extra.get("ratings", {})
     several = {aspect: name_people(given[aspect]) for aspect in labelled.raters if aspect in given}
-    return {
-        aspect: {person: float(rating) for person, rating in by_person.items() if rating is not None}
-        for aspect, by_person in several.items()
-    }
+    return {aspect: _drop_missing(by_person) for aspect, by_person in several.items()}
+
+
+def _drop_missing(by_person: Mapping[str, Any]) -> dict[str, float]:
+    return {person: float(rating) for person, rating in by_person.items() if rating is not None}
 
 
 def _describe_join(
     verdicts: ScoredSet,
     given: GivenLabels,
-    names: Sequence[str],
     places: Mapping[str, Sequence[int]],
-    joined: set[int],
 ) -> str:
+    """How many labels were joined to how many verdicts."""
+    names = [label.id for label in given.labelled.examples]
     lost = [name for name in names if name not in places]
+    joined: set[int] = set()
+    for label in given.labelled.examples:
+        joined.update(_find_outputs(verdicts, given, places.get(label.id, []), label))
     to = f"{len(joined)} of {len(verdicts)} verdicts"
     if len(joined) > len(names) - len(lost):
         to += ", which repeat their input"
     return describe_matches(given.name, len(names), lost, to)
 
 
-def describe_matches(name: str, count: int, lost: Sequence[str], to: str, *, by: str = "id") -> str:
+def describe_matches(
+    name: str,
+    count: int,
+    lost: Sequence[str],
+    to: str,
+    *,
+    by: str = "id",
+) -> str:
     """How many labels of a file were joined to verdicts, and which were not."""
     said = f"{name}: {count - len(lost)} of {count} labels joined by {by} to {to}"
     return f"{said}; without a verdict: {show_names(lost)}" if lost else said
@@ -167,7 +198,8 @@ def choose_people(scored: ScoredSet, people: Sequence[str]) -> ScoredSet:
         return scored
     raters = list_raters(scored)
     known = [*scored.scores, *raters]
-    if unknown := [name for name in people if name not in known]:
+    unknown = [name for name in people if name not in known]
+    if unknown:
         raise SettingError(f"people must be scorers or raters, but {unknown[0]} is none of {join_names(known)}")
     if all(name in scored.scores for name in people):
         return _rate_by_scorers(scored, people)
@@ -178,64 +210,99 @@ def choose_people(scored: ScoredSet, people: Sequence[str]) -> ScoredSet:
 
 def list_raters(scored: ScoredSet) -> list[str]:
     """The names of the people of all aspects, in the order of their first ratings."""
-    return [*dict.fromkeys(name for by in _rate_by_person(scored).values() for each in by for name in each)]
+    names: dict[str, None] = {}
+    for rows in _rate_by_person(scored).values():
+        for by_person in rows:
+            names |= dict.fromkeys(by_person)
+    return [*names]
 
 
 def _rate_by_person(scored: ScoredSet) -> dict[str, list[Mapping[str, Any]]]:
     """By aspect that several people rated, the ratings of each example by person."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for aspect in scored.raters:
-        found[aspect] = [name_people(each.extra.get("ratings", {}).get(aspect, {})) for each in scored.examples]
-    return found
+    given = [example.extra.get("ratings", {}) for example in scored.examples]
+    return {aspect: [name_people(ratings.get(aspect, {})) for ratings in given] for aspect in scored.raters}
 
 
 def _rate_by_scorers(scored: ScoredSet, people: Sequence[str]) -> ScoredSet:
+    """The scores of these metrics as ratings of one aspect."""
     columns = np.stack([scored.values(name, "") for name in people])
-    aspect = people[0] if len(people) == 1 else "label"
+    aspect = people[0] if len(people) == 1 else LABEL
     examples: list[Example] = []
     for example, ratings in zip(scored.examples, columns.T, strict=True):
-        known = {name: float(rating) for name, rating in zip(people, ratings, strict=True) if not np.isnan(rating)}
-        given = {**example.ratings, aspect: sum(known.values()) / len(known)} if known else example.ratings
-        extra = dict(example.extra)
+        by_person = dict(zip(people, ratings.tolist(), strict=True))
+        known = {name: rating for name, rating in by_person.items() if not math.isnan(rating)}
         if len(people) > 1:
-            extra["ratings"] = {**extra.get("ratings", {}), aspect: known}
-        examples.append(replace(example, ratings=given, extra=extra))
-    scores = {name: each for name, each in scored.scores.items() if name not in people}
+            examples.append(_rate(example, {aspect: known}))
+        else:
+            examples.append(replace(example, ratings={**example.ratings, **_average({aspect: known})}))
+    scores = {name: found for name, found in scored.scores.items() if name not in people}
     raters = {**scored.raters, aspect: columns} if len(people) > 1 else scored.raters
-    return replace(scored, examples=tuple(examples), scores=scores, raters=raters)
+    return replace(
+        scored,
+        examples=tuple(examples),
+        scores=scores,
+        raters=raters,
+    )
 
 
-def _judge_by_raters(scored: ScoredSet, people: Sequence[str], raters: Sequence[str]) -> ScoredSet:
+def _judge_by_raters(
+    scored: ScoredSet,
+    people: Sequence[str],
+    raters: Sequence[str],
+) -> ScoredSet:
     """The raters outside `people` become metrics, called `RATER`, or `RATER/ASPECT` of several aspects."""
     by_aspect = _rate_by_person(scored)
-    others = [name for name in raters if name not in people]
     scores = dict(scored.scores)
-    for name in others:
-        values = {aspect: _to_column(rows, name) for aspect, rows in by_aspect.items()}
-        reasons = _explain_missing(values)
-        scores[name] = Scores(values, f"{name}|ratings in {scored.name}", reasons)
-    tables = {aspect: np.stack([_to_column(rows, name) for name in people]) for aspect, rows in by_aspect.items()}
+    for name in raters:
+        if name not in people:
+            values = {aspect: _to_column(rows, name) for aspect, rows in by_aspect.items()}
+            scores[name] = Scores(values, f"{name}|ratings in {scored.name}", _explain_missing(values))
     examples: list[Example] = []
     for i, example in enumerate(scored.examples):
-        kept = dict(example.ratings)
-        own = {aspect: {name: r for name, r in rows[i].items() if name in people} for aspect, rows in by_aspect.items()}
-        for aspect, by_person in own.items():
-            known = [float(rating) for rating in by_person.values() if rating is not None]
-            kept.pop(aspect, None)
-            if known:
-                kept[aspect] = sum(known) / len(known)
-        examples.append(replace(example, ratings=kept, extra={**example.extra, "ratings": own}))
-    several = {aspect: table for aspect, table in tables.items() if len(people) > 1}
-    return replace(scored, examples=tuple(examples), scores=scores, raters=several)
+        kept = {aspect: _pick_people(rows[i], people) for aspect, rows in by_aspect.items()}
+        others = {aspect: rating for aspect, rating in example.ratings.items() if aspect not in by_aspect}
+        examples.append(_rate(replace(example, ratings=others), kept))
+    several: dict[str, Floats] = {}
+    if len(people) > 1:
+        for aspect, rows in by_aspect.items():
+            several[aspect] = np.stack([_to_column(rows, name) for name in people])
+    return replace(
+        scored,
+        examples=tuple(examples),
+        scores=scores,
+        raters=several,
+    )
+
+
+def _pick_people(by_person: Mapping[str, Any], people: Sequence[str]) -> dict[str, Any]:
+    return {name: rating for name, rating in by_person.items() if name in people}
+
+
+def _rate(example: Example, by_aspect: Mapping[str, Mapping[str, Any]]) -> Example:
+    """The example with the ratings of several people and their means."""
+    extra = {**example.extra, "ratings": {**example.extra.get("ratings", {}), **by_aspect}}
+    return replace(example, ratings={**example.ratings, **_average(by_aspect)}, extra=extra)
+
+
+def _average(by_aspect: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """The mean rating of each aspect that somebody rated."""
+    means: dict[str, float] = {}
+    for aspect, by_person in by_aspect.items():
+        known = _drop_missing(by_person)
+        if known:
+            means[aspect] = sum(known.values()) / len(known)
+    return means
 
 
 def _to_column(rows: Iterable[Mapping[str, Any]], name: str) -> Floats:
-    return np.array([np.nan if row.get(name) is None else float(row[name]) for row in rows])
+    """The ratings of one person, NaN where there is none."""
+    ratings = [row.get(name) for row in rows]
+    return np.array([np.nan if rating is None else float(rating) for rating in ratings])
 
 
 def _explain_missing(values: Mapping[str, Floats]) -> list[str | None]:
-    missing = np.any([np.isnan(column) for column in values.values()], axis=0)
-    return [NO_TEXT if each else None for each in missing.tolist()]
+    missing = np.isnan([*values.values()]).any(axis=0)
+    return [NO_TEXT if is_missing else None for is_missing in missing.tolist()]
 
 
 def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -245,15 +312,20 @@ def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     [{'sample': 8, 'epoch': 2, 'human': 1, 'id': '8-2'}]
     """
     sample, epoch = KEYED
-    found: list[dict[str, Any]] = []
+    named: list[dict[str, Any]] = []
     for row in rows:
         parts = [name_of(to_value(row.get("id", row.get(sample)))), name_of(to_value(row.get(epoch)))]
         is_whole = not any(is_missing(part) for part in parts)
-        found.append({**row, "id": f"{parts[0]}-{parts[1]}"} if is_whole else dict(row))
-    return found
+        named.append({**row, "id": f"{parts[0]}-{parts[1]}"} if is_whole else dict(row))
+    return named
 
 
-def name_source(source: object, default: Path, *, whole: bool = False) -> str:
+def name_source(
+    source: object,
+    default: Path | str,
+    *,
+    whole: bool = False,
+) -> str:
     """The name of a file, or its `whole` path, or of rows in memory, in messages."""
     if not isinstance(source, str | Path):
         return str(default)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -84,9 +84,9 @@ class PlanSettings:
 
     def __post_init__(self) -> None:
         if self.costs[0] == 0:
-            raise ValueError("costs must have that of a label above 0")
+            raise ValueError("costs must include a cost of a label above 0")
         if self.costs[1] == 0 and self.texts is None:
-            raise ValueError("texts must say how many there are to judge where that costs nothing")
+            raise ValueError("texts must be the number of texts to judge if verdicts cost nothing")
         if self.spread_inputs + self.spread_raters == 0:
             raise ValueError("spread_inputs and spread_raters must not both be 0")
 
@@ -112,152 +112,290 @@ class Quantity:
 def assume(given: PlanSettings) -> Iterator[Quantity]:
     """A kappa and a rate of labels yes and no, and differences of two systems whose labels are independent."""
     yield Quantity("kappa", ASSUMED, vary_kappa(given.kappa, given.rate))
-    one, told = given.rate * (1 - given.rate), given.correlation**2
-    rate = Variation(given.rate, one, one * (1 - told), one * told, untied=1.0)
+    whole = given.rate * (1 - given.rate)
+    explained = given.correlation**2
+    rate = Variation(
+        given.rate,
+        whole,
+        whole * (1 - explained),
+        whole * explained,
+        untied=1.0,
+    )
     yield Quantity("rate", ASSUMED, rate, given.correlation)
-    for each in given.differences:
-        yield Quantity("difference", ASSUMED, vary_rates(given.rate, each, told), given.correlation, each, outputs=2)
+    for difference in given.differences:
+        yield Quantity(
+            name="difference",
+            judge=ASSUMED,
+            variation=vary_rates(given.rate, difference, explained),
+            correlation=given.correlation,
+            difference=difference,
+            outputs=2,
+        )
 
 
-def vary_rates(rate: float, difference: float, told: float) -> Variation | str:
+def vary_rates(
+    rate: float,
+    difference: float,
+    explained: float,
+) -> Variation | str:
     """How the difference of two independent rates varies, of which one is `rate` and the other lies so far off.
 
-    `told` is the share of each variance that verdicts tell. Of the rate above and the one below, the one that varies
-    more counts; the reason why none is possible else.
+    `explained` is the share of each variance that verdicts tell. Of the rate above and the one below, the one that
+    varies more counts; the reason why none is possible else.
     """
     others = [other for other in (rate + difference, rate - difference) if 0 <= other <= 1]
     if not others:
         return f"no rate lies {difference:g} from {rate:g}"
     both = rate * (1 - rate) + max(other * (1 - other) for other in others)
-    return Variation(difference, both, both * (1 - told), both * told)
+    return Variation(difference, both, both * (1 - explained), both * explained)
 
 
 def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[Quantity]:
     """The kappa of each judge with people, or of people among themselves, and win rates near 1/2."""
-    asked, people = given.by_majority(), given.by_rater()
-    y = asked.outcomes
-    for name in [each for each, f in asked.judges.items() if not np.isnan(y + f).all()] or [""]:
-        f = asked.judges[name] if name else np.full(len(y), 0.5)
-        kept = ~np.isnan(y + f)
-        table = np.stack([y, to_outcomes(f - 0.5)]) if name else people
+    asked = given.by_majority()
+    labels = asked.outcomes
+    judges = [name for name, verdicts in asked.judges.items() if not np.isnan(labels + verdicts).all()]
+    for name in judges or [""]:
+        verdicts = asked.judges[name] if name else np.full(len(labels), 0.5)
+        kept = ~np.isnan(labels + verdicts)
+        table = np.stack([labels, to_outcomes(verdicts - 0.5)]) if name else given.by_rater()
         if len(table) > 1:
             columns, twice = in_both_orders(table[:, kept], restrict(asked.layout, kept))
-            yield _measure_kappa("kappa", name, columns, OUTCOMES, twice, int(kept.sum()))
+            kappa = _vary_pairwise_kappa("kappa", columns, OUTCOMES, twice, texts=int(kept.sum()))
+            yield Quantity("kappa", name, kappa)
         alone = lay_out(int(kept.sum()))
-        both, pairs = in_both_orders(np.stack([y, f])[:, kept], alone)
-        correlation, rate = _correlate(name, both[0], both[1], pairs), vary_mean(y[kept], f[kept], alone, 0.5)
+        (both_labels, both_verdicts), pairs = in_both_orders(np.stack([labels, verdicts])[:, kept], alone)
+        correlation = _correlate(name, both_labels, both_verdicts, pairs)
+        rate = vary_mean(labels[kept], verdicts[kept], alone, 0.5)
         yield Quantity("win rate", name, rate, correlation)
-        gap = replace(rate, value=0.0)
-        yield from (Quantity("win rate minus 1/2", name, gap, correlation, each) for each in differences)
+        for difference in differences:
+            gap = replace(rate, value=0.0)
+            yield Quantity("win rate minus 1/2", name, gap, correlation, difference)
 
 
 def measure_texts(
-    scored: ScoredSet, aspect: str, systems: Sequence[str], differences: Sequence[float]
+    scored: ScoredSet,
+    aspect: str,
+    systems: Sequence[str],
+    differences: Sequence[float],
 ) -> Iterator[Quantity]:
     """The kappas of each judge with people, or of people among themselves, the mean, and differences of two systems."""
     rated = scored.split_aspects().rated(aspect)
-    labelled = next((each for each in list_labelled(rated, Labelling()) if each.aspect == aspect), None)
-    there = list(dict.fromkeys(rated.systems or ()))
-    compared = [name for name in there if name in systems or len(there) == 2]
-    for name in [each for each in rated.scores if not np.isnan(rated.values(each, aspect)).all()] or [""]:
-        yield from _measure_kappas(labelled, name)
-        y = rated.ratings(aspect)
-        f = rated.values(name, aspect) if name else np.zeros(len(y))
-        kept = ~np.isnan(f)
-        parts = y[kept], f[kept], restrict(rated.layout, kept)
-        mean = vary_mean(*parts)
-        yield Quantity("mean" if mean.untied is None else "rate", name, mean, _correlate(name, *parts))
-        if len(compared) == 2:
-            a, b = (there.index(each) for each in compared)
-            gaps = np.stack([np.subtract(*rated.layout.to_grid(each)[[a, b]]) for each in (y, f)])
-            y, f = gaps[:, ~np.isnan(gaps).any(axis=0)]
-            if len(y) > 2:
-                parts = y, f, lay_out(len(y))
-                apart, told = vary_mean(*parts), _correlate(name, *parts)
-                yield from (Quantity("difference", name, apart, told, each, outputs=2) for each in differences)
+    labelled = next((found for found in list_labelled(rated, Labelling()) if found.aspect == aspect), None)
+    judges = [name for name in rated.scores if not np.isnan(rated.values(name, aspect)).all()]
+    for name in judges or [""]:
+        if labelled is not None and (not name or name in labelled.judged):
+            yield from _measure_kappas(labelled, name)
+        ratings = rated.ratings(aspect)
+        scores = rated.values(name, aspect) if name else np.zeros(len(ratings))
+        kept = ~np.isnan(scores)
+        layout = restrict(rated.layout, kept)
+        mean = vary_mean(ratings[kept], scores[kept], layout)
+        correlation = _correlate(name, ratings[kept], scores[kept], layout)
+        yield Quantity("mean" if mean.untied is None else "rate", name, mean, correlation)
+        yield from _measure_differences(rated, name, ratings, scores, systems=systems, differences=differences)
 
 
-def _measure_kappas(found: LabelledAspect | None, name: str) -> Iterator[Quantity]:
-    """Kappa, and weighted kappa of several labels, of a judge that gives labels; without a name, of people."""
-    if found is None or (name and name not in found.judged):
+def _measure_differences(
+    rated: ScoredSet,
+    name: str,
+    ratings: Floats,
+    scores: Floats,
+    *,
+    systems: Sequence[str],
+    differences: Sequence[float],
+) -> Iterator[Quantity]:
+    """Differences of two systems to detect, where two are named, or there are two, on at least three inputs."""
+    known = list(dict.fromkeys(rated.systems or ()))
+    compared = [system for system in known if system in systems or len(known) == 2]
+    if len(compared) != 2:
         return
-    table = np.stack([found.consensus, found.judged[name]]) if name else found.people
+    a, b = (known.index(system) for system in compared)
+    grids = [rated.layout.to_grid(values) for values in (ratings, scores)]
+    gaps = np.stack([grid[a] - grid[b] for grid in grids])
+    of_people, of_judge = gaps[:, ~np.isnan(gaps).any(axis=0)]
+    if len(of_people) < 3:
+        return
+    layout = lay_out(len(of_people))
+    variation = vary_mean(of_people, of_judge, layout)
+    correlation = _correlate(name, of_people, of_judge, layout)
+    for difference in differences:
+        yield Quantity(
+            name="difference",
+            judge=name,
+            variation=variation,
+            correlation=correlation,
+            difference=difference,
+            outputs=2,
+        )
+
+
+def _measure_kappas(labelled: LabelledAspect, name: str) -> Iterator[Quantity]:
+    """Kappa, and weighted kappa of several labels, of a judge that gives labels; without a name, of people."""
+    table = np.stack([labelled.consensus, labelled.judged[name]]) if name else labelled.people
     both = (~np.isnan(table)).sum(axis=0) > 1
-    kinds = ("kappa", "weighted kappa") if len(found.labels) > 2 else ("kappa",)
-    for kind in kinds if both.any() else ():
-        layout = restrict(found.rated.layout, both)
-        yield _measure_kappa(kind, name, table[:, both], found.labels, layout, int(both.sum()))
+    if not both.any():
+        return
+    layout = restrict(labelled.rated.layout, both)
+    for kind in ("kappa", "weighted kappa") if len(labelled.labels) > 2 else ("kappa",):
+        kappa = _vary_pairwise_kappa(kind, table[:, both], labelled.labels, layout, texts=int(both.sum()))
+        yield Quantity(kind, name, kappa)
 
 
-def _measure_kappa(kind: str, name: str, table: Floats, labels: Floats, layout: Layout, n: int) -> Quantity:
+def _vary_pairwise_kappa(
+    kind: str,
+    table: Floats,
+    labels: Floats,
+    layout: Layout,
+    *,
+    texts: int,
+) -> Variation | str:
+    """How kappa of all pairs of rows of a table of labels varies."""
     pairs = [*combinations(table, 2)]
     kappa = weigh_kappa(pairs, labels, layout, is_weighted=kind != "kappa")
-    return Quantity(kind, name, vary_statistic(kappa, layout, n))
+    return vary_statistic(kappa, layout, texts)
 
 
-def _correlate(name: str, y: Floats, f: Floats, layout: Layout) -> Estimate | float:
-    return grouped_estimate(pearson, f, y, layout) if name else math.nan
+def _correlate(
+    name: str,
+    labels: Floats,
+    verdicts: Floats,
+    layout: Layout,
+) -> Estimate | float:
+    """The correlation of verdicts with labels; NaN without a judge."""
+    return grouped_estimate(pearson, verdicts, labels, layout) if name else math.nan
+
+
+@dataclass(frozen=True)
+class PlannedQuantity:
+    """A quantity with the cheapest budget, and that of labels alone."""
+
+    quantity: Quantity
+    best: Budget
+    alone: Budget
 
 
 def plan_labels(quantities: Sequence[Quantity], goal: PlanSettings) -> tuple[Table, str]:
     """The budget of each quantity, and the decision as a sentence."""
-    found = [(each, *_find_budget(each, goal)) for each in quantities]
-    rows = []
-    for each, best, alone in found:
-        wanted = f"{goal.within:g}" if each.difference is None else f"{each.difference:g}, power {goal.power:g}"
-        value = each.variation.value if isinstance(each.variation, Variation) else math.nan
-        cells = {"quantity": each.name, "wanted": wanted, "value": value, "labels": best.labels, "cost": best.cost}
-        if any(other.judge for other in quantities):
-            cells |= {"judge": each.judge, "correlation": each.correlation, "verdicts": best.verdicts}
-            cells |= {"alone": alone.labels, "cost_alone": alone.cost}
-        rows.append({name: cells[name] for name in COLUMNS if name in cells} | {"reason": best.reason or ""})
-    return tabulate("Labels needed", CAPTION, rows), decide(found, goal)
+    planned = [_find_budget(quantity, goal) for quantity in quantities]
+    has_judge = any(quantity.judge for quantity in quantities)
+    rows = [_list_cells(found, goal, has_judge=has_judge) for found in planned]
+    return tabulate("Labels needed", CAPTION, rows), decide(planned, goal)
 
 
-def _find_budget(quantity: Quantity, goal: PlanSettings) -> tuple[Budget, Budget]:
-    variation, most = quantity.variation, MOST_WITHIN.get(quantity.name, math.inf)
+def _list_cells(
+    planned: PlannedQuantity,
+    goal: PlanSettings,
+    *,
+    has_judge: bool,
+) -> dict[str, Any]:
+    """The row of a quantity, with the columns of judges where there are any."""
+    quantity = planned.quantity
+    best = planned.best
+    cells = {
+        "quantity": quantity.name,
+        "wanted": _show_wanted(quantity, goal),
+        "value": quantity.variation.value if isinstance(quantity.variation, Variation) else math.nan,
+        "labels": best.labels,
+        "cost": best.cost,
+    }
+    if has_judge:
+        cells |= {
+            "judge": quantity.judge,
+            "correlation": quantity.correlation,
+            "verdicts": best.verdicts,
+            "alone": planned.alone.labels,
+            "cost_alone": planned.alone.cost,
+        }
+    ordered = {name: cells[name] for name in COLUMNS if name in cells}
+    return {**ordered, "reason": best.reason or ""}
+
+
+def _show_wanted(quantity: Quantity, goal: PlanSettings) -> str:
+    """Half of the width of an interval, or the difference to detect."""
+    if quantity.difference is None:
+        return f"{goal.within:g}"
+    return f"{quantity.difference:g}, power {goal.power:g}"
+
+
+def _find_budget(quantity: Quantity, goal: PlanSettings) -> PlannedQuantity:
+    """The cheapest budget for a quantity; one of NaN with a reason where none is known."""
+    variation = quantity.variation
+    most = MOST_WITHIN.get(quantity.name, math.inf)
     if quantity.difference is None and (goal.within or 0.0) >= most:
         variation = f"within must be below {most:g} for it"
-    if isinstance(variation, str) or variation.variance <= 0:
-        why = variation if isinstance(variation, str) else "the pilot's labels are too few, or do not vary"
-        none = Budget(math.nan, math.nan, math.nan, why)
-        return none, none
+    if isinstance(variation, str):
+        return _refuse(quantity, variation)
+    if variation.variance <= 0:
+        return _refuse(quantity, "the pilot's labels are too few, or do not vary")
     if quantity.difference is None:
         is_enough = is_within(variation, goal.within or 0.0)
     else:
         level = goal.level / count_pairs(goal.compared_systems)
         is_enough = has_power(variation, quantity.difference, goal.power, level)
-    several, texts = quantity.outputs, goal.texts and goal.texts // quantity.outputs
-    best, alone = (
-        replace(each, labels=each.labels * several, verdicts=each.verdicts * several)
-        for each in plan_budget(variation, is_enough, goal.costs[0] * several, goal.costs[1] * several, texts)
+    of_label, of_verdict = (cost * quantity.outputs for cost in goal.costs)
+    texts = goal.texts and goal.texts // quantity.outputs
+    best, alone = plan_budget(variation, is_enough, of_label, of_verdict, texts)
+    return PlannedQuantity(quantity, _count_outputs(best, quantity), _count_outputs(alone, quantity))
+
+
+def _refuse(quantity: Quantity, reason: str) -> PlannedQuantity:
+    """No budget, for a reason."""
+    none = Budget(math.nan, math.nan, math.nan, reason)
+    return PlannedQuantity(quantity, none, none)
+
+
+def _count_outputs(budget: Budget, quantity: Quantity) -> Budget:
+    """The budget with all outputs of an input counted."""
+    return replace(
+        budget,
+        labels=budget.labels * quantity.outputs,
+        verdicts=budget.verdicts * quantity.outputs,
     )
-    return best, alone
 
 
-def decide(found: Sequence[tuple[Quantity, Budget, Budget]], goal: PlanSettings) -> str:
+def decide(planned: Sequence[PlannedQuantity], goal: PlanSettings) -> str:
     """What to buy: for each quantity, and the smallest difference, the cheapest budget of any judge."""
-    smallest = min((each.difference for each, _, _ in found if each.difference is not None), default=None)
-    parts, unknown = list[str](), list[str]()
-    for name in dict.fromkeys(each.name for each, _, _ in found):
-        own = [each for each in found if each[0].name == name and each[0].difference in (None, smallest)]
-        known = [each for each in own if each[1].reason is None]
-        quantity = own[0][0]
-        is_kappa = name.endswith("kappa")
-        whose = " of each judge" if is_kappa and len(known) > 1 else ""
-        wanted = f"the {name}{whose} to within {goal.within:g}"
-        if quantity.difference is not None:
-            wanted = f"a {name} of {quantity.difference:g}"
+    differences = [found.quantity.difference for found in planned if found.quantity.difference is not None]
+    smallest = min(differences, default=None)
+    parts: list[str] = []
+    unknown: list[str] = []
+    for name in dict.fromkeys(found.quantity.name for found in planned):
+        of_name = [found for found in planned if found.quantity.name == name]
+        asked = [found for found in of_name if found.quantity.difference in (None, smallest)]
+        known = [found for found in asked if found.best.reason is None]
+        wanted = _describe_wanted(asked[0].quantity, goal, judges=len(known))
         if not known:
-            unknown.append(f"{wanted} ({own[0][1].reason})")
-        elif is_kappa:
-            parts.append(f"{max(each.labels for _, each, _ in known):,} labels for {wanted}")
+            unknown.append(f"{wanted} ({asked[0].best.reason})")
+        elif name.endswith("kappa"):
+            parts.append(f"{max(found.best.labels for found in known):,} labels for {wanted}")
         else:
-            quantity, best, alone = min(known, key=lambda each: each[1].cost)
-            said = f"{best.labels:,} labels"
-            if best.verdicts:
-                said += f" and {best.verdicts:,} verdicts of {quantity.judge} (cost {best.cost:g} in place of "
-                said += f"{alone.cost:g})" if alone.reason is None else "more labels than there are texts)"
-            parts.append(f"{said} for {wanted}")
-    sentences = (("Get", parts), ("No number of labels is known for", unknown))
-    return " ".join(f"{begin} {'; '.join(each)}." for begin, each in sentences if each)
+            cheapest = min(known, key=lambda found: found.best.cost)
+            parts.append(f"{_describe_budget(cheapest)} for {wanted}")
+    sentences = [("Get", parts), ("No number of labels is known for", unknown)]
+    return " ".join(f"{begin} {'; '.join(listed)}." for begin, listed in sentences if listed)
+
+
+def _describe_wanted(
+    quantity: Quantity,
+    goal: PlanSettings,
+    *,
+    judges: int,
+) -> str:
+    """What labels shall say, in words."""
+    if quantity.difference is not None:
+        return f"a {quantity.name} of {quantity.difference:g}"
+    whose = " of each judge" if quantity.name.endswith("kappa") and judges > 1 else ""
+    return f"the {quantity.name}{whose} to within {goal.within:g}"
+
+
+def _describe_budget(planned: PlannedQuantity) -> str:
+    """The labels, and where verdicts help also these, with the cost in place of that of labels alone."""
+    best = planned.best
+    if not best.verdicts:
+        return f"{best.labels:,} labels"
+    instead = "more labels than there are texts"
+    if planned.alone.reason is None:
+        instead = f"{planned.alone.cost:g}"
+    said = f"{best.labels:,} labels and {best.verdicts:,} verdicts of {planned.quantity.judge}"
+    return f"{said} (cost {best.cost:g} in place of {instead})"

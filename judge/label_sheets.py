@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -60,12 +59,16 @@ class Design:
 def make_rows(examples: Sequence[Example], seed: int) -> list[SheetRow]:
     """The rows of a sheet of these texts, in their order."""
     token = find_token([example.id for example in examples], seed)
-    return [SheetRow(f"{token}-{i}", show_example(example)) for i, example in enumerate(examples, start=1)]
+    return [
+        SheetRow(item=f"{token}-{number}", shown=show_example(example))
+        for number, example in enumerate(examples, start=1)
+    ]
 
 
-def find_token(ids: Iterable[str], seed: int) -> str:
+def find_token(ids: Sequence[str], seed: int) -> str:
     """Some letters that tell a sheet from others."""
-    return hashlib.sha256(json.dumps([seed, *ids]).encode()).hexdigest()[:TOKEN]
+    content = json.dumps([seed, *ids])
+    return hashlib.sha256(content.encode()).hexdigest()[:TOKEN]
 
 
 def is_sheet(items: Iterable[object]) -> bool:
@@ -78,25 +81,41 @@ def is_sheet(items: Iterable[object]) -> bool:
 
 
 def show_example(example: Example) -> dict[str, str]:
-    """What people see of a text: what it answers, itself, and references."""
-    parts = {"context": example.context or "", "text": example.full_text, "references": "\n".join(example.references)}
+    """What people see of a text: what it answers, itself, and references; of verdicts without texts the id."""
+    parts = {
+        "context": example.context or "",
+        "text": example.full_text,
+        "references": "\n".join(example.references),
+    }
     shown = {name: part for name, part in parts.items() if part.strip()}
-    return shown or {"id": example.id}  # a table of verdicts without texts: people look the text up
+    return shown or {"id": example.id}
 
 
 def write_sheet(rows: Sequence[SheetRow], path: Path) -> None:
     """Writes the sheet as a table with an empty column for labels."""
     names = [name for name in (*SHOWN, "id") if any(name in row.shown for row in rows)]
+    table = [[ITEM, *names, LABEL]]
+    for row in rows:
+        cells = [csv_field(row.shown.get(name, "")) for name in names]
+        table.append([row.item, *cells, ""])
+    write_table(table, path)
+
+
+def write_table(rows: Iterable[Sequence[str]], path: Path) -> None:
+    """Writes rows, the first of which is the header, as CSV."""
     with open_atomically(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([ITEM, *names, LABEL])
-        for row in rows:
-            writer.writerow([row.item, *(csv_field(row.shown.get(name, "")) for name in names), ""])
+        writer.writerows(rows)
 
 
-def write_page(rows: Sequence[SheetRow], path: Path, *, question: str, choices: Sequence[str]) -> None:
+def write_page(
+    rows: Sequence[SheetRow],
+    path: Path,
+    *,
+    question: str,
+    choices: Sequence[str],
+) -> None:
     """Writes the sheet as one page, which keeps labels in the browser and saves them as a table."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     content = {
         "name": path.stem,
         "choices": [*choices],
@@ -104,22 +123,33 @@ def write_page(rows: Sequence[SheetRow], path: Path, *, question: str, choices: 
     }
     # no text can end the script: JSON may write < as an escape
     encoded = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
-    page = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        question=question, name=path.stem, content=Markup(encoded)
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    page = template.render(
+        question=question,
+        name=path.stem,
+        content=Markup(encoded),
     )
     with open_atomically(path) as file:
         file.write(page)
 
 
 def write_design(
-    rows: Sequence[SheetRow], examples: Sequence[Example], probabilities: Sequence[float], path: Path
+    rows: Sequence[SheetRow],
+    examples: Sequence[Example],
+    probabilities: Sequence[float],
+    path: Path,
 ) -> None:
     """Writes the design: the id and the probability of each row."""
-    with open_atomically(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(DESIGN_COLUMNS)
-        for row, example, probability in zip(rows, examples, probabilities, strict=True):
-            writer.writerow([row.item, example.id, repr(float(probability))])
+    items = [row.item for row in rows]
+    ids = [example.id for example in examples]
+    chances = [repr(float(probability)) for probability in probabilities]
+    write_table([DESIGN_COLUMNS, *zip(items, ids, chances, strict=True)], path)
 
 
 def read_design(items: Sequence[str], folders: Iterable[Path]) -> Design:
@@ -127,33 +157,41 @@ def read_design(items: Sequence[str], folders: Iterable[Path]) -> Design:
 
     Raises SettingError where none has it.
     """
-    wanted = {*items}
-    searched = [*dict.fromkeys(folder.resolve() for folder in folders)]
+    searched = list(dict.fromkeys(folder.resolve() for folder in folders))
     for folder in searched:
         for path in sorted(folder.glob(f"*{DESIGN}")):
             rows = _read_table(path)
-            if wanted <= rows.keys():
-                ids = {item: row["id"] for item, row in rows.items()}
-                chances = {row["id"]: parse_finite(row[PROBABILITY]) for row in rows.values()}
-                return Design(ids, {name: each for name, each in chances.items() if each is not None and each > 0})
-    shown = ", ".join(map(str, searched))
+            if rows.keys() >= {*items}:
+                return _to_design(rows)
     rule = f"labels of a sheet need its design, the file NAME{DESIGN} beside it"
+    shown = ", ".join(map(str, searched))
     raise SettingError(f"{rule}, but there is none for {items[0]} in {shown}")
+
+
+def _to_design(rows: Mapping[str, Mapping[str, str]]) -> Design:
+    """The design in the rows of a table by item."""
+    probabilities: dict[str, float] = {}
+    for row in rows.values():
+        probability = parse_finite(row[PROBABILITY])
+        if probability is not None and probability > 0:
+            probabilities[row["id"]] = probability
+    return Design(ids={item: row["id"] for item, row in rows.items()}, probabilities=probabilities)
 
 
 def _read_table(path: Path) -> dict[str, dict[str, str]]:
     """The rows of a design by item; none of a table with other columns."""
     faults: list[str] = []
     rows = [row for _, row in read_rows(path, ",", faults)]
-    if faults or not all(row.keys() >= {*DESIGN_COLUMNS} for row in rows):
-        return {}
-    return {row[ITEM]: row for row in rows}
+    has_columns = all(row.keys() >= {*DESIGN_COLUMNS} for row in rows)
+    return {row[ITEM]: row for row in rows} if has_columns and not faults else {}
 
 
-def check_choices(choices: Any) -> list[str]:
+def check_choices(choices: str | Sequence[object]) -> list[str]:
     """The choices of a label; raises SettingError for fewer than two, too many, or equal ones."""
-    listed = [str(each).strip() for each in (choices.split(",") if isinstance(choices, str) else choices)]
-    if not 2 <= len(listed) <= MOST_CHOICES or len({*listed}) < len(listed) or not all(listed):
+    given = choices.split(",") if isinstance(choices, str) else choices
+    listed = [str(choice).strip() for choice in given]
+    are_different = all(listed) and len({*listed}) == len(listed)
+    if not are_different or not 2 <= len(listed) <= MOST_CHOICES:
         rule = f"choices must be 2 to {MOST_CHOICES} different labels from the worst to the best, such as no,yes"
         raise SettingError(f"{rule}, but are {', '.join(listed) or 'none'}")
     return listed

@@ -18,7 +18,7 @@ from judge.correcting import note_sample
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, shorten
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest, compare_with_people
-from meta_eval.bootstrap import FEWEST_UNITS, Floats
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.designs import are_unequal, bound_by_design, estimate_drawn
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
@@ -43,6 +43,7 @@ ALL = "all"  # of systems
 MOST_SHOWN = 20  # disagreements of a judge about an aspect
 LONGEST_TEXT = 200  # characters of a text beside a disagreement
 LABEL_CELLS = ("n", "accuracy", "kappa", "weighted_kappa", "harshness", "missing")
+CONSTANT_CELLS = ("n", "accuracy", "missing")
 SHARE_CELLS = ("n_people", "n_judge", "sensitivity", "specificity")
 ALTERNATIVE_CELLS = ("people", "winning_rate", "advantage", "epsilon")
 PASSES = {True: "yes", False: "no", None: "not tested"}
@@ -61,8 +62,12 @@ class Labelling:
     @property
     def signature(self) -> str:
         """The settings that are not the usual ones, as a part of the signature of a run."""
-        declared = "" if self.levels == "auto" else f"|levels={self.levels}"
-        return declared + (f"|thresholds={dict(self.thresholds)}" if self.thresholds else "")
+        parts: list[str] = []
+        if self.levels != "auto":
+            parts.append(f"|levels={self.levels}")
+        if self.thresholds:
+            parts.append(f"|thresholds={dict(self.thresholds)}")
+        return "".join(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,81 +75,112 @@ class LabelStudy:
     """How well judges agree with the labels of people; empty where ratings, or scores, are no labels."""
 
     # by aspect and judge
-    agreement: Mapping[tuple[str, str], LabelAgreement]
+    agreement: dict[tuple[str, str], LabelAgreement] = field(default_factory=dict)
     # by aspect, of judges with each person and of people among themselves, where several people are known
-    single: Mapping[str, Sequence[SingleAgreement]]
+    single: dict[str, Sequence[SingleAgreement]] = field(default_factory=dict)
     # texts with another label than people's, by aspect and judge the surest first
-    disagreements: Sequence[Mapping[str, Any]]
+    disagreements: list[Row] = field(default_factory=list)
     # where only some texts are labelled, a row for the mean label by aspect, judge and system
-    corrected: Sequence[Row]
+    corrected: list[Row] = field(default_factory=list)
     # by aspect and judge, how the labelled texts differ from the others: corrected means then do not hold
-    unrepresentative: Mapping[tuple[str, str], Sequence[SampleDifference]] = field(default_factory=dict)
+    unrepresentative: dict[tuple[str, str], Sequence[SampleDifference]] = field(default_factory=dict)
     # by aspect and judge, whether the judge is as good as most single people, where several are known
-    alternatives: Mapping[tuple[str, str], AlternativeTest] = field(default_factory=dict)
+    alternatives: dict[tuple[str, str], AlternativeTest] = field(default_factory=dict)
     # by aspect, the agreement of the label that most texts have, given to all of them
-    constants: Mapping[str, tuple[float, LabelAgreement]] = field(default_factory=dict)
+    constants: dict[str, tuple[float, LabelAgreement]] = field(default_factory=dict)
 
     @property
     def tables(self) -> list[Table]:
         """Agreement, also with single people, corrected means, each label, the confusion, the surest disagreements."""
-        rows = [pick(each, LABEL_CELLS, aspect=aspect, judge=name) for (aspect, name), each in self.agreement.items()]
-        rows += [
-            {
-                **pick(each, ("n", "accuracy", "missing"), aspect=aspect, judge=f"always {label:g} (a constant)"),
-                "kappa": 0.0,
-            }
-            for aspect, (label, each) in self.constants.items()
-        ]
-        alternatives = [
-            pick(each, ALTERNATIVE_CELLS, aspect=aspect, judge=name) | {"passes": PASSES[each.passes]}
-            for (aspect, name), each in self.alternatives.items()
-        ]
-        single = [({"aspect": aspect}, each) for aspect, found in self.single.items() for each in found]
-        labels = [
-            pick(own, SHARE_CELLS, aspect=aspect, judge=name, label=f"{own.label:g}")
-            for (aspect, name), each in self.agreement.items()
-            for own in each.shares
-        ]
-        confusion: dict[str, list[dict[str, Any]]] = {}
-        for (aspect, name), each in self.agreement.items():
-            for label, counts in zip(each.labels, each.confusion, strict=True):
-                judged = {f"judged {other:g}": int(n) for other, n in zip(each.labels, counts, strict=True)}
-                confusion.setdefault(aspect, []).append({"judge": name, "people": f"{label:g}", **judged})
-        found = [
-            tabulate("Agreement on labels", AGREEMENT_CAPTION, rows),
+        single = [({"aspect": aspect}, found) for aspect, several in self.single.items() for found in several]
+        tables = [
+            tabulate("Agreement on labels", AGREEMENT_CAPTION, [*self._list_agreement(), *self._list_constants()]),
             single_table(single),
-            tabulate("Alternative annotator test", ALTERNATIVE_CAPTION, alternatives),
+            tabulate("Alternative annotator test", ALTERNATIVE_CAPTION, self._list_alternatives()),
             tabulate("Mean labels by judges and by people", CORRECTED_CAPTION, self.corrected),
-            tabulate("Labels one by one", "Intervals: 95 %, over inputs.", labels),
-            *(
-                Table(f"Labels by people and by judges: {aspect}", "How many texts have each pair of labels.", counts)
-                for aspect, counts in confusion.items()
-            ),
+            tabulate("Labels one by one", "Intervals: 95 %, over inputs.", self._list_shares()),
+            *self._tabulate_confusion(),
             Table("Disagreements", DISAGREEMENTS_CAPTION, self.disagreements),
         ]
-        return [table for table in found if table.rows]
+        return [table for table in tables if table.rows]
+
+    def _list_agreement(self) -> list[Row]:
+        """The agreement of each judge."""
+        return [
+            pick(agreement, LABEL_CELLS, aspect=aspect, judge=name)
+            for (aspect, name), agreement in self.agreement.items()
+        ]
+
+    def _list_constants(self) -> list[Row]:
+        """The agreement of a judge that gives the most frequent label to all texts, whose kappa is 0."""
+        rows: list[Row] = []
+        for aspect, (label, agreement) in self.constants.items():
+            cells = pick(agreement, CONSTANT_CELLS, aspect=aspect, judge=f"always {label:g} (a constant)")
+            rows.append({**cells, "kappa": 0.0})
+        return rows
+
+    def _list_alternatives(self) -> list[Row]:
+        """The alternative annotator test of each judge."""
+        rows: list[Row] = []
+        for (aspect, name), test in self.alternatives.items():
+            cells = pick(test, ALTERNATIVE_CELLS, aspect=aspect, judge=name)
+            rows.append({**cells, "passes": PASSES[test.passes]})
+        return rows
+
+    def _list_shares(self) -> list[Row]:
+        """How well each judge recognises each label."""
+        return [
+            pick(
+                shares,
+                SHARE_CELLS,
+                aspect=aspect,
+                judge=name,
+                label=f"{shares.label:g}",
+            )
+            for (aspect, name), agreement in self.agreement.items()
+            for shares in agreement.shares
+        ]
+
+    def _tabulate_confusion(self) -> list[Table]:
+        """For each aspect a table of how many texts have each pair of labels."""
+        by_aspect: dict[str, list[Row]] = {}
+        for (aspect, name), agreement in self.agreement.items():
+            rows = by_aspect.setdefault(aspect, [])
+            for label, counts in zip(agreement.labels, agreement.confusion, strict=True):
+                judged = zip(agreement.labels, counts, strict=True)
+                cells = {f"judged {other:g}": int(count) for other, count in judged}
+                rows.append({"judge": name, "people": f"{label:g}", **cells})
+        return [
+            Table(f"Labels by people and by judges: {aspect}", CONFUSION_CAPTION, rows)
+            for aspect, rows in by_aspect.items()
+        ]
 
     @property
     def notes(self) -> list[str]:
         """Whether each judge is better than chance, harsher than people, and as near to them as they are."""
-        return (
-            [
-                describe_labels(aspect, name, each, self.single.get(aspect, ()), self.alternatives.get((aspect, name)))
-                for (aspect, name), each in self.agreement.items()
-            ]
-            + [
-                f"{aspect}: {note_sample(name, 'texts', each)}"
-                for (aspect, name), several in self.unrepresentative.items()
-                for each in several
-            ]
-            + [
-                f"{row['aspect']}: people would give {'' if row['system'] == ALL else row['system'] + ' '}"
-                f"{format_cell(row['corrected'])}, by {row['labels']} labels and {row['judge']}, which gives "
-                f"{format_cell(row['by_judge'])}"
-                for row in self.corrected
-                if not math.isnan(row["corrected"].low) and (row["aspect"], row["judge"]) not in self.unrepresentative
-            ]
-        )
+        return [*self._describe_agreement(), *self._describe_samples(), *self._describe_corrected()]
+
+    def _describe_agreement(self) -> Iterator[str]:
+        for (aspect, name), agreement in self.agreement.items():
+            test = self.alternatives.get((aspect, name))
+            yield describe_labels(aspect, name, agreement, self.single.get(aspect, ()), test)
+
+    def _describe_samples(self) -> Iterator[str]:
+        """How labelled texts differ from the others."""
+        for (aspect, name), differences in self.unrepresentative.items():
+            for difference in differences:
+                yield f"{aspect}: {note_sample(name, 'texts', difference)}"
+
+    def _describe_corrected(self) -> Iterator[str]:
+        """What people would say of all texts, where an interval is known and the labels are not visibly chosen."""
+        for row in self.corrected:
+            is_chosen = (row["aspect"], row["judge"]) in self.unrepresentative
+            if is_chosen or math.isnan(row["corrected"].low):
+                continue
+            system = "" if row["system"] == ALL else f"{row['system']} "
+            said = f"{row['aspect']}: people would give {system}{format_cell(row['corrected'])}"
+            by_judge = format_cell(row["by_judge"])
+            yield f"{said}, by {row['labels']} labels and {row['judge']}, which gives {by_judge}"
 
 
 AGREEMENT_CAPTION = (
@@ -155,6 +191,7 @@ CORRECTED_CAPTION = (
     "The mean label (of labels 0 and 1 the rate) of all texts. corrected: prediction-powered, valid for any judge if "
     f"the labelled texts are a random sample; its interval needs {FEWEST_UNITS} of them."
 )
+CONFUSION_CAPTION = "How many texts have each pair of labels."
 DISAGREEMENTS_CAPTION = (
     f"For each judge at most {MOST_SHOWN} texts with another label than people's: those on which people are most "
     "united first, then the judge's surest ones, then by distance of labels. united: how many people say the same."
@@ -196,124 +233,158 @@ def study_labels(
     `probabilities` are those with which labelled texts were drawn, by id: figures are then of all texts.
     """
     drawn = probabilities or {}
-    agreement: dict[tuple[str, str], LabelAgreement] = {}
-    single: dict[str, Sequence[SingleAgreement]] = {}
-    corrected: list[Row] = []
-    disagreements: list[Mapping[str, Any]] = []
-    unlike: dict[tuple[str, str], Sequence[SampleDifference]] = {}
-    alternatives: dict[tuple[str, str], AlternativeTest] = {}
-    constants: dict[str, tuple[float, LabelAgreement]] = {}
-    for each in list_labelled(scored, labelling):
-        if not each.judged:
+    found = LabelStudy()
+    for labelled in list_labelled(scored, labelling):
+        if not labelled.judged:
             continue
-        if len(each.rated) < len(scored):
-            unlike |= {} if drawn else check_samples(scored, each.aspect, [*each.judged])
-            for system, part in ({part.name: part for part in scored.by_system()} or {ALL: scored}).items():
-                for name in each.judged:
-                    cells = {"aspect": each.aspect, "judge": name, "system": system}
-                    corrected.append({**cells, **correct_mean(part, name, each, labelling, drawn)})
-        layout = each.rated.layout
-        for name, found in each.judged.items():
-            own = agree_on_labels(each.consensus, found, each.labels, layout, resampling)
-            agreement[each.aspect, name] = weigh_by_design(own, each, name, drawn) if are_unequal(drawn) else own
-            disagreements += _list_disagreements(each, name)
-        constants[each.aspect] = _agree_by_constant(each, resampling)
-        if len(each.people) > 1:
-            single[each.aspect] = agree_with_single(each.people, each.judged, each.labels, layout, resampling)
-            for name, found in each.judged.items():
-                test = compare_with_people(each.people, found, layout, is_ordered=len(each.labels) > 2)
-                alternatives[each.aspect, name] = test
-    return LabelStudy(
-        agreement=agreement,
-        single=single,
-        disagreements=disagreements,
-        corrected=corrected,
-        unrepresentative=unlike,
-        alternatives=alternatives,
-        constants=constants,
-    )
+        if len(labelled.rated) < len(scored):
+            _add_corrected(found, scored, labelled, labelling, drawn)
+        _add_agreement(found, labelled, resampling, drawn)
+        if len(labelled.people) > 1:
+            _add_single_people(found, labelled, resampling)
+    return found
 
 
-def _agree_by_constant(of: LabelledAspect, resampling: Resampling) -> tuple[float, LabelAgreement]:
+def _add_corrected(
+    found: LabelStudy,
+    scored: ScoredSet,
+    labelled: LabelledAspect,
+    labelling: Labelling,
+    probabilities: Mapping[str, float],
+) -> None:
+    """Adds the mean labels of all texts, of each system or all of them, and how the labelled ones differ."""
+    if not probabilities:
+        found.unrepresentative.update(check_samples(scored, labelled.aspect, [*labelled.judged]))
+    by_system = {part.name: part for part in scored.by_system()} or {ALL: scored}
+    for system, part in by_system.items():
+        for name in labelled.judged:
+            cells = {"aspect": labelled.aspect, "judge": name, "system": system}
+            means = correct_mean(part, name, labelled, labelling, probabilities)
+            found.corrected.append({**cells, **means})
+
+
+def _add_agreement(
+    found: LabelStudy,
+    labelled: LabelledAspect,
+    resampling: Resampling,
+    probabilities: Mapping[str, float],
+) -> None:
+    """Adds the agreement of each judge, and of the most frequent label, and disagreements."""
+    layout = labelled.rated.layout
+    for name, judged in labelled.judged.items():
+        agreement = agree_on_labels(labelled.consensus, judged, labelled.labels, layout, resampling)
+        if are_unequal(probabilities):
+            agreement = weigh_by_design(agreement, labelled, name, probabilities)
+        found.agreement[labelled.aspect, name] = agreement
+        found.disagreements.extend(_list_disagreements(labelled, name))
+    found.constants[labelled.aspect] = _agree_by_constant(labelled, resampling)
+
+
+def _add_single_people(
+    found: LabelStudy,
+    labelled: LabelledAspect,
+    resampling: Resampling,
+) -> None:
+    """Adds the agreement with single people, and whether a judge is as good as most of them."""
+    layout = labelled.rated.layout
+    aspect = labelled.aspect
+    found.single[aspect] = agree_with_single(labelled.people, labelled.judged, labelled.labels, layout, resampling)
+    for name, judged in labelled.judged.items():
+        test = compare_with_people(labelled.people, judged, layout, is_ordered=len(labelled.labels) > 2)
+        found.alternatives[aspect, name] = test
+
+
+def _agree_by_constant(labelled: LabelledAspect, resampling: Resampling) -> tuple[float, LabelAgreement]:
     """The label that most texts have, and its agreement as the label of all of them."""
-    label = find_constant(of.consensus)
-    constant = np.full(len(of.consensus), label)
-    return label, agree_on_labels(of.consensus, constant, of.labels, of.rated.layout, resampling)
+    people = labelled.consensus
+    label = find_constant(people)
+    constant = np.full(len(people), label)
+    return label, agree_on_labels(people, constant, labelled.labels, labelled.rated.layout, resampling)
 
 
 def check_samples(
-    scored: ScoredSet, aspect: str, names: Sequence[str]
+    scored: ScoredSet,
+    aspect: str,
+    names: Sequence[str],
 ) -> dict[tuple[str, str], Sequence[SampleDifference]]:
     """By aspect and metric how rated texts differ from the others, in scores and systems, where they do."""
     is_rated = ~np.isnan(scored.ratings(aspect))
     by_system = compare_cells(is_rated, scored.systems, scored.layout) if scored.systems else None
-    found: dict[tuple[str, str], Sequence[SampleDifference]] = {}
+    differences: dict[tuple[str, str], Sequence[SampleDifference]] = {}
     for name in names:
         by_score = compare_verdicts(is_rated, scored.values(name, aspect), scored.layout)
-        if several := [each for each in (by_score, by_system) if each is not None]:
-            found[aspect, name] = several
-    return found
+        shown = [difference for difference in (by_score, by_system) if difference is not None]
+        if shown:
+            differences[aspect, name] = shown
+    return differences
 
 
 def weigh_by_design(
-    found: LabelAgreement, of: LabelledAspect, name: str, probabilities: Mapping[str, float]
+    agreement: LabelAgreement,
+    labelled: LabelledAspect,
+    name: str,
+    probabilities: Mapping[str, float],
 ) -> LabelAgreement:
     """The agreement of a judge with each text counted by the inverse of its probability: that of all texts.
 
     Counts, shares of single labels and the test against chance are those of the drawn texts.
     """
-    judged = of.judged[name]
-    kept = ~np.isnan(of.consensus + judged)
-    people, labels, layout = of.consensus[kept], judged[kept], restrict(of.rated.layout, kept)
-    chances = _list_probabilities(of.rated, probabilities)[kept]
+    kept = ~np.isnan(labelled.consensus + labelled.judged[name])
+    people = labelled.consensus[kept]
+    judged = labelled.judged[name][kept]
+    layout = restrict(labelled.rated.layout, kept)
+    chances = _list_probabilities(labelled.rated, probabilities)[kept]
     weights = 1 / chances
-    right = linearise_mean((people == labels).astype(np.float64), weights)
-    kappa = linearise_kappa(people, labels, of.labels, weights=weights)
-    weighted = linearise_kappa(people, labels, of.labels, is_weighted=True, weights=weights)
+    is_right = (people == judged).astype(np.float64)
+    accuracy = linearise_mean(is_right, weights)
+    kappa = linearise_kappa(people, judged, labelled.labels, weights=weights)
+    weighted_kappa = linearise_kappa(people, judged, labelled.labels, is_weighted=True, weights=weights)
+    harshness = linearise_mean(judged - people, weights)
     return replace(
-        found,
-        accuracy=bound_by_design(right, chances, layout, is_rate=True),
+        agreement,
+        accuracy=bound_by_design(accuracy, chances, layout, is_rate=True),
         kappa=bound_by_design(kappa, chances, layout),
-        weighted_kappa=bound_by_design(weighted, chances, layout),
-        harshness=bound_by_design(linearise_mean(labels - people, weights), chances, layout),
+        weighted_kappa=bound_by_design(weighted_kappa, chances, layout),
+        harshness=bound_by_design(harshness, chances, layout),
     )
 
 
-def weigh_texts(of: LabelledAspect, probabilities: Mapping[str, float]) -> Floats | None:
+def weigh_texts(labelled: LabelledAspect, probabilities: Mapping[str, float]) -> Floats | None:
     """The weight of each rated text of a drawn sample; None where all have the same chance."""
-    return 1 / _list_probabilities(of.rated, probabilities) if are_unequal(probabilities) else None
+    return 1 / _list_probabilities(labelled.rated, probabilities) if are_unequal(probabilities) else None
 
 
 def _list_probabilities(texts: ScoredSet, probabilities: Mapping[str, float]) -> Floats:
     """The probability with which each text was drawn; raises SettingError for a labelled one without."""
-    if lost := [each.id for each in texts.examples if each.ratings and each.id not in probabilities]:
+    lost = [example.id for example in texts.examples if example.ratings and example.id not in probabilities]
+    if lost:
         raise SettingError(f"every label needs the probability of its text, but {lost[0]} has none in the design")
-    return np.array([probabilities.get(each.id, np.nan) for each in texts.examples])
+    return np.array([probabilities.get(example.id, np.nan) for example in texts.examples])
 
 
 def correct_mean(
     texts: ScoredSet,
     name: str,
-    of: LabelledAspect,
+    labelled: LabelledAspect,
     labelling: Labelling,
     probabilities: Mapping[str, float] | None = None,
 ) -> Row:
     """The mean label of all texts by the judge, and by people, who labelled some, drawn with `probabilities`."""
-    ratings, scores = texts.ratings(of.aspect), texts.values(name, of.aspect)
-    judged, _ = assign_labels(scores, of.labels, (labelling.thresholds or {}).get(name))
-    there, is_rate = ~np.isnan(judged), not np.setdiff1d(of.labels, (0, 1)).size
+    ratings = texts.ratings(labelled.aspect)
+    scores = texts.values(name, labelled.aspect)
+    is_rate = not np.setdiff1d(labelled.labels, (0, 1)).size
     if probabilities and are_unequal(probabilities):
         chances = _list_probabilities(texts, probabilities)
-        drawn = estimate_drawn(ratings, scores, chances, texts.layout, is_rate=is_rate)
-        kept = restrict(texts.layout, there)
-        by_judge = share_interval(judged[there], kept) if is_rate else mean_over_inputs(judged[there], kept)
-        return {"texts": len(texts), "by_judge": by_judge, **drawn.cells}
-    if is_rate:
-        by_judge = share_interval(judged[there], restrict(texts.layout, there))
+        by_people = estimate_drawn(ratings, scores, chances, texts.layout, is_rate=is_rate)
+    elif is_rate:
         by_people = powered_rate(ratings, scores, texts.layout)
     else:
-        by_judge = mean_over_inputs(judged[there], restrict(texts.layout, there))
         by_people = powered_mean(ratings, scores, texts.layout)
+    threshold = (labelling.thresholds or {}).get(name)
+    judged, _ = assign_labels(scores, labelled.labels, threshold)
+    known = ~np.isnan(judged)
+    estimate = share_interval if is_rate else mean_over_inputs
+    by_judge = estimate(judged[known], restrict(texts.layout, known))
     return {"texts": len(texts), "by_judge": by_judge, **by_people.cells}
 
 
@@ -326,28 +397,49 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
     label.
     """
     by_aspect = isinstance(labelling.levels, Mapping)
-    declared = {name: sorted(number_levels(scale).values()) for name, scale in freeze_levels(labelling.levels) if name}
-    thresholds = labelling.thresholds or {}
+    scales = {name: scale for name, scale in freeze_levels(labelling.levels) if name}
+    declared = {name: sorted(number_levels(scale).values()) for name, scale in scales.items()}
     check_names(declared, scored.aspects, "levels")
-    check_names(thresholds, scored.scores, "thresholds")
+    check_names(labelling.thresholds or {}, scored.scores, "thresholds")
     for aspect in declared if by_aspect else scored.aspects:
-        rated = scored.rated(aspect)
-        people = rated.raters.get(aspect, rated.ratings(aspect)[None])
-        labels = _check_labels(aspect, declared[aspect], people) if aspect in declared else find_labels(people)
-        if labels is None:
-            continue
-        own = [name for name, each in rated.scores.items() if not {*each.values} & {*scored.aspects} - {aspect}]
-        scores = {name: rated.values(name, aspect) for name in own}
-        labels = labels if aspect in declared else _add_labels(labels, scores)
-        judged, sureness = dict[str, Floats](), dict[str, Floats]()
-        for name, values in scores.items():
-            threshold = thresholds.get(name)
-            if threshold is not None and len(labels) != 2:
-                raise SettingError(f"a threshold is for two labels, but {aspect} has {len(labels)}: {_show(labels)}")
-            given = values[~np.isnan(values)]
-            if threshold is not None or _are_on_scale(given, labels):
-                judged[name], sureness[name] = assign_labels(values, labels, threshold)
-        yield LabelledAspect(aspect, rated, labels, people, judged, sureness)
+        labelled = _find_labelled(scored, aspect, declared.get(aspect), labelling.thresholds or {})
+        if labelled is not None:
+            yield labelled
+
+
+def _find_labelled(
+    scored: ScoredSet,
+    aspect: str,
+    declared: Sequence[float] | None,
+    thresholds: Mapping[str, float],
+) -> LabelledAspect | None:
+    """The labels of people and judges of one aspect; None where its ratings are no labels."""
+    rated = scored.rated(aspect)
+    people = rated.raters.get(aspect, rated.ratings(aspect)[None])
+    labels = find_labels(people) if declared is None else _check_labels(aspect, declared, people)
+    if labels is None:
+        return None
+    others = {*scored.aspects} - {aspect}
+    names = [name for name, scores in rated.scores.items() if not {*scores.values} & others]
+    values = {name: rated.values(name, aspect) for name in names}
+    if declared is None:
+        labels = _add_labels(labels, values)
+    judged: dict[str, Floats] = {}
+    sureness: dict[str, Floats] = {}
+    for name, scores in values.items():
+        threshold = thresholds.get(name)
+        if threshold is not None and len(labels) != 2:
+            raise SettingError(f"a threshold is for two labels, but {aspect} has {len(labels)}: {_show(labels)}")
+        if threshold is not None or _are_on_scale(scores[~np.isnan(scores)], labels):
+            judged[name], sureness[name] = assign_labels(scores, labels, threshold)
+    return LabelledAspect(
+        aspect=aspect,
+        rated=rated,
+        labels=labels,
+        people=people,
+        judged=judged,
+        sureness=sureness,
+    )
 
 
 def _are_on_scale(scores: Floats, labels: Floats) -> bool:
@@ -358,12 +450,19 @@ def _are_on_scale(scores: Floats, labels: Floats) -> bool:
     return not are_shares or labels[-1] <= 1
 
 
-def _check_labels(aspect: str, declared: Sequence[float], people: Floats) -> Floats:
+def _check_labels(
+    aspect: str,
+    declared: Sequence[float],
+    people: Floats,
+) -> Floats:
+    """The declared labels; raises SettingError for fewer than two, and for a rating that is none of them."""
     labels = np.unique(np.asarray(declared, dtype=np.float64))
     others = np.setdiff1d(people[~np.isnan(people)], labels)
-    if len(labels) < 2 or len(others):
-        found = f"found the rating {others[0]:g}" if len(others) else "found fewer"
-        raise SettingError(f"levels of {aspect} must be two or more that hold every rating ({_show(labels)}), {found}")
+    rule = f"levels of {aspect} must be two or more that hold every rating ({_show(labels)})"
+    if len(others):
+        raise SettingError(f"{rule}, found the rating {others[0]:g}")
+    if len(labels) < 2:
+        raise SettingError(f"{rule}, found fewer")
     return labels
 
 
@@ -381,27 +480,41 @@ def _show(labels: Floats) -> str:
     return ", ".join(f"{label:g}" for label in labels[:MOST_LABELS])
 
 
-def _list_disagreements(found: LabelledAspect, name: str) -> list[Mapping[str, Any]]:
-    people, judged, sureness = found.consensus, found.judged[name], found.sureness[name]
-    texts, gaps = found.rated.examples, np.abs(judged - people)
-    most, rated = count_unity(found.people)
-    unity = [f"{a:g} of {b:g}" for a, b in zip(most, rated, strict=True)]
+def _list_disagreements(labelled: LabelledAspect, name: str) -> list[Row]:
+    """The texts with another label than people's: those with the most united people first, then the surest."""
+    people = labelled.consensus
+    judged = labelled.judged[name]
+    sureness = labelled.sureness[name]
+    gaps = np.abs(judged - people)
+    most, rated = count_unity(labelled.people)
     united = most / np.maximum(rated, 1)
-    at = sorted(np.flatnonzero(gaps > 0), key=lambda i: (-united[i], -rated[i], -round(sureness[i], 9), -gaps[i]))
-    rows: list[Mapping[str, Any]] = []
-    for i in at[:MOST_SHOWN]:
-        row = {"aspect": found.aspect, "judge": name, "id": texts[i].id, "people": f"{people[i]:g}"}
-        row |= {"united": unity[i]} if len(found.people) > 1 else {}
-        row |= {"judged": f"{judged[i]:g}", "sureness": float(sureness[i])}
-        text = texts[i].full_text
-        rows.append(row | ({"text": shorten(text, LONGEST_TEXT)} if text else {}))
+
+    def rank(place: int) -> tuple[float, ...]:
+        return -united[place], -rated[place], -round(sureness[place], 9), -gaps[place]
+
+    rows: list[Row] = []
+    for place in sorted(np.flatnonzero(gaps > 0).tolist(), key=rank)[:MOST_SHOWN]:
+        example = labelled.rated.examples[place]
+        row: dict[str, Any] = {
+            "aspect": labelled.aspect,
+            "judge": name,
+            "id": example.id,
+            "people": f"{people[place]:g}",
+        }
+        if len(labelled.people) > 1:
+            row["united"] = f"{most[place]:g} of {rated[place]:g}"
+        row["judged"] = f"{judged[place]:g}"
+        row["sureness"] = float(sureness[place])
+        if example.full_text:
+            row["text"] = shorten(example.full_text, LONGEST_TEXT)
+        rows.append(row)
     return rows
 
 
 def describe_labels(
     aspect: str,
     name: str,
-    found: LabelAgreement,
+    agreement: LabelAgreement,
     single: Sequence[SingleAgreement],
     alternative: AlternativeTest | None = None,
 ) -> str:
@@ -409,17 +522,24 @@ def describe_labels(
 
     Labels in an order of more than two are held against people by distance: it is the weighted kappa that counts.
     """
-    is_weighted = len(found.labels) > 2
-    kappa = found.weighted_kappa if is_weighted else found.kappa
-    p_value = found.p_weighted if is_weighted else found.p_chance
-    named = "weighted kappa" if is_weighted else "kappa"
-    said = f"{aspect}: {name} is {describe_chance(kappa, p_value)} ({named} {format_cell(kappa)})"
-    only = next((each for each in found.shares if each.n_judge == found.n > 0), None)
+    is_weighted = len(agreement.labels) > 2
+    only = next((shares for shares in agreement.shares if shares.n_judge == agreement.n > 0), None)
     if only is not None:
-        said = f"{aspect}: {name} gives the label {only.label:g} to all {found.n} texts"
-    if found.harshness.low > 0 or found.harshness.high < 0:
-        is_mild = found.harshness.value > 0
-        by = format_cell(found.harshness if is_mild else found.harshness.negate())
-        said += f", {'milder' if is_mild else 'harsher'} than people by {by}"
+        said = f"gives the label {only.label:g} to all {agreement.n} texts"
+    elif is_weighted:
+        chance = describe_chance(agreement.weighted_kappa, agreement.p_weighted)
+        said = f"is {chance} (weighted kappa {format_cell(agreement.weighted_kappa)})"
+    else:
+        said = f"is {describe_chance(agreement.kappa, agreement.p_chance)} (kappa {format_cell(agreement.kappa)})"
     tests = {} if alternative is None else {name: alternative}
-    return f"{said}; {describe_enough(single, [name], is_weighted, tests)}"
+    enough = describe_enough(single, [name], is_weighted, tests)
+    return f"{aspect}: {name} {said}{_describe_harshness(agreement.harshness)}; {enough}"
+
+
+def _describe_harshness(harshness: Estimate) -> str:
+    """How much milder or harsher than people a judge is; empty where neither is shown."""
+    if harshness.low > 0:
+        return f", milder than people by {format_cell(harshness)}"
+    if harshness.high < 0:
+        return f", harsher than people by {format_cell(harshness.negate())}"
+    return ""

@@ -65,7 +65,7 @@ def list_one(given: Given, flag: str) -> Iterator[NamedMetric]:
 
 
 def list_several(given: Given) -> Iterator[NamedMetric]:
-    """The metrics that `--metrics` names; those that have settings need not be named again."""
+    """Yields the metrics that `--metrics` names, and those that only have settings."""
     settings = given.inner("metrics")
     words = given.values.get("metrics", [*settings])
     named = [split_name(word) for word in ([words] if isinstance(words, str) else words)]
@@ -81,7 +81,7 @@ def list_several(given: Given) -> Iterator[NamedMetric]:
 
 
 def split_name(word: str) -> tuple[str, str]:
-    """The name of a metric and what it is: `b2=bleu` is bleu, called b2.
+    """Splits the name of a metric from the metric: `b2=bleu` is bleu, called b2.
 
     >>> split_name("b2=bleu"), split_name("mine/ours.yaml")
     (('b2', 'bleu'), ('ours', 'mine/ours.yaml'))
@@ -93,7 +93,7 @@ def split_name(word: str) -> tuple[str, str]:
 
 
 def plan_given(given: Given, parameters: Sequence[str], network: bool, stages: str | None) -> dict[str, Any]:
-    """The metrics and the judge that the command names, by the parameters of the verb. Raises SettingError."""
+    """Plans the metrics and the judge that the command names, by parameter of the verb. Raises SettingError."""
     from judge.metrics import plan_metric
 
     def plan(named: NamedMetric) -> Any:
@@ -112,7 +112,7 @@ def plan_given(given: Given, parameters: Sequence[str], network: bool, stages: s
 
 
 def describe_metrics(given: Given) -> str:
-    """The settings of each metric that the command names; without one, the names of all."""
+    """The help of the named metrics' settings; without a name, a list of all metrics."""
     from judge.metrics import find_config, list_names
 
     named = [*list_metrics(given), *list_one(given, "judge")]

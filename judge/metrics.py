@@ -155,7 +155,9 @@ def plan_metrics(
     given = dict(settings or {})
     network = given.pop("network", network)
     if len(several) > 1 and given:
-        raise SettingError(f"{', '.join(given)}: of several metrics, pass load_metric(NAME, SETTING=VALUE)")
+        raise SettingError(
+            f"{', '.join(given)}: settings of several metrics are ambiguous: pass load_metric(NAME, SETTING=VALUE)"
+        )
     how: dict[str, Any] = {"network": network, "stages": stages}
     if isinstance(metrics, Mapping):
         return {name: plan_metric(each, given, **how) for name, each in metrics.items()}

@@ -62,7 +62,9 @@ def _list_rows(source: Any) -> list[dict[str, Any]]:
 
 
 def _name_systems(
-    path: Path, rows: Sequence[tuple[int, Mapping[str, Any]]], judged: Preferences
+    path: Path,
+    rows: Sequence[tuple[int, Mapping[str, Any]]],
+    judged: Preferences,
 ) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
     """The rows with the input and the systems of the judged pair that they name, and the names of no pair."""
     header = [*dict.fromkeys(name for _, row in rows for name in row)]
@@ -86,7 +88,7 @@ def _name_systems(
         completed.append((line, {**pair, **raters, WINNER: None if is_missing(label) else label}))
     if not completed:
         shown = f"{show_names(lost)} there and {show_names([*places])} in {judged.name}"
-        raise InputError([fault(path, 0, f"labels need ids of judged pairs, but none is in both: {shown}")])
+        raise InputError([fault(path, 0, f"labels must have ids of judged pairs, but none matches: {shown}")])
     return completed, lost
 
 
@@ -110,14 +112,22 @@ def _place_pairs(judged: Preferences) -> dict[str, int]:
     return {name: judged.inputs.index(name) for name in unique}
 
 
-def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Preferences:
+def add_labels(
+    given: Preferences,
+    labels: Preferences | int,
+    seed: int,
+) -> Preferences:
     """The judgements with people's labels: joined (`join_pair_labels`), or so many of their own (`draw_labels`)."""
     if isinstance(labels, int):
         return draw_labels(given, labels, seed)
     return join_pair_labels(given, labels)
 
 
-def draw_labels(given: Preferences, count: int, seed: int) -> Preferences:
+def draw_labels(
+    given: Preferences,
+    count: int,
+    seed: int,
+) -> Preferences:
     """One judgement of each pair, of which so many keep their outcomes, drawn at random; the others become NaN.
 
     Raises SettingError for too large a number.
@@ -157,4 +167,10 @@ def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
     note = describe_matches(labels.name, len(pairs), lost, f"{len(given)} verdicts", by="input and systems")
     judges = {JUDGE: given.outcomes, **given.judges}
     notes = (*given.notes, *labels.notes, note)
-    return replace(given, outcomes=outcomes, judges=judges, by_model=labels.by_model, notes=notes)
+    return replace(
+        given,
+        outcomes=outcomes,
+        judges=judges,
+        by_model=labels.by_model,
+        notes=notes,
+    )

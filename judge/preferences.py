@@ -83,42 +83,48 @@ class PreferenceStudy(Result):
     @property
     def tables(self) -> list[Table]:
         """Systems, pairs of systems, raters, agreement of metrics, corrections, the judge; those that there are."""
+        systems = [pick(system, SYSTEM_CELLS) for system in self.ranking.systems]
         among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in self.among.items()]
         agreement = [
-            pick(each, AGREEMENT_CELLS, metric=name, system_a=a, system_b=b)
-            for (name, a, b), each in self.agreement.items()
+            pick(found, AGREEMENT_CELLS, metric=name, system_a=a, system_b=b)
+            for (name, a, b), found in self.agreement.items()
         ]
-        favours = [pick(each, FAVOUR_CELLS, judge=name, favoured=side) for (name, side), each in self.favours.items()]
-        found = [
-            tabulate("Systems by preferences", SYSTEMS, [pick(each, SYSTEM_CELLS) for each in self.ranking.systems]),
+        favours = [
+            pick(favour, FAVOUR_CELLS, judge=name, favoured=side) for (name, side), favour in self.favours.items()
+        ]
+        tables = [
+            tabulate("Systems by preferences", SYSTEMS, systems),
             tabulate("Pairs of systems by preferences", PAIRS, self._judge_pairs()),
             tabulate("Agreement among raters", AMONG, among),
             tabulate("Agreement with preferences", AGREEMENT, agreement),
-            single_table(({}, each) for each in self.single),
+            single_table(({}, found) for found in self.single),
             tabulate("What the judges favour", FAVOURS, favours),
             *self.corrections.tables,
             tabulate("The judge", ASKED, self._count_answers()),
         ]
-        return [table for table in found if table.rows]
+        return [table for table in tables if table.rows]
 
     def draw(self) -> dict[str, Figure]:
         """The strength of each system."""
         from judge.report.plots import plot_intervals
 
-        strengths = {each.system: each.strength for each in self.ranking.systems}
+        strengths = {system.system: system.strength for system in self.ranking.systems}
         return plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")})
 
     def _judge_pairs(self) -> Iterator[Row]:
         """The pairs of systems, each with the verdict of its tests."""
         for pair in self.ranking.pairs:
-            better = find_better(pair, self.level) or ("not tested" if math.isnan(pair.p_value) else "not separated")
+            verdict = find_better(pair, self.level)
+            if verdict is None:
+                verdict = "not tested" if math.isnan(pair.p_value) else "not separated"
             if (pair.system_a, pair.system_b) in self.equal:
-                better = f"{better}, equal within the margin"
-            yield pick(pair, PAIR_CELLS, system_a=pair.system_a, system_b=pair.system_b, better=better)
+                verdict = f"{verdict}, equal within the margin"
+            yield pick(pair, PAIR_CELLS, system_a=pair.system_a, system_b=pair.system_b, better=verdict)
 
     def _count_answers(self) -> Iterator[Row]:
         """How the judge answered; of a panel, each of its judges too."""
-        for name, first in (self.verdicts.by_judge if self.verdicts else {}).items():
+        by_judge = self.verdicts.by_judge if self.verdicts else {}
+        for name, first in by_judge.items():
             answered = np.asarray(~np.isnan(first).any(axis=1))
             same = first[answered, 0] == 1 - first[answered, 1]
             yield {
@@ -137,47 +143,68 @@ class PreferenceStudy(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What limits the ranking, and the answer: who wins, and whether each judge is better than chance."""
-        found: list[str] = [self.whose] if self.whose else []
-        if (position := self.position) is not None and (position.low > 0 or position.high < 0):
-            place = "first" if position.value > 0 else "second"
-            found.append(f"the judge prefers the output that it reads {place}: see the effect of position")
-        whole = {name: each for (name, a, _), each in self.agreement.items() if a == ALL}
-        if whole and (most := max(whole, key=lambda name: whole[name].missing)) and (lost := whole[most].missing):
-            n = whole[most].n + lost
-            found.append(
-                f"{most} judges only {n - lost} of {n} pairs: the others lack an output with a score, or a verdict"
-            )
-        for (name, side), each in self.favours.items():
-            if each.effect.low > 0 or each.effect.high < 0:
-                often = "more" if each.effect.value > 0 else "less"
-                found.append(
-                    f"{name} prefers the {side} {often} often than people do: effect {format_cell(each.effect)}"
-                )
-        found += note_circle(self.ranking.pairs)
-        found += note_one_answer(self.verdicts)
-        found += note_fit(self.ranking.fit, self.ranking.pairs, self.level)
+        whole = {name: agreement for (name, a, _), agreement in self.agreement.items() if a == ALL}
+        notes = [self.whose] if self.whose else []
+        notes += note_position(self.position)
+        notes += note_missing(whole)
+        notes += note_favours(self.favours)
+        notes += note_circle(self.ranking.pairs)
+        notes += note_one_answer(self.verdicts)
+        notes += note_fit(self.ranking.fit, self.ranking.pairs, self.level)
         by_chance = describe_judges(whole)
         answer = [describe_ranking(self.ranking, self.level)]
         if whole and self.single:
-            found += by_chance
+            notes += by_chance
             answer.append(describe_enough(self.single, whole))
         elif whole:
             unknown = "whether that is enough is unknown: no pair has judgements of two people"
             answer += [*by_chance, unknown]
-        return (*found, *self.corrections.notes, *self.resolution, *bound_answer("; ".join(answer)))
+        return (*notes, *self.corrections.notes, *self.resolution, *bound_answer("; ".join(answer)))
+
+
+def note_position(position: Estimate | None) -> list[str]:
+    """A sentence where the judge prefers the output that it reads first, or second."""
+    if position is None or not _excludes_0(position):
+        return []
+    place = "first" if position.value > 0 else "second"
+    return [f"the judge prefers the output that it reads {place}: see the effect of position"]
+
+
+def note_missing(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
+    """A sentence about the metric or judge that lacks most verdicts, where one lacks any."""
+    most = max(whole, key=lambda name: whole[name].missing, default="")
+    if not most or not whole[most].missing:
+        return []
+    judged = whole[most].n
+    pairs = judged + whole[most].missing
+    return [f"{most} judges only {judged} of {pairs} pairs: the others lack an output with a score, or a verdict"]
+
+
+def note_favours(favours: Mapping[tuple[str, str], Favour]) -> list[str]:
+    """A sentence for each side that a judge is shown to prefer more, or less, often than people do."""
+    return [
+        f"{name} prefers the {side} {'more' if favour.effect.value > 0 else 'less'} often than people do: "
+        f"effect {format_cell(favour.effect)}"
+        for (name, side), favour in favours.items()
+        if _excludes_0(favour.effect)
+    ]
+
+
+def _excludes_0(estimate: Estimate) -> bool:
+    return estimate.low > 0 or estimate.high < 0
 
 
 def note_one_answer(verdicts: Verdicts | None) -> list[str]:
     """A sentence for each judge that was asked and gave one answer to all questions."""
-    found = []
-    for name, first in (verdicts.by_judge if verdicts else {}).items():
+    words = {1.0: "the output that it read first", 0.0: "the output that it read second"}
+    by_judge = verdicts.by_judge if verdicts else {}
+    notes: list[str] = []
+    for name, first in by_judge.items():
         answers = first[~np.isnan(first)]
         if len(answers) > 1 and np.ptp(answers) == 0:
-            answer = {1.0: "the output that it read first", 0.0: "the output that it read second"}.get(
-                answers[0], "a tie"
-            )
-            found.append(f"{name} gave one answer to all {len(answers)} questions, {answer}: it tells nothing apart")
-    return found
+            answer = words.get(answers[0], "a tie")
+            notes.append(f"{name} gave one answer to all {len(answers)} questions, {answer}: it tells nothing apart")
+    return notes
 
 
 def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str]:
@@ -206,32 +233,33 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
     """
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
-    better: dict[str, list[str]] = {}
-    separated = [(pair, winner) for pair in ranking.pairs if (winner := find_better(pair, level))]
     untested = sum(math.isnan(pair.p_value) for pair in ranking.pairs)
     never = [f"{untested} pairs that were never compared are not tested"] if untested else []
-    for pair, winner in separated:
-        better.setdefault(winner, []).append(pair.system_b if winner == pair.system_a else pair.system_a)
-    if not better:
-        names = [each.system for each in ranking.systems]
-        least = min(pair.p_value for pair in ranking.pairs if not math.isnan(pair.p_value))
-        p = format_number(least)
-        at_least = "at least " if names[2:] and least < 1 else ""
-        return "; ".join([f"the tests do not separate {join_names(names)} (p {at_least}{p})", *never])
-    order = [each.system for each in ranking.systems]
-    parts = [
-        f"{name} is preferred to {join_names(sorted(better[name], key=order.index))}"
-        for name in order
-        if name in better
-    ]
-    rest = ["the tests do not separate the others"] if len(separated) + untested < len(ranking.pairs) else []
-    against = [
-        f"{pair.system_a} and {pair.system_b} are separated by strengths alone: in their own judgements "
-        f"{pair.system_a} wins {format_cell(pair.win_rate)}"
-        for pair, _ in separated
-        if contradicts(pair)
-    ]
-    return "; ".join([*parts, *rest, *against[:1], *never])
+    order = [system.system for system in ranking.systems]
+    separated = [pair for pair in ranking.pairs if find_better(pair, level)]
+    if not separated:
+        return "; ".join([_describe_unseparated(ranking, order), *never])
+    beaten: dict[str, list[str]] = {}
+    for pair in separated:
+        winner = pair.system_a if pair.difference.value > 0 else pair.system_b
+        loser = pair.system_b if winner == pair.system_a else pair.system_a
+        beaten.setdefault(winner, []).append(loser)
+    winners = [name for name in order if name in beaten]
+    parts = [f"{name} is preferred to {join_names(sorted(beaten[name], key=order.index))}" for name in winners]
+    if len(separated) + untested < len(ranking.pairs):
+        parts.append("the tests do not separate the others")
+    against = [pair for pair in separated if contradicts(pair)]
+    if against:
+        a, b, rate = against[0].system_a, against[0].system_b, format_cell(against[0].win_rate)
+        parts.append(f"{a} and {b} are separated by strengths alone: in their own judgements {a} wins {rate}")
+    return "; ".join([*parts, *never])
+
+
+def _describe_unseparated(ranking: PreferenceRanking, order: Sequence[str]) -> str:
+    """That the tests separate no pair, with the smallest p-value."""
+    least = min(pair.p_value for pair in ranking.pairs if not math.isnan(pair.p_value))
+    at_least = "at least " if order[2:] and least < 1 else ""
+    return f"the tests do not separate {join_names(order)} (p {at_least}{format_number(least)})"
 
 
 def find_better(pair: PreferredPair, level: float) -> str | None:
@@ -261,13 +289,15 @@ def note_circle(pairs: Sequence[PreferredPair]) -> list[str]:
     return []
 
 
-def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
+def describe_judges(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
     """Whether judges and metrics agree with people by more than chance, in sentences."""
-    verdicts: dict[str, list[str]] = {}
-    for name, each in found.items():
-        verdict = describe_chance(each.kappa, each.p_chance)
-        shown = f"kappa {format_cell(each.kappa)}"
-        if math.isnan(each.kappa.low):
-            shown = f"without ties {format_cell(each.untied)}"
-        verdicts.setdefault(verdict, []).append(f"{name} ({shown})")
-    return [f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in verdicts.items()]
+    judges_by_verdict: dict[str, list[str]] = {}
+    for name, agreement in whole.items():
+        verdict = describe_chance(agreement.kappa, agreement.p_chance)
+        shown = f"kappa {format_cell(agreement.kappa)}"
+        if math.isnan(agreement.kappa.low):
+            shown = f"without ties {format_cell(agreement.untied)}"
+        judges_by_verdict.setdefault(verdict, []).append(f"{name} ({shown})")
+    return [
+        f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in judges_by_verdict.items()
+    ]

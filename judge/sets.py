@@ -15,9 +15,9 @@ PLACE = "--data."  # before its settings in messages
 
 
 def load_set(name: Any, settings: Mapping[str, Any], seed: int) -> Any:
-    """A corpus with rated sets, or preferences with the outputs where the set has them.
+    """Loads a corpus with rated sets, or preferences with their outputs if the set has them.
 
-    Raises SettingError for an unknown name or setting, and for one that is missing.
+    Raises SettingError for an unknown name, and for an unknown or missing setting.
     """
     config = fill_references(read_object(find_set(str(name))), seed)
     return build(complete_settings(str(name), config, settings, PLACE), PLACE)

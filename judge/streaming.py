@@ -1,4 +1,4 @@
-"""A file to a file of scores: it is read once, scored in chunks that are kept, and each row is written once."""
+"""Scores a file into another: reads it once, keeps scored chunks, and writes each row once."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
 def check_output(path: str, given: FileLike, endings: Sequence[str] = WRITTEN, standard: bool = False) -> Path:
     """Checks the output path before a model is loaded, and returns it; if `standard`, `-` is standard output.
 
-    Raises InputError for another ending, for what is not a regular file (a folder, a link, a device), for the input
-    file itself (`given`), and for a path in a folder that does not exist.
+    Raises InputError for another ending, for anything but a regular file (a folder, a link, a device), for the input
+    file (`given`), and for a path in a folder that does not exist.
     """
     file = Path(str(path))  # it may be called 5
     if standard and file == STANDARD:
@@ -70,7 +70,7 @@ def check_output(path: str, given: FileLike, endings: Sequence[str] = WRITTEN, s
 
 @dataclass(frozen=True, eq=False)
 class ScorableFile:
-    """A file that was read completely and can be scored."""
+    """A file that was read completely and passed all checks."""
 
     source: InputFile
     sha256: str  # of the file's bytes
@@ -99,7 +99,7 @@ class ScorableFile:
 def check_scorable(data: FileLike, metrics: Mapping[str, Planned], chunk: int) -> ScorableFile:
     """Reads a whole file, checks it for metrics before their models are loaded, and plans chunks.
 
-    A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
+    A chunk has `chunk` examples, or more until, for every metric, one example has the required fields.
 
     Raises InputError, by file and line, for a faulty file, and for each metric whose fields no example has.
     """
@@ -173,7 +173,7 @@ def keep_scores(file: ScorableFile, engine: Engine, signatures: Mapping[str, str
 
 
 def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages | None = None) -> ScoredSet:
-    """The set with its scores, then those of the metrics, kept in `stages` as `judge score` keeps those of a file.
+    """Adds the scores of metrics to a set; `stages` keeps them, as `judge score` does for a file.
 
     Raises InputError by file and line.
     """
@@ -187,7 +187,7 @@ def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages |
 
 
 def find_scores(scored: ScoredSet, metric: Metric, stages: Stages | None) -> Scores:
-    """The scores of a set by a metric that is prepared for it; those that are kept are read."""
+    """The scores of a set by a prepared metric; kept scores are reused."""
     if stages is None:
         return score_all(scored, metric)
 
@@ -204,7 +204,7 @@ def find_scores(scored: ScoredSet, metric: Metric, stages: Stages | None) -> Sco
 
 
 def identify(scored: ScoredSet) -> str:
-    """What the kept scores of a set depend on: the bytes of its file, or its texts."""
+    """The key of a set's kept scores: the bytes of its file, or its texts."""
     if isinstance(scored, ScoredFile):
         return scored.source.sha256()
     return fingerprint([to_record(example) for example in scored.examples])
@@ -277,7 +277,7 @@ def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path]
 
 
 def mark_lost(folder: Path, is_lost: bool) -> None:
-    """Marks a stage whose scores lack answers that the next run asks for, or takes the mark away."""
+    """Marks a stage with lost answers, which the next run asks for again, or removes the mark."""
     if is_lost:
         (folder / LACKS).touch()
     else:
@@ -285,9 +285,9 @@ def mark_lost(folder: Path, is_lost: bool) -> None:
 
 
 def keep_finished(kept: IO[bytes], ends: Sequence[int]) -> int:
-    """Cuts a file of kept scores before its first chunk that is unfinished or lacks lost answers; returns their number.
+    """Truncates a file of kept scores before the first chunk that is unfinished or has lost answers.
 
-    That is the number of chunks before it.
+    Returns the number of chunks before it.
     """
     kept.seek(0)
     chunks = {end: number for number, end in enumerate(ends, start=1)}

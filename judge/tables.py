@@ -78,7 +78,7 @@ class Table:
     @property
     def texts(self) -> list[str]:
         """The columns whose cells are all texts."""
-        return [name for name in self.columns if all(isinstance(cell, str) for cell in self._list_cells(name))]
+        return [name for name in self.columns if all(map(_is_text, self._list_cells(name)))]
 
     def _list_cells(self, name: str) -> list[Any]:
         """The cell of this column in each row; None where a row lacks it."""
@@ -174,8 +174,11 @@ class Table:
     def flatten(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Rows of these columns (by default `columns`), the interval of `NAME` as `NAME_low` and `NAME_high`."""
         wanted = self.columns if names is None else names
-        chosen = [{name: cell for name, cell in row.items() if name in wanted} for row in self.rows]
-        return [_split_estimates(row, lambda low, high: {"low": low, "high": high}) for row in chosen]
+        rows: list[dict[str, Any]] = []
+        for row in self.rows:
+            chosen = {name: cell for name, cell in row.items() if name in wanted}
+            rows.append(_split_estimates(chosen, lambda low, high: {"low": low, "high": high}))
+        return rows
 
     def to_json(self) -> list[dict[str, Any]]:
         """The rows for results.json, the interval of an estimate `NAME` as `NAME_interval`."""
@@ -205,8 +208,11 @@ class Table:
         return "".join([*parts, *map(_to_paragraph, [*below, self.caption])])
 
     def _list_html_rows(self, names: Sequence[str]) -> list[str]:
-        columns = [self._format_column(name) for name in names]
-        return ["".join(f"<td>{escape(cell)}</td>" for cell in line) for line in zip(*columns, strict=True)]
+        rows: list[str] = []
+        for row in self.rows:
+            cells = [escape(format_cell(row.get(name, ""))) for name in names]
+            rows.append("".join(f"<td>{cell}</td>" for cell in cells))
+        return rows
 
     def to_markdown(self, linked: str | None = None) -> str:
         """The columns as a Markdown table, estimates with their intervals; a cell that a row lacks is empty.
@@ -234,7 +240,7 @@ class Table:
         ['\\midrule', 'a\\_b & $-$0.250 \\\\']
         """
         names, below = self.lay_out()
-        cells = {name: [join_lines(cell) for cell in self._format_column(name)] for name in names}
+        cells = {name: [*map(join_lines, self._format_column(name))] for name in names}
         fitting = self._choose_printed(cells)
         left = [name for name in names if name not in fitting]
         if left:
@@ -412,6 +418,10 @@ def _split_estimates(row: Row, ends: Callable[[float, float], Row]) -> dict[str,
         low, high = (math.nan, math.nan) if cell.reason else (cell.low, cell.high)
         cells |= {f"{name}_{end}": value for end, value in ends(low, high).items()}
     return cells
+
+
+def _is_text(cell: Any) -> bool:
+    return isinstance(cell, str)
 
 
 def _is_undefined(cell: Any) -> bool:

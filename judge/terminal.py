@@ -32,7 +32,7 @@ WIDTH_OF_A_TABLE = 120  # characters, where the output is not a terminal: what a
 
 
 def program() -> tuple[str, ...]:
-    """The words of a command line before its settings, as this process was started."""
+    """The words of the command line that started this process, before its settings."""
     return ("judge",) if Path(sys.argv[0]).stem == "judge" else ("python", "experiments/run.py")
 
 
@@ -55,7 +55,7 @@ def table_width(out: Console) -> int:
 
 
 def print_file(path: Path) -> None:
-    """Copies the bytes of a file to standard output, as far as somebody reads them."""
+    """Copies the bytes of a file to standard output, until the reader stops."""
     sys.stdout.flush()
     try:
         with path.open("rb") as file:
@@ -66,12 +66,12 @@ def print_file(path: Path) -> None:
 
 
 def say(message: str) -> None:
-    """Prints a message on standard error; its control characters are shown, not obeyed."""
+    """Prints a message on standard error, with control characters escaped."""
     print(printable(message), file=sys.stderr)
 
 
 def describe_failure(error: BaseException, more: str) -> str:
-    """The class and the message of an error that no user can mend, then `more`."""
+    """Describes an unexpected error: its class and message, then `more`."""
     return f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{more}"
 
 
@@ -119,7 +119,7 @@ def describe_step(task: bars.Task) -> str:
 
 
 class StandardStream(io.TextIOWrapper):
-    """Standard output or standard error. What nobody reads any more (`| head -1`), or no disk holds, is dropped."""
+    """Standard output or standard error; output is dropped if its reader is gone (`| head -1`) or the disk is full."""
 
     def write(self, text: str, /) -> int:
         try:
@@ -136,16 +136,16 @@ class StandardStream(io.TextIOWrapper):
 
 
 def drop(stream: IO[str]) -> None:
-    """Sends what is left in a stream, and all that follows, nowhere."""
+    """Discards the buffer of a stream and everything written later."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def open_streams() -> None:
-    """Opens standard streams that are closed (`>&-`), as if they led nowhere, and makes the others `StandardStream`s.
+    """Replaces closed standard streams (`>&-`) by ones to the null device, and the others by `StandardStream`s.
 
-    A character that the encoding lacks is then written as an escape.
+    Characters that the encoding lacks are written as escapes.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:

@@ -45,7 +45,7 @@ def format_interval(estimate: Estimate) -> str:
 
 
 def format_cell(cell: Any) -> str:
-    """A cell as text without control characters.
+    """Formats a cell as text without control characters.
 
     >>> format_cell(Estimate(0.1, -0.1, 0.25)), format_cell(3), format_cell("bleu")
     ('0.100 [-0.10, 0.25]', '3', 'bleu')
@@ -58,22 +58,23 @@ def format_cell(cell: Any) -> str:
 
 
 def shorten(text: str, longest: int) -> str:
-    """The beginning of a text of more than `longest` characters."""
+    """Cuts a text of more than `longest` characters, and marks the cut."""
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def collect_reasons(row: Mapping[str, Any]) -> str:
-    """Why estimates of a row, or their intervals, are undefined; each reason once.
+    """The reasons why estimates of a row, or their intervals, are undefined; each reason once.
 
     >>> collect_reasons({"n": 3, "r": Estimate.undefined("too few"), "tau": Estimate.undefined("too few")})
     'too few'
     """
-    reasons = (cell.reason for cell in row.values() if isinstance(cell, Estimate))
-    return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+    estimates = [cell for cell in row.values() if isinstance(cell, Estimate)]
+    reasons = [estimate.reason for estimate in estimates if estimate.reason]
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Names in a sentence, of many the first ones.
+    """Joins names for a sentence; only the first ones of many.
 
     >>> join_names(["a"]), join_names(["a", "b", "c"]), join_names("abcdefg")
     ('a', 'a, b and c', 'a, b, c and 4 others')
@@ -87,9 +88,9 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def bound_answer(answer: str) -> list[str]:
-    """The answer as a headline of at most `HEADLINE` characters; if it is longer, the whole of it stands before.
+    """Cuts the answer to a headline of at most `HEADLINE` characters; a longer answer precedes it in full.
 
-    The headline keeps the first clauses and, where it is short, the last one, which is a verdict.
+    The headline keeps the first clauses and, if it is short, the last one, which is a verdict.
 
     >>> bound_answer("a is better")
     ['a is better']
@@ -109,7 +110,8 @@ def bound_answer(answer: str) -> list[str]:
     first = shorten(mark.join(middle[:kept]), room - 1)
     more = len(middle) - kept
     left = [f"and {more} more"] if more else []
-    return [answer, mark.join([first, *left, *last])]
+    headline = mark.join([first, *left, *last])
+    return [answer, headline]
 
 
 def _count_fitting(clauses: Sequence[str], mark: str, room: int) -> int:
@@ -121,7 +123,7 @@ def _count_fitting(clauses: Sequence[str], mark: str, room: int) -> int:
 
 
 def note_resolution(inputs: int, drawn: int, setting: str, level: float) -> list[str]:
-    """A note where swaps of these inputs, of which the setting draws so many, cannot separate systems.
+    """A note if the number of possible or drawn swaps of inputs is too small to separate systems.
 
     >>> note_resolution(5, 1000, "permutations", 0.05)
     ['5 inputs cannot separate systems at 0.05: no p is below 0.0625']
@@ -135,12 +137,12 @@ def note_resolution(inputs: int, drawn: int, setting: str, level: float) -> list
 
 
 def literal(text: str) -> str:
-    """The text for a console, which shows rich's marks and control characters and does not obey them."""
+    """Escapes a text for a console, so that rich's markup and control characters have no effect."""
     return markup.escape(printable(text))
 
 
 def markdown_text(cell: Any) -> str:
-    """The cell as text that renders as it stands: without HTML, links and pictures."""
+    """Escapes a cell for Markdown: no HTML, links or pictures."""
     text = join_lines(cell)
     if not isinstance(cell, str):
         return text
@@ -164,7 +166,7 @@ def _escape_latex(text: str) -> str:
 
 
 def csv_field(cell: str | float) -> str | float:
-    """The cell, with an apostrophe before a text that looks like a formula."""
+    """A cell for CSV: a text that looks like a formula gets an apostrophe."""
     if not isinstance(cell, str):
         return cell
     text = printable(cell)

@@ -28,7 +28,7 @@ def list_configs(group: str) -> dict[str, Path]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The plain values of a file, with `_target_`. Raises InputError for a file that names no object."""
+    """Reads the plain values of a file, with `_target_`. Raises InputError for a file that names no object."""
     with blame_file(path):
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(config, dict) or not isinstance(config.get("_target_"), str):
@@ -37,7 +37,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def fill_references(node: Any, value: Any) -> Any:
-    """The configuration with a value in place of references to a run (`${stages_dir}`)."""
+    """Replaces references to a run (`${stages_dir}`) in a configuration by a value."""
     if isinstance(node, dict):
         return {key: fill_references(inner, value) for key, inner in node.items()}
     return value if isinstance(node, str) and "${" in node else node
@@ -46,10 +46,10 @@ def fill_references(node: Any, value: Any) -> Any:
 def complete_settings(
     name: str, config: Mapping[str, Any], settings: Mapping[str, Any], place: str = ""
 ) -> dict[str, Any]:
-    """A configuration with some settings replaced, also those of its inner objects.
+    """Replaces some settings of a configuration, also those of inner objects.
 
-    `place` is what stands before the settings in messages, as in `--metric.`. Raises SettingError for an unknown
-    setting, a missing one, and a target that is refused.
+    Messages put `place` before the settings, as in `--metric.`. Raises SettingError for an unknown setting, a missing
+    one, and a refused target.
     """
     check_target(config["_target_"])
     parameters = inspect.signature(find_object(config["_target_"])).parameters.values()
@@ -79,7 +79,7 @@ def list_targets() -> frozenset[str]:
 
 
 def check_target(target: str) -> None:
-    """Raises SettingError for an object that neither this project names nor an allowed package holds."""
+    """Raises SettingError for an object that neither this project names nor an allowed package contains."""
     allowed = importable.get() or ()
     if target not in list_targets() and not any(target.startswith(f"{package}.") for package in allowed):
         raise SettingError(f"{target} is refused: --allow {target.partition('.')[0]} would trust this package")
@@ -100,9 +100,9 @@ def check_targets(node: Any) -> None:
 
 
 def build(config: Any, place: str = "") -> Any:
-    """The object that a configuration of plain values names by `_target_`; those inside it are built first.
+    """Builds the object that a configuration names by `_target_`; inner objects are built first.
 
-    `place` is what stands before the settings in messages.
+    Messages put `place` before the settings.
     """
     if isinstance(config, list):
         return [build(value, place) for value in config]
@@ -118,7 +118,7 @@ def build(config: Any, place: str = "") -> Any:
 
 @contextmanager
 def named_settings(place: str) -> Iterator[None]:
-    """A SettingError in this block names settings with `place` before them.
+    """Puts `place` before the names of settings in a SettingError of the block.
 
     >>> with named_settings("--metric."):
     ...     raise SettingError("order must be 1, but is 0")

@@ -41,7 +41,8 @@ def choose_length(perplexities: Sequence[float]) -> int:
 def is_close_call(perplexities: Sequence[float]) -> bool:
     """Whether rounding errors could change `choose_length`."""
     lowest = math.log(min(perplexities))
-    return any(abs(math.log(value) - lowest - TIE) < DOUBT for value in perplexities if math.isfinite(value))
+    above = [math.log(value) - lowest for value in perplexities if math.isfinite(value)]
+    return any(abs(difference - TIE) < DOUBT for difference in above)
 
 
 def lay_out_branches(

@@ -43,10 +43,14 @@ class NaiveAugmenter:
         if faults:
             raise ExampleError(faults)
         contexts = [self._encode(job.context) if self.use_context else [] for job in jobs]
-        cut = [cut_end(context, room) for context, room in zip(contexts, rooms, strict=True)]
-        rows = [self.lm.framed(context, text) for (context, _), text in zip(cut, texts, strict=True)]
+        rows: list[list[int]] = []
+        dropped: list[int] = []
+        for context, room, text in zip(contexts, rooms, texts, strict=True):
+            kept, lost = cut_end(context, room)
+            rows.append(self.lm.framed(kept, text))
+            dropped.append(lost)
         tokens = most_likely_at_masks(self.lm, rows, self.token_budget)
-        return [self._fill(job, chosen, dropped) for job, chosen, (_, dropped) in zip(jobs, tokens, cut, strict=True)]
+        return list(map(self._fill, jobs, tokens, dropped))
 
     def _mask(self, job: Job) -> list[int]:
         mask = self.lm.special("mask")

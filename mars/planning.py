@@ -52,8 +52,9 @@ def is_settled(
     (sqrt p_1 - sqrt p_2)^2). Any other allowed token is less probable than the second, so its bound is higher.
     """
     total = plain.logsumexp(-1)
-    likeliest = plain.masked_fill(~allowed, -torch.inf).topk(min(2, plain.shape[-1]), dim=-1).values
-    best = likeliest - total[:, None]
+    choices = plain.masked_fill(~allowed, -torch.inf)
+    count = min(2, choices.shape[-1])
+    best = choices.topk(count, dim=-1).values - total[:, None]
     first = best[:, 0]
     second = best[:, -1].clamp(min=-1e3)
     m = (first - second) / 2
@@ -75,7 +76,9 @@ def reward_gradient(
     """
     expected = torch.cat([(rows / xi).softmax(-1) for rows in split_rows(logits)]) @ embeddings
     is_word = words != NO_WORD
-    return (embeddings[words.clamp(min=0)] * is_word[..., None]).sum(-2) - is_word.sum(-1, keepdim=True) * expected
+    sought = (embeddings[words.clamp(min=0)] * is_word[..., None]).sum(-2)
+    count = is_word.sum(-1, keepdim=True)
+    return sought - count * expected
 
 
 def split_rows(logits: Logits) -> Sequence[Tensor]:
@@ -145,7 +148,8 @@ def choose_step(
     shift = shift - (q * shift).sum(-1, keepdim=True)  # the same divergence with smaller rounding errors
     low = shift.new_zeros(len(shift), 1)
     high = shift.new_full((len(shift), 1), limit)
-    eta = (2 * kl / (q * shift.square()).sum(-1, keepdim=True)).sqrt().clamp(max=limit)  # exact for small divergences
+    variance = (q * shift.square()).sum(-1, keepdim=True)
+    eta = (2 * kl / variance).sqrt().clamp(max=limit)  # exact for small divergences
     too_far = done = torch.zeros_like(eta, dtype=torch.bool)
     reached = torch.zeros_like(eta)
     look_every = 1 if shift.device.type == "cpu" else LOOK_EVERY

@@ -223,8 +223,13 @@ def load_or_augment(
         code = [load_or_augment, type(augmenter)]
         cache = Stages(kept).open_cache("augmented_references", augmenter.depends, code=code)
     known = {} if cache is None else cache.values
-    results: dict[str, Augmented | str] = {key: _read_augmented(known[key]) for key in wanted if key in known}
-    missing = [key for key in wanted if key not in results]
+    results: dict[str, Augmented | str] = {}
+    missing: list[str] = []
+    for key in wanted:
+        if key in known:
+            results[key] = _read_augmented(known[key])
+        else:
+            missing.append(key)
     for start in range(0, len(missing), AT_ONCE):
         chunk = missing[start : start + AT_ONCE]
         augmented, refused = _augment(augmenter, chunk, wanted)

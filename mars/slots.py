@@ -191,9 +191,12 @@ class Slots:
         chosen = torch.tensor(rows, device=device)
         self.reads = chosen[:, None]
         self.view = slice(None) if rows == list(range(self.rows)) else chosen  # all rows: no copy
-        padding = (0, self.capacity, 0, 0, 0, 0, 0)
-        padded = torch.tensor([layout + [padding] * (longest - len(layout)) for layout in layouts], device=device)
-        ids, self.slots, positions, *seen = padded.unbind(-1)
+        idle = (0, self.capacity, 0, 0, 0, 0, 0)
+        padded: list[list[tuple[int, ...]]] = []
+        for layout in layouts:
+            idle_tail = [idle] * (longest - len(layout))
+            padded.append(layout + idle_tail)
+        ids, self.slots, positions, *seen = torch.tensor(padded, device=device).unbind(-1)
         place = torch.arange(self.width, device=device)
         shared, start, stop, own, slots = (ends[..., None] for ends in (*seen, self.slots))
         sees_shared = place < shared
@@ -238,7 +241,8 @@ class Slots:
 @torch.inference_mode()
 def read_alone(lm: CausalLM, ids: Sequence[int]) -> Float[Tensor, "time dim"]:
     """The last hidden states of one text, read without cache, mask or other rows."""
-    return _last_hidden(lm, input_ids=torch.tensor([list(ids)], device=lm.device), use_cache=False)[0]
+    row = torch.tensor([list(ids)], device=lm.device)
+    return _last_hidden(lm, input_ids=row, use_cache=False)[0]
 
 
 def _last_hidden(lm: CausalLM, **inputs: Any) -> Float[Tensor, "rows time dim"]:
@@ -270,13 +274,14 @@ def check_model(lm: CausalLM) -> None:
     """
     name = type(lm.model).__name__
     if any(type(layer) not in SEEING for layer in DynamicCache(config=lm.model.config).layers):
-        raise SettingError(f"MARS needs a model in which every layer sees all tokens before, but {name} has others")
+        raise SettingError(f"MARS needs a model whose layers all see all previous tokens, but those of {name} do not")
     if "position_ids" not in inspect.signature(type(lm.model).forward).parameters:
         raise SettingError(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")
     others = [i for i in range(len(lm.tokenizer)) if i != lm.start]
     ids = [lm.start, *others][:4]
     ids += [lm.start] * (4 - len(ids))
-    plain = lm.model(input_ids=torch.tensor([ids], device=lm.device), use_cache=False).logits[0]
+    row = torch.tensor([ids], device=lm.device)
+    plain = lm.model(input_ids=row, use_cache=False).logits[0]
     slots = Slots(lm, rows=1, capacity=8)
     chosen = [
         Token(

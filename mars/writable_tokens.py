@@ -78,7 +78,8 @@ class WritableTokens:
         self.device = device
         single = {token for token in self.bytes if len(token) == 1}
         # Unless every byte is a token, it may be impossible to complete a character.
-        self.most = LONGEST - 1 if all(bytes([byte]) in single for byte in range(0x80, 0xC0)) else 0
+        following = {bytes([byte]) for byte in range(0x80, 0xC0)}
+        self.most = LONGEST - 1 if following <= single else 0
         self._allowed: dict[tuple[bytes, int, bool], Bool[Tensor, " vocabulary"]] = {}
         self._missing: dict[bytes, list[int | None]] = {}
         if not self.allowed(b"", 0).any():

@@ -171,7 +171,7 @@ def _is_compared(scores: Scores, aspect: str) -> bool:
 def add_cheap_cues(scored: ScoredSet, seed: int = 0) -> ScoredSet:
     """Adds the scores `cheap_cues` to a set: its ratings predicted by cheap cues alone, cross-fitted by input.
 
-    The set itself if it has too few rated examples for its cues, or if no cue differs between them.
+    Returns the set unchanged if it has too few rated examples for its cues, or if no cue differs between them.
     """
     values: dict[str, Floats] = {}
     for aspect in scored.aspects:
@@ -208,8 +208,8 @@ def count_metrics(rows: Sequence[Agreement], among: Agreement) -> int:
 def note_cues(rows: Sequence[Agreement]) -> list[str]:
     """A sentence for each set whose ratings some metric agrees with only as far as cheap cues do.
 
-    The metric's correlation with the ratings is above 0, that beyond the cues is not; both by intervals that are
-    widened for the number of metrics. A sentence names at most `NAMED` metrics; the table has them all.
+    The interval of the metric's correlation is above 0, but that of its correlation beyond the cues is not; intervals
+    are widened for the number of metrics. A sentence names at most `NAMED` metrics; the table has them all.
     """
     metrics_by_set: dict[str, list[str]] = {}
     for row in rows:

@@ -35,7 +35,7 @@ FEW_INPUTS = f"no person labelled {FEWEST_UNITS} inputs with others"
 
 @dataclass(frozen=True)
 class AlternativeTest:
-    """Whether a judge is as good as most single people."""
+    """The result of the test whether a judge is as good as most single people."""
 
     # the people that are tested: those with enough inputs
     people: int
@@ -60,7 +60,7 @@ def compare_with_people(
 ) -> AlternativeTest:
     """Tests a judge's labels, of shape (n,), against people's labels, of shape (people, n); NaN for no label.
 
-    `is_ordered` takes distances of labels in place of equal ones. A text counts for a person if the judge and another
+    `is_ordered` compares distances of labels instead of equality. A text counts for a person if the judge and another
     person labelled it too.
     """
     if len(table) < FEWEST_PEOPLE:
@@ -107,7 +107,7 @@ def measure_nearness(
     *,
     is_ordered: bool,
 ) -> Floats:
-    """How near labels, of shape (n,), are to those of other people, of shape (people, n); higher is nearer.
+    """The closeness of labels, of shape (n,), to those of other people, of shape (people, n); higher is closer.
 
     >>> others = np.array([[1.0, 1.0], [1.0, 3.0]])
     >>> measure_nearness(np.array([1.0, 1.0]), others, is_ordered=False)
@@ -128,7 +128,7 @@ def find_p_above(
     layout: Layout,
     limit: float,
 ) -> float:
-    """The one-sided p-value of a mean of values, of shape (n,), that is not above the limit: a t test over inputs."""
+    """The one-sided p-value that the mean of values, of shape (n,), is not above the limit: a t test over inputs."""
     mean = float(values.mean())
     linearised = Linearised(mean, parts=(values - mean) / len(values))
     deviation = math.sqrt(linearised.variance(layout))

@@ -84,7 +84,7 @@ def audit_cues(
 ) -> CueAudit:
     """Measures how much cheap cues explain of the ranks of `scores`, of shape (n,), cross-fitted by input.
 
-    Texts with a NaN score are left out. The interval draws inputs; it does not fit the cues anew.
+    Texts with a NaN score are left out. The interval resamples inputs without refitting the cues.
     """
     x = np.asarray(scores, dtype=np.float64)
     kept = ~np.isnan(x)
@@ -259,7 +259,7 @@ def standardised_mean(
 ) -> Floats:
     """The mean of `values` in standard deviations of `scores`, both of shape (n,), for weights of shape (rows, n).
 
-    The variance has n - 1 in its denominator. NaN where the scores do not vary.
+    The variance has n - 1 in its denominator. NaN if the scores do not vary.
     """
     total = weights.sum(axis=-1)
     means = (weights @ values) / total

@@ -1,4 +1,4 @@
-"""What a judge of pairs favours more than people do: longer texts, systems of its own family."""
+"""What a judge of pairs favours more than people do: longer texts, or systems of its family."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def measure_favour(
     sides: Floats,
     resampling: Resampling,
 ) -> Favour:
-    """Measures how often a judge (`outcomes`) and people prefer the outputs at `sides`; all have the shape (n,).
+    """How often a judge (`outcomes`) and people prefer the output on the side in `sides`; all have the shape (n,).
 
-    Pairs without a side, or without an outcome of both, do not count.
+    Pairs without a side, or without an outcome of both judge and people, do not count.
     """
     kept = (sides != 0) & ~np.isnan(people.outcomes) & ~np.isnan(outcomes)
     if not kept.any():

@@ -35,7 +35,7 @@ class Estimate:
     reason: str | None = None
 
     def negate(self) -> "Estimate":
-        """The estimate with the other sign.
+        """The estimate with the opposite sign.
 
         >>> Estimate(1.0, -1.0, 3.0).negate()
         Estimate(value=-1.0, low=-3.0, high=1.0, reason=None)
@@ -56,7 +56,7 @@ class Estimate:
 def to_columns(**columns: ArrayLike) -> list[Floats]:
     """The columns as arrays of one shape (n,).
 
-    Raises ValueError for other shapes, and for a value that is infinite or beyond `LARGEST` in size; NaN is not.
+    Raises ValueError for other shapes, and for a value that is infinite or beyond `LARGEST` in size; NaN is allowed.
     """
     arrays = [np.asarray(values, dtype=np.float64) for values in columns.values()]
     names = " and ".join(columns)
@@ -198,7 +198,7 @@ def resample(
 
     Resamples are the first axis of what it returns.
 
-    It is computed in batches that hold as many weights of n examples as `BATCH` allows.
+    It is computed in batches of resamples, as large as `BATCH` allows.
     """
     rng = np.random.default_rng(seed)
     batch = max(1, BATCH // n)
@@ -220,7 +220,7 @@ def estimate_from(
     values: Floats,
     units: int,
 ) -> Estimate:
-    """A value with the expanded percentile interval of its `values` on resamples of `units` units.
+    """Makes an Estimate: a value with the expanded percentile interval of its `values` on resamples of `units` units.
 
     Resamples on which it is NaN are left out; if their share exceeds 1 - `CONFIDENCE`, the interval is NaN.
     """

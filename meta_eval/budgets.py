@@ -1,4 +1,4 @@
-"""Budgets: how many labels of people, and how many verdicts of a judge, say something surely enough.
+"""Budgets: how many labels of people, and verdicts of a judge, a study needs for its precision or power.
 
 n labels, and verdicts on N texts with these n among them, estimate a mean label with the variance
 residual/n + explained/N (PPI++ of Angelopoulos, Duchi & Zrnic 2023, with the lambda of least variance). Of the variance
@@ -33,7 +33,7 @@ class Variation:
     untied: float | None = None
 
     def variance_from(self, labels: int, verdicts: int) -> float:
-        """The variance of the estimate; that of labels alone unless there are more verdicts. lambda costs 2 labels."""
+        """The variance of the estimate; that of labels alone without more verdicts. Fitting lambda costs 2 labels."""
         if verdicts > labels and self.explained > 0:
             return self.residual / (labels - 2) + self.explained / verdicts
         return self.variance / labels
@@ -75,7 +75,7 @@ def has_power(
 
 @dataclass(frozen=True)
 class Budget:
-    """Labels and verdicts that are enough, or the reason why none are; no verdicts where labels alone cost less."""
+    """A sufficient number of labels and verdicts, or the reason why none is; no verdicts if labels alone cost less."""
 
     labels: float
     verdicts: float
@@ -153,8 +153,8 @@ def vary_mean(
 ) -> Variation:
     """Estimates how the mean of a pilot's labels varies, with verdicts or scores of a judge; all of shape (n,), no NaN.
 
-    Labels vary around the mean of their system, and those of one system and input together. `centre` is the mean of
-    labels and of verdicts where it is known. The variance of too few labels is 0, as of equal ones.
+    Labels vary around the mean of their system; labels of one system and input are not independent. `centre` is the
+    known mean of labels and of verdicts, if any. The variance of too few labels is 0, as that of equal ones.
     """
     systems_and_inputs = np.stack([layout.systems, layout.inputs])
     _, units = np.unique(systems_and_inputs, axis=1, return_inverse=True)
@@ -218,7 +218,7 @@ def vary_statistic(
 
 
 def vary_kappa(kappa: float, rate: float) -> Variation:
-    """How Cohen's kappa of two labels varies, given by both sides at one rate (Bloch & Kraemer 1989).
+    """The variation of Cohen's kappa of two labels with equal rates on both sides (Bloch & Kraemer 1989).
 
     >>> vary_kappa(0.0, 0.5).variance, vary_kappa(0.6, 0.5).variance
     (1.0, 0.64)

@@ -29,7 +29,7 @@ ROUNDING = 1e-9  # relative: sums in another order are equal
 def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
     """Draws blocks of random orders, of shape (rows, n), in which the texts of each input stand together.
 
-    `inputs`, of shape (n,), are numbers. An order belongs to one column, `gather` to the other.
+    `inputs`, of shape (n,), are numbers. Apply an order to one column, and `gather` to the other.
     """
     rng = np.random.default_rng(seed)
     texts = max(len(inputs), 1)
@@ -47,7 +47,7 @@ def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
 
 
 def gather(inputs: Indices) -> Indices:
-    """The order of texts, of shape (n,), in which those of each input stand together."""
+    """The order of texts, of shape (n,), in which those of each input are adjacent."""
     return np.argsort(inputs, kind="stable")
 
 
@@ -61,8 +61,8 @@ def measure_label_chance(
 ) -> float:
     """The two-sided p-value that labels of people and judge, both of shape (n,) without NaN, are independent.
 
-    The statistic is the agreement that is observed, by which kappa is ordered where the counts of labels are fixed;
-    `is_weighted` orders by the squares of distances, as weighted kappa does.
+    The statistic is the observed agreement, which orders tables as kappa does when the counts of labels are fixed;
+    `is_weighted` uses squared distances, as weighted kappa does.
     """
     values = np.union1d(people, judge)
     if len(values) == 2 and layout.input_count == len(people):
@@ -108,7 +108,7 @@ def measure_preference_chance(
 ) -> float:
     """The two-sided p-value that outcomes 1, .5 and 0 of people and judge, of shape (n,), are independent.
 
-    Which output is called a says nothing: the outcomes of an input are also exchanged at random, all at once.
+    Which output is called a is arbitrary: the outcomes of an input are also reversed at random, all at once.
     """
     by_input = gather(layout.inputs)
     outcomes = people[by_input]

@@ -50,10 +50,13 @@ def spearman(
     y: Column,
     weights: Weights,
 ) -> Correlations:
-    """Spearman's rho: Pearson's r of the average ranks within each resample, where a pair that is drawn twice ties."""
-    x_ranks = average_ranks(x, weights)
-    y_ranks = average_ranks(y, weights)
-    return _weighted_pearson(x_ranks, y_ranks, weights)
+    """Spearman's rho: Pearson's r of the average ranks within each resample; a pair drawn twice is a tie."""
+    # large arrays that nothing else holds are freed as soon as they are centred
+    return _weighted_pearson(
+        average_ranks(x, weights),
+        average_ranks(y, weights),
+        weights,
+    )
 
 
 def kendall(

@@ -1,4 +1,4 @@
-"""Cheap cues: what can be counted in a text without a model, and what a metric adds to them.
+"""Cheap cues: features that can be counted in a text without a model, and what a metric adds to them.
 
 Length, repetition and overlap explain much of the agreement of metrics with people. Two statistics show how much:
 `combine_cues` predicts the ratings by the cues alone, and `agreement_beyond_cues` is the correlation of a metric with
@@ -58,7 +58,7 @@ class Cues:
     values: Floats
 
     def join(self, other: "Cues") -> "Cues":
-        """These cues, then the other ones of the same texts."""
+        """Joins these cues with other ones of the same texts."""
         names = (*self.names, *other.names)
         values = np.hstack([self.values, other.values])
         return Cues(names, values)
@@ -67,7 +67,7 @@ class Cues:
 def count_cues(examples: Sequence[Example]) -> Cues:
     """Counts the cheap cues of examples: of dialogues if all have turns, else of texts, their context and references.
 
-    The cues of a context or of references are there if all examples have them. The name of the system is no cue.
+    The cues of a context or of references are there if all examples have them. The name of the system is not a cue.
     """
     if all(example.turns for example in examples):
         rows = [_count_dialogue(example.turns) for example in examples]
@@ -316,7 +316,7 @@ def difference_beyond_cues(
     depends on the cues. Simulated for differences that come from cues alone, along lines and curves (32 to 1000 inputs,
     3 to 14 cues with their normal scores), it covers 0 in 94 to 96 %.
 
-    NaN with a reason where there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or where a cue is larger (or
+    NaN with a reason if there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or if a cue is larger (or
     smaller) in one system at nearly every input (`LESSER_SIDE`): texts with equal cues then lie outside the data.
     Simulated for a metric that is the logarithm of length, intervals cover 0 in .93 or more where a tenth of the inputs
     lies on the other side, in .68 where 3 % do, and never where none does. No interval below `FEWEST_UNITS` inputs.
@@ -368,7 +368,7 @@ def _explain_no_intercept(gaps: Floats, names: Sequence[str]) -> str | None:
 
 
 def add_normal_scores(cues: Cues) -> Cues:
-    """The cues, then their normal scores among all texts, so that a regression may follow a cue along a curve."""
+    """Adds the normal scores of the cues among all texts, so that a regression can fit curves of a cue."""
     names = tuple(f"normal score of {name}" for name in cues.names)
     normal_scores = Cues(names, _normal_scores(cues.values))
     return cues.join(normal_scores)
@@ -398,7 +398,7 @@ def correlate_beyond(
 ) -> Floats:
     """Partial correlations of normal scores given the cues' normal scores, of shape (resamples, metrics).
 
-    NaN where the cues fix the scores x, of shape (n, metrics), or the ratings y, of shape (n,).
+    NaN if the cues determine the scores x, of shape (n, metrics), or the ratings y, of shape (n,).
     """
     cues = cues[:, _vary(cues)]
     columns = 4 * cues.shape[1] + x.shape[1] + 1  # of a resample, with the curves of the cues

@@ -1,4 +1,4 @@
-"""Labels of a drawn sample whose drawing is known: which texts to label, and what the labels say of all texts.
+"""Labels of a sample with a known design: which texts to label, and estimates for all texts.
 
 Texts are drawn at random, or stratified by a judge's verdict so that rare verdicts are labelled too. Each text has a
 known probability of being drawn, and counts by its inverse (Horvitz & Thompson 1952, in the form of Hajek, whose
@@ -38,8 +38,8 @@ def draw_texts(
 ) -> DrawnTexts:
     """Draws n of all texts, in random order.
 
-    Without `strata`, one name for each text, every text has the same chance. With them each stratum gives equally many
-    texts, or all it has.
+    `strata` has one name for each text; without it, every text has the same chance. With it, the same number of texts
+    is drawn from each stratum, or all of a smaller one.
     """
     rng = np.random.default_rng(seed)
     numbers = np.zeros(total, dtype=np.intp)  # of the stratum of each text
@@ -86,8 +86,9 @@ def estimate_drawn(
 ) -> PoweredEstimate:
     """Estimates the mean label of all texts from a drawn sample; all arrays have the shape (n,).
 
-    `labels` are NaN where there is none, `verdicts` where the judge gave none, which then says nothing. A text with a
-    label has a probability. `is_rate` is for labels 0 and 1, whose estimate lies in [0, 1] and has a score interval.
+    `labels` are NaN for texts without a label, `verdicts` for texts without a verdict, which then count without one. A
+    text with a label has a probability. `is_rate` is for labels 0 and 1, whose estimate lies in [0, 1] and has a score
+    interval.
     """
     is_labelled = ~np.isnan(labels)
     total = len(labels)
@@ -234,7 +235,7 @@ def bound_mean(
     *,
     is_rate: bool,
 ) -> Estimate:
-    """A mean of labelled texts with its interval: Student's, or of a rate, which lies in [0, 1], a score interval."""
+    """Makes the Estimate of a mean with Student's interval, or for a rate, in [0, 1], with a score interval."""
     inputs = layout.input_count
     if inputs < FEWEST_UNITS:
         return Estimate.undefined(explain_few("labelled inputs", inputs), value)

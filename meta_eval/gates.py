@@ -1,4 +1,4 @@
-"""A gate: whether a figure of a judge lies beyond a limit by more than noise, and what change the data could show.
+"""A gate: whether a figure of a judge is beyond a limit by more than noise, and which change the data could detect.
 
 A condition such as `kappa < 0.6` fails where a one-sided test shows it, at the level divided by the number of
 conditions (Bonferroni): on a judge that keeps all limits the chance of any failure is at most the level. The tests
@@ -24,7 +24,7 @@ RULE = "fail_if must be conditions such as 'kappa < 0.6', 'harshness > 0.1' or '
 
 @dataclass(frozen=True)
 class Condition:
-    """What ends a gate: a quantity beyond a limit."""
+    """A condition under which a gate fails: a quantity beyond a limit."""
 
     quantity: str
     limit: float
@@ -36,7 +36,7 @@ class Condition:
 
     @property
     def is_drop(self) -> bool:
-        """Whether it is a change from another judge."""
+        """Whether the condition is on the change from another judge."""
         return self.quantity.endswith(" drop")
 
     def __str__(self) -> str:
@@ -103,9 +103,9 @@ def find_confidence(
     *,
     is_two_sided: bool = False,
 ) -> float:
-    """The confidence of the intervals whose ends are one-sided tests at `level` over the number of conditions.
+    """The confidence of intervals whose ends are one-sided tests at `level`, divided by the number of conditions.
 
-    A quantity that may be beyond the limit on two sides takes half of the level on each.
+    A quantity with limits on two sides uses half of the level on each.
     """
     sides = 2 if is_two_sided else 1
     level_of_test = level / conditions / sides
@@ -121,7 +121,7 @@ def decide(
     confidence: float,
     inputs: int,
 ) -> GateResult:
-    """The outcome of a condition by the interval of a quantity at this confidence."""
+    """Decides a condition by the interval of its quantity at this confidence."""
     if math.isnan(estimate.low) or estimate.reason is not None:
         unknown = Estimate.undefined(estimate.reason or "it has no interval", estimate.value)
         return GateResult(

@@ -46,13 +46,13 @@ class Layout:
         return int(self.inputs.max(initial=-1)) + 1
 
     def to_grid(self, values: Floats) -> Floats:
-        """Values of shape (n,) by system and input, of shape (systems, inputs); NaN where there is no example."""
+        """Values of shape (n,) by system and input, of shape (systems, inputs); NaN if there is no example."""
         grid = np.full((self.system_count, self.input_count), np.nan)
         grid[self.systems, self.inputs] = values
         return grid
 
     def groups(self, grouping: Grouping) -> list[Indices]:
-        """The indices of the examples of each system or of each input; else all of them as one group."""
+        """The indices of the examples of each system or each input; for other groupings, all examples as one group."""
         if grouping not in ("per_system", "per_input"):
             return [np.arange(len(self.inputs))]
         numbers = self.systems if grouping == "per_system" else self.inputs
@@ -87,7 +87,7 @@ def group(
 ) -> Floats:
     """The statistic of x and y, both of shape (n,), in this grouping for each resample, of shape (resamples,).
 
-    The weights of inputs, of shape (resamples, inputs), say how often a resample holds each.
+    The weights, of shape (resamples, inputs), say how often each resample contains each input.
     """
     if grouping == "system_means":
         return _correlate_means(statistic, x, y, layout, weights)
@@ -156,11 +156,11 @@ def restrict(layout: Layout, kept: Mask) -> Layout:
 
 
 def find_common(values: Floats, names: Sequence[str] | None = None) -> tuple[Mask, Mask]:
-    """Which rows and which columns of `values` (NaN where one is missing) are compared with one another.
+    """Chooses the rows and columns of `values` (NaN for a missing one) that are compared with one another.
 
-    The columns in common are at least `LEAST_COMMON` of those that the fullest row has values for. Of the sets that
-    grow from each row, by the one that keeps most columns, the largest counts: most rows, then most columns. Rows of
-    equal worth come in the order of their `names`, so that the order of rows decides nothing.
+    The columns in common are at least `LEAST_COMMON` of those that the fullest row has values for. A set grows from
+    each row by the row that keeps most columns; the largest set wins (most rows, then most columns). Ties are broken by
+    `names`, so that the order of rows decides nothing.
     """
     is_known = ~np.isnan(values)
     fullest = is_known.sum(axis=1).max(initial=0)

@@ -53,7 +53,7 @@ class Resampling:
 
     @property
     def signature(self) -> str:
-        """The settings, as a part of the signature of a run."""
+        """The settings as a part of a run's signature."""
         return f"resamples={self.resamples}|seed={self.seed}"
 
 
@@ -141,7 +141,7 @@ def estimate_grouped(
     resampling: Resampling,
     draws: "Draws | None" = None,
 ) -> Estimate:
-    """The value of a grouped statistic in [-1, 1] with its interval, from `draws` where they are known.
+    """The value of a grouped statistic in [-1, 1] with its interval; known `draws` are reused.
 
     The mean of a statistic within systems or inputs has a jackknife interval, every other statistic percentiles.
     Between the means of fewer than `FEWEST_SYSTEMS` systems there is no interval: Spearman's rho of 4 systems has few
@@ -185,7 +185,7 @@ class Draws:
 
     @property
     def estimate(self) -> Estimate:
-        """The value with its interval; NaN where the statistic is undefined on too many resamples."""
+        """The value with its interval; NaN if the statistic is undefined on too many resamples."""
         if math.isnan(self.value):
             return Estimate.undefined(self.reason or UNDEFINED)
         if self.reason is not None:
@@ -198,7 +198,7 @@ def draw_grouped(
     layout: Layout,
     resampling: Resampling,
 ) -> Draws:
-    """The value of a statistic, and its values on resamples. The same settings draw the same units of a layout."""
+    """Computes a statistic and its values on resamples. Equal settings draw equal resamples of a layout."""
     value = _evaluate(statistic, layout)
     inputs = layout.input_count
     few = explain_few("inputs", inputs) if inputs < FEWEST_UNITS else None
@@ -261,10 +261,10 @@ def is_within_margin(
 ) -> bool:
     """Whether the mean of `values`, of shape (inputs,), lies within the margin of 0, at `level` over the tests.
 
-    Schuirmann's two one-sided tests: by Student's t where values are above 0 and below 0 and of many sizes; by Tango's
-    score interval where values have one size or one sign, because t tests of rare differences call too much equal.
-    `largest` is the size that one difference has at most, where that is known: else the largest that was found. Values
-    that are all 0 are equal where nothing bounds them.
+    Schuirmann's two one-sided tests: by Student's t if values have both signs and many sizes; by Tango's score
+    interval if they have one size or one sign, because t tests of rare differences declare too much equal. `largest` is
+    the maximum size of a difference if it is known, else the largest observed one. If nothing bounds the values and all
+    are 0, they are equal.
     """
     inputs = len(values)
     sizes = np.abs(values)
@@ -338,7 +338,7 @@ def _count_independent(
 
 
 def keep_share(estimate: Estimate) -> Estimate:
-    """The estimate of a share, with the ends of its interval in [0, 1]."""
+    """Clips the interval of a share to [0, 1]."""
     return replace(
         estimate,
         low=max(estimate.low, 0.0),

@@ -1,4 +1,4 @@
-"""Two judges of the same texts: which is nearer to people, which is harsher, and whether one is as good as the other.
+"""Two judges of the same texts: which is closer to people, which is harsher, and whether one is as good as the other.
 
 Every difference is judge b minus judge a on the texts that both and people labelled. Accuracy and harshness of two
 labels have Tango's score interval for paired shares, the other differences Student's interval by their linearised
@@ -32,7 +32,7 @@ PERMUTATIONS = 1999
 
 @dataclass(frozen=True)
 class JudgeDifference:
-    """What changes where judge b takes the place of judge a, on the texts that both labelled."""
+    """The effect of replacing judge a by judge b, on the texts that both labelled."""
 
     judge_a: str
     judge_b: str
@@ -51,7 +51,7 @@ class JudgeDifference:
     is_as_good: bool
 
     def turn(self) -> "JudgeDifference":
-        """The same two judges in the other order."""
+        """The same difference with the judges exchanged."""
         return replace(
             self,
             judge_a=self.judge_b,
@@ -78,7 +78,7 @@ def compare_judges(
 ) -> list[JudgeDifference]:
     """The differences of each pair of judges; labels and lengths have the shape (n,), with NaN for no label.
 
-    Of more than two labels kappa is the weighted one. `weights`, of shape (n,), count texts of a drawn sample. `margin`
+    For more than two labels, kappa is weighted. `weights`, of shape (n,), count texts of a drawn sample. `margin`
     is a difference of kappas that does not matter: two one-sided tests at `level` over the number of pairs decide
     whether a judge is as good as another.
     """
@@ -175,9 +175,9 @@ def linearise_differences(
     lengths: Floats | None = None,
     weights: Floats | None = None,
 ) -> dict[str, Linearised]:
-    """The statistics of judge b minus those of judge a, from labels of shape (n,) without gaps.
+    """The statistics of judge b minus those of judge a, from labels of shape (n,) without NaN.
 
-    Length effects are only known where texts count alike, without `weights`.
+    Length effects are only computed without `weights`.
     """
 
     def linearise_agreement(judge: Floats) -> Linearised:
@@ -278,7 +278,7 @@ def _spread_over_inputs(
 
 
 def find_constant(people: Floats) -> float:
-    """The label that most texts have, of shape (n,): what a judge says that looks at nothing.
+    """The most frequent label: the best that a judge could say without looking at the texts.
 
     >>> find_constant(np.array([1.0, 0.0, 1.0, np.nan]))
     1.0
@@ -290,7 +290,7 @@ def find_constant(people: Floats) -> float:
 
 
 def name_difference(difference: JudgeDifference, level: float = 0.05) -> Sequence[str]:
-    """The statistics whose differences the tests show, the most certain first."""
+    """The statistics with significant differences, the most certain first."""
     p_values = difference.p_values
     shown = [name for name in difference.differences if p_values.get(name, math.nan) < level]
     return sorted(shown, key=lambda name: p_values[name])

@@ -1,4 +1,4 @@
-"""Agreement on labels: kappa of a judge with people and of people among themselves, and what a judge confuses.
+"""Agreement on labels: kappa of a judge with people and of people among themselves, and a judge's confusions.
 
 Labels are numbers in their order, such as 0 and 1 for no and yes, or 1 to 5. Kappa is that of Cohen (1960); weighted
 kappa that of Cohen (1968), where a confusion counts by the square of its distance. Of several pairs of people the
@@ -81,7 +81,7 @@ class SingleAgreement:
 
 
 def find_labels(ratings: Floats) -> Floats | None:
-    """The labels in ratings, or None: labels are 2 to `MOST_LABELS` whole numbers.
+    """The labels in ratings: 2 to `MOST_LABELS` different whole numbers; None for other ratings.
 
     >>> find_labels(np.array([1.0, 0.0, np.nan])), find_labels(np.array([1.0, 1.5, 2.0]))
     (array([0., 1.]), None)
@@ -98,9 +98,9 @@ def assign_labels(
     labels: Floats,
     threshold: float | None = None,
 ) -> tuple[Floats, Floats]:
-    """The nearest label of each score (of two the higher one), and the distance of the score from a change of label.
+    """The nearest label of each score (the higher one of two), and the distance of the score from another label.
 
-    `threshold` is the least score of the higher one of two labels. A score of NaN has no label.
+    With two labels, `threshold` is the lowest score of the higher label. A score of NaN has no label.
 
     >>> assign_labels(np.array([0.2, 0.5, np.nan]), np.array([0.0, 1.0]))
     (array([ 0.,  1., nan]), array([0.3, 0. , nan]))
@@ -115,7 +115,7 @@ def assign_labels(
 
 
 def find_consensus(table: Floats, labels: Floats) -> Floats:
-    """The median of people's labels, of shape (people, texts), of each text; NaN where it lies between two labels."""
+    """The median of people's labels, of shape (people, texts), of each text; NaN if it lies between two labels."""
     is_rated = ~np.isnan(table).all(axis=0)
     medians = np.full(table.shape[1], np.nan)
     medians[is_rated] = np.nanmedian(table[:, is_rated], axis=0)
@@ -229,10 +229,10 @@ def agree_with_single(
     *,
     is_ordered: bool = True,
 ) -> list[SingleAgreement]:
-    """How well each of `judges` agrees with each person, people among themselves, and what most people say.
+    """How well each of `judges` agrees with each person, people with one another, and the majority with each person.
 
-    `table` has shape (people, n), each judge (n,). No judge agrees with more of these labels of people than what most
-    people say about each text, which includes their own votes.
+    `table` has shape (people, n), each judge (n,). No judge can agree with more
+    of these labels than the majority of people, which includes their own votes.
     """
     by_distance = is_ordered and len(labels) > 2
     rated = (~np.isnan(table)).sum(axis=0)
@@ -324,9 +324,9 @@ def estimate_kappa(
     *,
     is_weighted: bool = False,
 ) -> Estimate:
-    """Cohen's kappa, or the weighted one, of pairs of columns of labels of shape (n,), NaN where there is none.
+    """Cohen's kappa, or the weighted one, of pairs of columns of labels of shape (n,), NaN if there is none.
 
-    The interval is that of resamples, or where they are too alike (`FEWEST_ALIKE`) that of `estimate_rare_kappa`.
+    The interval comes from resamples, or, if these are too alike (`FEWEST_ALIKE`), from `estimate_rare_kappa`.
     """
     kappa = weigh_kappa(
         pairs,
@@ -374,10 +374,10 @@ def estimate_rare_kappa(
     *,
     is_weighted: bool = False,
 ) -> Estimate:
-    """The interval of a kappa of a confusion table where few texts have the rarer labels from both.
+    """The interval of kappa from a confusion table in which the rarer labels hardly occur on both sides.
 
-    All resamples of such labels are below 0 or nearly alike. Tables are drawn from the Dirichlet distribution with 2
-    labels more in all, spread over the cells (for two labels Jeffreys' prior). The table counts as one label an input.
+    All resamples of such labels are below 0 or nearly alike. Tables are drawn from a Dirichlet distribution with 2
+    pseudo counts, spread over the cells (Jeffreys' prior for two labels). Each input counts as one label.
     """
     k = len(labels)
     distances = measure_distances(labels, is_weighted=is_weighted)
@@ -475,7 +475,7 @@ def weigh_macro_f1(
 
 
 def weigh_mean(values: Floats, layout: Layout) -> Weighted:
-    """The mean of values of shape (n,) as a function of weights; NaN without any."""
+    """The mean of values of shape (n,) as a function of weights; NaN without values."""
 
     def mean(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]

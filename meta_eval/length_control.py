@@ -44,7 +44,7 @@ STEPS = 50  # of Newton's method
 
 @dataclass(frozen=True)
 class Controlled:
-    """How a system is preferred, and how it would be with outputs of equal length."""
+    """The win rate and strength of a system, as observed and at equal lengths of the outputs."""
 
     n: int
     # as judged, at equal lengths, and the second minus the first; ties count half
@@ -56,7 +56,7 @@ class Controlled:
 
 
 def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]:
-    """The win rates and strengths of each system at equal lengths; judgements without an outcome are left out.
+    """Win rates and strengths of each system at equal lengths; judgements without an outcome are left out.
 
     `lengths` are those of both outputs, of shape (n, 2). No intervals below `FEWEST_UNITS` inputs. Empty if no lengths
     differ, so that there is nothing to control.

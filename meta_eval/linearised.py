@@ -1,4 +1,4 @@
-"""Statistics of labels as sums of one part for each text, so that paired tests, slices and designs share one variance.
+"""Linearised statistics of labels: one term per text, so that paired tests, slices and designs share one variance.
 
 A smooth statistic differs from its true value by about a sum of one part per text, its influence (Hampel 1974). The
 parts of one input are summed, because its texts may depend on one another, and the sums of inputs are independent. So
@@ -22,7 +22,7 @@ FEWEST_SIDE = 5  # texts on either side of the median length
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """A statistic and the part of each text in its error."""
+    """A statistic and the contribution of each text to its error (influence values)."""
 
     # NaN where it is undefined
     value: float
@@ -39,7 +39,7 @@ class Linearised:
         )
 
     def over_inputs(self, layout: Layout) -> Floats:
-        """The sums of the parts of each input, of shape (inputs,)."""
+        """The sums of the contributions by input, of shape (inputs,)."""
         sums = np.bincount(layout.inputs, self.parts, minlength=layout.input_count)
         return sums.astype(np.float64)
 
@@ -67,7 +67,7 @@ def undefined(n: int, reason: str) -> Linearised:
 
 
 def linearise_mean(values: Floats, weights: Floats | None = None) -> Linearised:
-    """The mean of values of shape (n,), by weights of the same shape."""
+    """Linearises the mean of values of shape (n,), weighted if there are weights."""
     if not len(values):
         return undefined(0, "no text has both labels")
     shares = _to_shares(len(values), weights)
@@ -84,7 +84,7 @@ def linearise_kappa(
     is_weighted: bool = False,
     weights: Floats | None = None,
 ) -> Linearised:
-    """Cohen's kappa of two columns of labels without gaps, or the one of squared distances, 1 - O/E.
+    """Linearises Cohen's kappa of two columns of labels without NaN, or its form with squared distances, 1 - O/E.
 
     O is the observed disagreement and E that of independent labels with the same shares. A text moves O/E by its share
     times (dO E - O dE)/E², where dO and dE are what it adds to O and to E beyond their values.
@@ -123,7 +123,7 @@ def measure_distances(labels: Floats, *, is_weighted: bool) -> Floats:
 
 
 def linearise_length_effect(differences: Floats, is_long: Mask) -> Linearised:
-    """The mean of differences of labels on long texts minus that on the others, all of shape (n,).
+    """Linearises the mean difference of labels on long texts minus that on other texts; all of shape (n,).
 
     `differences` are a judge's labels minus people's: above 0 the judge is milder where texts are long.
     """
@@ -148,9 +148,9 @@ def find_long(lengths: Floats) -> Mask:
 
 
 def spread_evenly(several: Sequence[Linearised], layout: Layout) -> Floats:
-    """The statistics as differences of inputs, of shape (inputs, statistics), for tests by sign flips.
+    """Turns statistics into one difference per input, of shape (inputs, statistics), for tests by sign flips.
 
-    A column sums to the value of its statistic, of which each input has an equal share beside its own part.
+    A column sums to the value of its statistic: each input gets an equal share of the value plus its contribution.
     """
     inputs = layout.input_count
     columns = [statistic.over_inputs(layout) + statistic.value / inputs for statistic in several]

@@ -35,7 +35,7 @@ COST = {"pearson": 1.06, "spearman": 1.12, "kendall": 1.12}
 
 @dataclass(frozen=True)
 class SampleSize:
-    """The smallest number of inputs (or systems) with the wanted power."""
+    """The smallest number of inputs (or systems) with the required power."""
 
     # NaN if there is none below `LARGEST`, or if the assumptions contradict each other, as the reason says
     n: float
@@ -45,7 +45,7 @@ class SampleSize:
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot of two systems has: inputs that both answered with ratings, and those with several raters."""
+    """The size of a pilot of two systems: inputs with ratings of both, and those with several raters."""
 
     inputs: int
     with_several_raters: int
@@ -137,7 +137,7 @@ def n_to_test_metrics(
     level: float = 0.05,
     seed: int = 0,
 ) -> SampleSize:
-    """The number of examples that the permutation test of one pair of so many metrics needs; see the module."""
+    """The number of examples that the permutation test needs for one pair among `metrics` metrics; see the module."""
     correlations = [r_a, r_b, r_ab]
     if statistic != "pearson":
         correlations = [rank_correlation(r) for r in correlations]

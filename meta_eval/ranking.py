@@ -88,7 +88,7 @@ class RankingSettings:
 
 
 def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping]:
-    """The groupings that the systems and inputs of the layout allow, and the wanted one."""
+    """The groupings that the systems and inputs of the layout allow, and the one asked for."""
     groupings: list[Grouping] = ["global"]
     if layout.system_count > 1:
         groupings.extend(("per_system", "system_means"))
@@ -191,7 +191,7 @@ def compare_with_cues(
 ) -> tuple[MetricPair, ...]:
     """Compares every ranked metric with the scores `cheap_cues` of the set; p-values are adjusted for these pairs.
 
-    No pairs where the set lacks these scores, or where they do not agree by any defined number.
+    No pairs if the set lacks these scores, or if their agreement is undefined.
     """
     if CHEAP_CUES not in scored.scores:
         return ()

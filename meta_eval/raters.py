@@ -38,7 +38,7 @@ DISAGREE = "the raters do not agree more than by chance, so that nothing can be 
 
 @dataclass(frozen=True)
 class Corrected:
-    """The agreement of a metric with the mean rating, and with what the mean of very many raters would be."""
+    """The agreement of a metric with the mean rating, and with the mean of infinitely many raters."""
 
     n: int
     agreement: Estimate
@@ -71,7 +71,8 @@ def krippendorff_alpha(
     """Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
     1 is full agreement, 0 is chance. Units with fewer than two ratings are left out; without a `layout` each unit is an
-    input. Expected disagreement leaves out the pairs of an input and its copy: no two inputs of a sample are the same.
+    input. Expected disagreement leaves out pairs of an input and its copy in a resample, because inputs of a sample
+    differ.
     """
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
     units = table.shape[1]
@@ -194,7 +195,7 @@ def find_ceiling(
     *,
     layout: Layout | None = None,
 ) -> Estimate:
-    """What a perfect metric would reach: the root of the reliability of the mean rating.
+    """The correlation that a perfect metric would reach: the root of the reliability of the mean rating.
 
     It holds for Pearson's correlation, and nearly so for Spearman's.
     """
@@ -246,7 +247,7 @@ def correct_agreement(
 
 
 def _divide(agreement: Draws, ceiling: Draws) -> Draws:
-    """The agreement over the ceiling on each resample; NaN where the ceiling is 0."""
+    """The agreement over the ceiling on each resample; NaN if the ceiling is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = agreement.values / ceiling.values
     return replace(

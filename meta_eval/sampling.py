@@ -1,4 +1,4 @@
-"""Whether the labelled part of a set may be a random sample of it, by what is known of all of it.
+"""Whether the labelled part of a set may be a random sample, judged by properties of all its texts.
 
 A correction of a judge by some labels holds if these are a random sample. Labels where a judge said "a", or of one pair
 of systems, are visibly none: the judge's verdicts, or the systems, differ between the labelled part and the rest.

@@ -74,15 +74,15 @@ class ScoredSet:
         return columns
 
     def ratings(self, aspect: str) -> Floats:
-        """The ratings of an aspect; NaN where an example has none."""
+        """The ratings of an aspect; NaN for an example without one."""
         if aspect not in self.aspects:
             return np.full(len(self), np.nan)
         return self._ratings[aspect]
 
     def values(self, metric: str, aspect: str) -> Floats:
-        """The scores of a metric for an aspect; if it does not score the aspect by name, those of its first one.
+        """The scores of a metric for an aspect; if it does not score one of this name, the scores of its first aspect.
 
-        NaN where an example could not be scored.
+        NaN for an example that could not be scored.
         """
         values = self.scores[metric].values
         if aspect in values:

@@ -51,7 +51,7 @@ def measure_slices(
 ) -> list[SliceAgreement]:
     """Measures how a judge agrees with people in each slice; labels have the shape (n,), with NaN for no label.
 
-    Of more than two labels kappa is the weighted one. An input may have texts in several slices.
+    For more than two labels, kappa is weighted. An input may have texts in several slices.
     """
     has_both = ~np.isnan(people + judge)
     present = restrict(layout, has_both)
@@ -102,7 +102,7 @@ def _test_slices(
     layout: Layout,
     seed: int,
 ) -> Floats:
-    """Adjusted p-values of the slices of texts, of shape (slices, statistics); NaN where a slice is not tested.
+    """Adjusted p-values of the slices of texts, of shape (slices, statistics); NaN if a slice is not tested.
 
     A slice is tested if it has `FEWEST_UNITS` inputs, and the other texts have as many.
     """
@@ -178,8 +178,8 @@ def standardise_gaps(
 ) -> Floats:
     """Kappa and harshness of the texts inside minus those of the others, in standard errors, of shape (rows, 2).
 
-    `inside` has the shape (rows, n), `cells` number the pairs of labels of people and judge, of shape (n,). NaN where a
-    difference is undefined, 0 where nothing varies.
+    `inside` has the shape (rows, n), `cells` number the pairs of labels of people and judge, of shape (n,). NaN if a
+    difference is undefined, 0 if nothing varies.
     """
     size = len(labels)
     membership = np.eye(size * size)[cells]  # (n, cells)

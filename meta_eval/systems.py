@@ -38,7 +38,7 @@ UNCOUNTED = Estimate.undefined("cheap cues are not counted")
 
 @dataclass(frozen=True)
 class SystemComparison:
-    """Two systems on the same inputs, under one metric or by one kind of rating. Positive where a is higher."""
+    """Two systems on the same inputs, under one metric or by one kind of rating. Positive if a is higher."""
 
     # inputs that are compared
     n: int
@@ -87,7 +87,7 @@ class Grid:
 
     @property
     def columns(self) -> dict[str, Floats]:
-        """Scores, then ratings as one more kind of score: `human ASPECT`."""
+        """Scores by metric, and ratings as `human ASPECT`."""
         by_people = {f"{HUMAN}{aspect}": values for aspect, values in self.ratings.items()}
         return {**self.scores, **by_people}
 
@@ -95,7 +95,7 @@ class Grid:
 def lay_grid(scored: ScoredSet) -> Grid:
     """Arranges scores and ratings as matrices; every example names its system and its input.
 
-    Inputs are in the order of their names: the same random swaps meet the same inputs in any order of rows.
+    Inputs are sorted by name, so that the order of rows does not change which inputs are swapped at random.
     """
     inputs = [*dict.fromkeys(scored.groups or ())]
     order = sorted(range(len(inputs)), key=lambda i: inputs[i])
@@ -121,7 +121,7 @@ def compare_pairs(
     margin: float | None = None,
     level: float = 0.05,
 ) -> Pairs:
-    """Compares every pair of systems; `values` have the shape (systems, inputs), NaN where one is missing.
+    """Compares every pair of systems; `values` have the shape (systems, inputs), NaN if one is missing.
 
     All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
     `margin`, two systems are equal within it at `level`, divided by the number of pairs, where the interval of their
@@ -176,9 +176,9 @@ def leave_out_incomplete(
 ) -> tuple[Floats, dict[str, tuple[str, str]]]:
     """Leaves out systems whose missing scores change the verdict on others; names a pair on which it changes for each.
 
-    A system that lacks scores takes inputs from all comparisons. It stays only if the others have the same verdicts on
-    the inputs that remain as on all inputs that they have scores for. `compare` gives the pairs of such values; those
-    of a system that is left out are NaN.
+    A system with missing scores removes inputs from all comparisons. It stays only if the others have the same verdicts
+    on the inputs that remain as on all inputs that they have scores for. `compare` gives the pairs of such values;
+    those of a system that is left out are NaN.
     """
     left_out: dict[str, tuple[str, str]] = {}
     while True:

@@ -1,4 +1,4 @@
-"""Wins and ties by differences: one that rounding makes is a tie wherever wins are counted."""
+"""Wins and ties by differences of scores; a difference that only rounding makes is a tie everywhere."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,10 +11,10 @@ LARGER = 0.75  # the quantile from which sizes count as large
 
 
 def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
-    """The differences of scores, both of shape (..., n), with 0 for those that are rounding.
+    """Differences of scores, both of shape (..., n); differences that are only rounding become 0.
 
-    A difference is rounding beside the two scores that it comes from, or beside the larger ones (upper quartile) of its
-    row. Scores that are not compared, and one huge score, change no other difference.
+    A difference is rounding if it is tiny relative to its two scores, or to the larger scores (upper quartile) of its
+    row. Scores that are not compared, and a single huge score, do not affect other differences.
 
     >>> subtract([0.7999999999999999, 0.9, np.nan], [0.8, 0.8, 0.8]).round(3).tolist()
     [0.0, 0.1, nan]
@@ -36,7 +36,7 @@ def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
 
 
 def merge_ties(means: Floats, scores: Floats) -> Floats:
-    """Means of `scores`, of shape (..., n), with one value for those in a row that only rounding tells apart.
+    """Gives means of `scores`, of shape (..., n), one value if they differ only by rounding.
 
     >>> merge_ties(np.array([[(0.1 + 0.2 + 0.3) / 3, 0.5, (0.3 + 0.2 + 0.1) / 3]]), np.array([0.1, 0.6])).tolist()
     [[0.19999999999999998, 0.5, 0.19999999999999998]]
@@ -87,7 +87,7 @@ def _find_quantile(values: Floats, share: float) -> Floats:
 
 
 def to_outcomes(gaps: ArrayLike) -> Floats:
-    """What differences of any shape say: 1 for one above 0, .5 for a tie, 0 for one below; NaN stays.
+    """Converts differences of any shape to outcomes: 1 above 0, .5 for a tie, 0 below; NaN stays.
 
     >>> to_outcomes([0.2, 0.0, -3.0, np.nan]).tolist()
     [1.0, 0.5, 0.0, nan]

@@ -1,4 +1,4 @@
-"""Where people agree and where they are split: the accuracy of a judge by how many people say the same of a text."""
+"""Where people agree and where they are split: the accuracy of a judge by how many people give the same label."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def count_unity(table: Floats) -> tuple[Floats, Floats]:
 
 
 def name_unity(table: Floats) -> list[str]:
-    """How united people are about each text, such as "2 of 3"; "" where fewer than two labelled it."""
+    """How united people are about each text, such as "2 of 3"; "" if fewer than two labelled it."""
     most, rated = count_unity(table)
     exact = list(map(_name_counts, most, rated))
     if len({*exact}) <= MOST_KINDS:
@@ -70,7 +70,7 @@ def measure_by_unity(
 
     Labels of judges have the shape (n,), those of people (people, n).
 
-    `consensus` is the label that stands for people's, NaN where there is none: such texts do not count.
+    `consensus` is the label of people for each text; texts without one (NaN) do not count.
     """
     names = np.array(name_unity(table))
     most, rated = count_unity(table)

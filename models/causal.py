@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from models.batching import NOT_LEARNED, Batch, Task, batches_of_pairs, distinct_rows, pad, pad_with_mask
 from models.model import ConditionalLM, Reader, get_layers, last_hidden_states
-from models.shared_prefixes import LARGEST, Tree, can_branch, plant_trees, tree_inputs
+from models.shared_prefixes import LARGEST_TREE, Tree, can_branch, plant_trees, tree_inputs
 from models.windows import Pair
 
 # types whose layers have a feed-forward part `mlp`
@@ -60,7 +60,7 @@ class CausalLM(ConditionalLM):
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
         """The last hidden states; without a source, the model begins with its start token."""
         sequences = [self._sequence(pair) for pair in pairs]
-        trees = self._plant(sequences, LARGEST)
+        trees = self._plant(sequences, LARGEST_TREE)
         rows: dict[int, int] = {}  # by pair, and the slots of what is asked for
         slots: dict[int, list[int]] = {}
         places: dict[tuple[int, int], None] = {}  # each once, in their order
@@ -79,7 +79,7 @@ class CausalLM(ConditionalLM):
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """Batches of whole trees (`models.shared_prefixes`), by their padded tokens."""
         sequences = [self._sequence(pair) for pair in pairs]
-        trees = self._plant(sequences, min(LARGEST, token_budget))
+        trees = self._plant(sequences, min(LARGEST_TREE, token_budget))
         costs = [(len(tree.ids), 0) for tree in trees]
         batches: list[list[int]] = []
         for places in batches_of_pairs(costs, token_budget):

@@ -104,7 +104,7 @@ class TrainingModule(pl.LightningModule):
         raise NotImplementedError
 
     def clipped(self) -> list[torch.nn.Parameter]:
-        """The parameters whose gradients are clipped together, in a fixed order (it affects the norm's rounding)."""
+        """The parameters whose gradients are clipped together, in a fixed order (it affects rounding)."""
         return list(self.parameters())
 
     def warm_up(self, steps: int) -> tuple[float, float]:
@@ -131,8 +131,7 @@ class TrainingModule(pl.LightningModule):
         torch.manual_seed(int(np.random.default_rng(entropy).integers(2**62)))
 
     def training_step(self, batch: Batch, _: int) -> None:
-        optimizers = self.optimizers()
-        schedulers = self.lr_schedulers()
+        optimizers, schedulers = self.optimizers(), self.lr_schedulers()
         several = optimizers if isinstance(optimizers, list) else [optimizers]
         loss = self._add_gradients(batch)
         if loss is not None:
@@ -146,8 +145,7 @@ class TrainingModule(pl.LightningModule):
 
     def _add_gradients(self, batch: Batch) -> Tensor | None:
         """Adds the gradients of a batch, part by part; returns its loss. None if not even one row fits into memory."""
-        rows = len(batch["labels"])
-        width = self.width(batch)
+        rows, width = len(batch["labels"]), self.width(batch)
         most = rows if self.token_budget is None else max(1, min(rows, self.token_budget // width))
         if self.trainer.world_size > 1:  # the other processes wait for the gradients of this one
             return self._add_parts(batch, most)
@@ -167,8 +165,7 @@ class TrainingModule(pl.LightningModule):
             return None
 
     def _add_parts(self, batch: Batch, size: int) -> Tensor:
-        rows = len(batch["labels"])
-        divisor = self.divisor(batch)
+        rows, divisor = len(batch["labels"]), self.divisor(batch)
         total = torch.zeros((), device=self.device)
         for start in range(0, rows, size):
             wrapped = self.trainer.strategy.model
@@ -385,7 +382,7 @@ def fit(
             warnings.filterwarnings("ignore", message=f".*{message}")
         trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
     if best.best_model_score is not None and not best.best_model_score.isfinite():
-        raise SettingError(f"the training diverged, {monitor} is a number in no epoch: lower the learning rate")
+        raise SettingError(f"the training diverged, {monitor} is NaN in every epoch: lower the learning rate")
     module.cpu().eval()
 
     def load(file: Path) -> None:
@@ -407,8 +404,5 @@ def fit(
 
 def find_checkpoint(checkpoints: Path) -> Path | None:
     """The checkpoint to continue from: the last one, if it and those of the best epochs are undamaged."""
-    last = checkpoints / "last.ckpt"
-    best = sorted(checkpoints.glob("epoch_*.ckpt"))
-    if best and all(map(is_whole, (last, *best))):
-        return last
-    return None
+    last, others = checkpoints / "last.ckpt", sorted(checkpoints.glob("epoch_*.ckpt"))
+    return last if others and all(map(is_whole, (last, *others))) else None

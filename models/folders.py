@@ -138,7 +138,7 @@ def _find_absurd(file: Path, folder: Path) -> Iterator[str]:
         yield from _find_other_modules(content)
     elif not isinstance(content, dict):
         if file.name in FILES or file.name.endswith(INDEX):
-            yield f"must hold an object, but holds {format_value(content)}"
+            yield f"must contain an object, but contains {format_value(content)}"
     elif file.name.startswith(ENCODER):
         yield from _find_other_arguments(content)
     elif file.name.endswith(INDEX):

@@ -179,16 +179,7 @@ def encode_infills(
     for before, after, written in zip(befores, afters, _segments(tokenizer, infilling, gaps), strict=True):
         target = (*written.ids, *closing)
         stop = written.stop + len(closing)
-        infill = Infill(
-            infilling=infilling,
-            before=before,
-            after=after,
-            target=target,
-            start=written.start,
-            stop=stop,
-            frame=len(infilling.opening),
-        )
-        infills.append(infill)
+        infills.append(Infill(infilling, before, after, target, written.start, stop, len(infilling.opening)))
     return infills
 
 
@@ -293,5 +284,4 @@ class Infiller:
     def log_probabilities(self, infills: Sequence[Infill], token_budget: int) -> list[NDArray[np.float32]]:
         """log P of every scored token of each segment, given its source and the target tokens before it."""
         pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
-        starts = [infill.start for infill in infills]
-        return self.lm.log_probabilities(pairs, given=starts, token_budget=token_budget)
+        return self.lm.log_probabilities(pairs, given=[each.start for each in infills], token_budget=token_budget)

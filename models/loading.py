@@ -27,7 +27,7 @@ from models.folders import check_model_folder, find_folder, find_weight, require
 
 Loaded = TypeVar("Loaded")
 Module = TypeVar("Module", bound=nn.Module)
-LARGEST = 1e15  # of a weight: products of larger ones overflow
+LARGEST_WEIGHT = 1e15  # of a weight: products of larger ones overflow
 SHORTEST = 8  # tokens, special ones included, that a model must read at once
 TRIAL = "Yes: 3 cats, 天 \U0010fffd"  # a text that every tokenizer must read; no vocabulary has its last character
 UNREAD = "pooler."  # of a bare encoder: nothing reads it, and checkpoints that lack one (RoBERTa) get a random one
@@ -218,7 +218,7 @@ def _check_model(model: PreTrainedModel, info: Mapping[str, Any]) -> None:
         if value is not None and not 0 <= value < count:
             raise ValueError(f"config.json: {key} must be one of the model's {count} tokens, but is {value}")
     if getattr(model.config, "num_hidden_layers", 1) < 1:
-        raise ValueError(f"config.json: a model needs a layer, but has {model.config.num_hidden_layers}")
+        raise ValueError(f"config.json: a model must have at least one layer, but has {model.config.num_hidden_layers}")
     tokens = torch.zeros(
         1,
         SHORTEST,
@@ -236,7 +236,7 @@ def _check_model(model: PreTrainedModel, info: Mapping[str, Any]) -> None:
     except Exception as error:
         raise ValueError(f"config.json: the model cannot read {SHORTEST} tokens: {error}") from error
     if bool(output.isnan().any() | output.isposinf().any()):
-        raise ValueError("config.json: what the model makes of tokens is not finite")
+        raise ValueError("config.json: the outputs of the model must be finite, but are not")
 
 
 @runtime_checkable
@@ -257,7 +257,7 @@ def _try_encoder(encoder: _Encoder) -> None:
 
 
 def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
-    """Raises _WeightError for a weight that is not finite or larger than LARGEST."""
+    """Raises _WeightError for a weight that is not finite or larger than LARGEST_WEIGHT."""
     for name, weight in weights:
         if not weight.is_floating_point() or not weight.numel():
             continue
@@ -266,8 +266,8 @@ def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
             values = values.float()
         ends = values.aminmax()  # without a copy of the weights
         for end in (float(ends.min), float(ends.max)):
-            if not abs(end) <= LARGEST:
-                raise _WeightError(name, f"must be finite and at most {LARGEST:g}, but holds {end:g}")
+            if not abs(end) <= LARGEST_WEIGHT:
+                raise _WeightError(name, f"must be finite and at most {LARGEST_WEIGHT:g}, but holds {end:g}")
 
 
 def check_tokens(

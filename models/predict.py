@@ -100,8 +100,7 @@ def predict(
     devices of the trainer, each on a whole one, in the precision that they were loaded with, and return to their own
     device. Until all parts are there, the results lie in `folder/parts`, where a call that was killed finds them.
     """
-    parts = split_into_parts(count, size)
-    place = folder / "parts"
+    parts, place = split_into_parts(count, size), folder / "parts"
     trainer = make_trainer(
         callbacks=[PartWriter(place)],
         logger=False,

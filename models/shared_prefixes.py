@@ -14,7 +14,7 @@ from torch import Tensor
 # types of models that place tokens by `position_ids` and take a mask of which token sees which
 BRANCHING = {"gemma", "gemma3_text", "gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "starcoder2"}
 SHARED = 8  # tokens: sequences that have fewer in common are read apart, without a mask
-LARGEST = 1024  # tokens of a tree with branches, whose attention grows with their square
+LARGEST_TREE = 1024  # tokens of a tree with branches, whose attention grows with their square
 
 
 @dataclass

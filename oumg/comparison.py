@@ -1,4 +1,4 @@
-"""Pairs of outputs of two systems beside human texts, for discriminators to learn and to judge (OUMG, section 3.1).
+"""Pairs of outputs of two systems and human texts, which discriminators learn and judge (OUMG, section 3.1).
 
 Texts are paired by input, and the inputs are split before anything else. Then all texts are treated alike, so that a
 discriminator learns how a text is written and not which file it comes from: they get the same white space and Unicode
@@ -75,7 +75,7 @@ class OutputPair:
 
 @dataclass(frozen=True)
 class PairedOutputs:
-    """Two systems, ready to be compared."""
+    """The paired texts of two systems, split into training and test inputs."""
 
     train: tuple[OutputPair, ...]
     # of other inputs
@@ -95,7 +95,7 @@ class JudgedPairs:
 
     @property
     def human(self) -> Float[NDArray[np.float64], "seeds texts"]:
-        """Both human texts of the first pair, both of the second, and so on."""
+        """The logits of human texts: both of the first pair, both of the second, and so on."""
         return self.logits[..., :2].reshape(len(self.logits), -1)
 
     @property
@@ -113,7 +113,7 @@ def read_comparison(
     second: Path | str,
     settings: PairSettings,
 ) -> PairedOutputs:
-    """`pair_texts` of three files of examples.
+    """Reads three files of examples and pairs their texts (`pair_texts`).
 
     Raises InputError with all faults as `file:line: what`.
     """
@@ -134,12 +134,12 @@ def pair_texts(
     settings: PairSettings,
     form_of: Callable[[Example], Hashable] = lambda text: None,
 ) -> PairedOutputs:
-    """Texts paired by input, split by input, and made alike in form.
+    """Pairs texts by input, splits the inputs, and removes differences of form.
 
     The k-th output of the first system for an input is paired with the k-th of the second. Our choice: each pair gets
     two human texts of the input, drawn without replacement until all are used and then again, so that N_human = N_G1 +
-    N_G2 and every input has the same weight in both classes. Where texts have forms, as poems do, they have the form of
-    the outputs, which some human text of the input must have.
+    N_G2 and every input has the same weight in both classes. If texts have forms, as poems do, human texts with the
+    form of the outputs are taken; the input must have one.
 
     Our choice: with `match_length` the four texts of a pair are cut to one length if their lengths differ. The length
     is drawn between half the shortest and the shortest less one: at the shortest itself, the one text that is not cut
@@ -214,7 +214,7 @@ def label_pairs(pairs: Sequence[OutputPair]) -> list[LabelledText]:
 
 
 def input_of(example: Example) -> str:
-    """The name of the input that a text answers: its group, or its id where it has none."""
+    """The name of the input that a text answers: its group, or its id if it has no group."""
     return example.id if example.group is None else example.group
 
 

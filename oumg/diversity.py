@@ -5,10 +5,10 @@ from collections.abc import Hashable, Sequence
 
 
 def distinct_n(texts: Sequence[Sequence[Hashable]], n: int) -> float:
-    """Different n-grams of all texts over all their n-grams; in (0, 1], higher is more varied.
+    """The number of different n-grams divided by that of all n-grams of the texts; in (0, 1], higher is more diverse.
 
-    An n-gram ends with its text. The share falls with the amount of text, so compare only texts of about equal number
-    and length. NaN where no text has n words.
+    No n-gram spans two texts. The share falls with the amount of text, so compare only texts of about equal number
+    and length. NaN if no text has n words.
     """
     ngrams: list[tuple[Hashable, ...]] = []
     for text in texts:

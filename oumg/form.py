@@ -1,4 +1,4 @@
-"""The form of a poem: how many characters each phrase has and which mark follows it (SongNet, Li et al. 2020).
+"""The form of a poem: the number of characters of each phrase, and the mark after it (SongNet, Li et al. 2020).
 
 A phrase ends with a mark; a line ends with a full stop and is a unit of rhyme. A generator reads the form as three
 symbols for every token of the poem: the kind of the token, its phrase, and how many characters of the phrase are left.
@@ -27,7 +27,7 @@ class SlotKind(IntEnum):
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of one token in a poem."""
+    """The position of one token in a poem."""
 
     # SongNet's C
     kind: SlotKind
@@ -85,7 +85,7 @@ class Form:
 
 
 def split_phrases(text: str) -> list[str]:
-    """The phrases of a poem without their marks; the rest after the last mark counts as one too.
+    """The phrases of a poem without punctuation; the rest after the last mark counts as a phrase.
 
     >>> split_phrases("春花，秋月。何")
     ['春花', '秋月', '何']
@@ -95,12 +95,12 @@ def split_phrases(text: str) -> list[str]:
 
 
 def find_marks(text: str) -> list[str]:
-    """The marks of a poem in order."""
+    """The punctuation marks of a poem in order."""
     return [character for character in text if character in MARKS]
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a poem, each with its marks.
+    """The lines of a poem with their punctuation.
 
     >>> split_lines("春花，秋月。何时了。")
     ['春花，秋月。', '何时了。']

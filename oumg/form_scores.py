@@ -68,7 +68,7 @@ def keeps_form(text: str, form: Form) -> bool:
 
 
 def phrase_lengths(text: str, form: Form) -> float:
-    """The share of phrases, place by place, that have the form's length; missing and extra phrases count as wrong.
+    """The share of phrases that have the length of the form; missing and extra phrases count as wrong.
 
     >>> phrase_lengths("春花，秋月何。", Form(((2, "，"), (2, "。"))))
     0.5
@@ -93,9 +93,9 @@ def rhyme_rate(text: str) -> float:
 
 
 def tone_pattern(texts: Sequence[str]) -> list[str | None]:
-    """The common tone class at every place of poems of one form; `None` where there is none.
+    """The common tone class at every position of poems of one form; `None` if there is none.
 
-    A class is common where it is the class of at least two thirds of the characters with a single class.
+    A class is common if at least two thirds of the characters with a single class have it.
     """
     rows = map(_list_characters, texts)
     pattern: list[str | None] = []
@@ -116,7 +116,7 @@ def _list_characters(text: str) -> list[str]:
 
 
 def tone_rate(text: str, pattern: Sequence[str | None]) -> float:
-    """The share of places with a tone class in the pattern where the poem's character can have it; NaN without any."""
+    """The share of positions at which the poem's character can have the tone class of the pattern; NaN without any."""
     pairs = zip(_list_characters(text), pattern, strict=False)
     fits = [wanted in tones(character) for character, wanted in pairs if wanted]
     return float(np.mean(fits)) if fits else float("nan")

@@ -48,11 +48,11 @@ class SamplingSettings:
 
 
 def choose_prompts(data: Corpus, sampling: SamplingSettings) -> tuple[list[str], list[str]]:
-    """The prompts, and a note where they are the first words of held-out texts.
+    """Chooses the prompts; returns them with a note if they are the first words of held-out texts.
 
     They come from the first source that has any: `sampling.prompts`, the prefixes of the rated texts, those of the
     held-out texts, the first words of the held-out texts. Held-out texts are taken at regular distances, because data
-    may be sorted by label. Raises InputError where there are none.
+    may be sorted by label. Raises InputError if there are none.
     """
     rated = [example for rated_set in data.rated for example in rated_set.examples]
     chosen = list(dict.fromkeys(prompt.strip() for prompt in sampling.prompts or ()))
@@ -101,7 +101,7 @@ def encode_prompts(
     prompts: Sequence[str],
     new_tokens: int,
 ) -> dict[str, list[int]]:
-    """By prompt the start token and its tokens.
+    """The tokens of each prompt, after the start token.
 
     Raises InputError for prompts that leave the model no room for the new tokens.
     """
@@ -131,7 +131,7 @@ def make_guidance(
     strength: float,
     k: int,
 ) -> MakeGuidance:
-    """Makes the guidance of each batch, with `watch` or without."""
+    """Returns a function that makes the guidance of a batch; its argument `watch` is optional."""
     return partial(
         Guidance,
         guide,
@@ -278,7 +278,7 @@ def describe_step(
     chosen: int,
     text: str,
 ) -> WrittenToken:
-    """The token of a step of one row whose candidate `chosen` was drawn and adds `text`."""
+    """Describes one step of one row: the drawn candidate `chosen`, which adds `text`, and its alternatives."""
     before = step.before[0].log_softmax(-1)
     after = step.after[0].log_softmax(-1)
     judged = step.judged[0].tolist()

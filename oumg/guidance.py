@@ -60,9 +60,9 @@ def fudge_scores(scores: Float[Tensor, "*rows k"], lam: float) -> Float[Tensor, 
 
 
 def add_to_scores(scores: OfCandidates, f: OfCandidates) -> OfCandidates:
-    """scores + f, renormalised to log-probabilities where the scores can be log-probabilities (none is above 0).
+    """scores + f, renormalised if the scores can be log-probabilities (none is above 0).
 
-    Beam search sums log-probabilities, and without this it would prefer the tokens that were raised most. Sampling
+    Beam search sums log-probabilities; without renormalising it would prefer the tokens that were raised most. Sampling
     takes a softmax of logits, which a constant does not change.
 
     >>> add_to_scores(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[0.0, 2.0, 1.0]])).tolist()
@@ -77,7 +77,7 @@ def add_to_scores(scores: OfCandidates, f: OfCandidates) -> OfCandidates:
 
 
 def find_parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> Int[Tensor, " new"] | None:
-    """For each row of `now` the index of a row of `before` that is its prefix; None unless every row has one.
+    """For each row of `now`, the index of the row of `before` that is its prefix; None unless every row has one.
 
     >>> find_parents(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[3, 4, 0], [3, 4, 1], [1, 2, 0]])).tolist()
     [1, 1, 0]
@@ -116,9 +116,9 @@ class Guide(Protocol):
 
 
 def adapt_guide(guide: CausalGuide | Discriminator | Guide, tokenizer: PreTrainedTokenizerBase) -> Guide:
-    """A causal guide or a discriminator as a guide of the tokens of `tokenizer`.
+    """Makes a guide for the tokens of `tokenizer` from a causal guide or a discriminator.
 
-    Raises SettingError where it reads other tokens.
+    Raises SettingError if it reads other tokens.
     """
     match guide:
         case CausalGuide():

@@ -1,4 +1,4 @@
-"""How texts of different origins are made alike: Unicode form, units of length, templates, a common length."""
+"""Removes differences of form between texts of different origins: Unicode form, units, templates, length."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ def normalise_text(text: str) -> str:
 
 
 def split_pieces(text: str, tokens: str) -> list[str]:
-    """The text in units of length, each with the spaces after it.
+    """Splits the text into units of length, each with the spaces after it.
 
     The units are `characters`, `jieba` words, or, for any other `tokens`, words and punctuation marks, where a CJK
     character is a word.
@@ -42,7 +42,7 @@ def split_pieces(text: str, tokens: str) -> list[str]:
 
 
 def find_shared_start(rows: Sequence[Sequence[str]], share: float = TEMPLATE_SHARE) -> tuple[str, ...]:
-    """The longest beginning that at least `share` of the rows have with two or more pieces after it.
+    """The longest common beginning of at least `share` of the rows that leaves each of them two or more pieces.
 
     >>> find_shared_start([["Answer", ": ", "a ", "b"], ["Answer", ": ", "c ", "d ", "e"]])
     ('Answer', ': ')
@@ -66,7 +66,7 @@ def strip_templates(
     starts: set[tuple[str, ...]],
     ends: set[tuple[str, ...]],
 ) -> list[str]:
-    """The pieces without the longest template at each end; all of them where fewer than two would be left.
+    """Removes the longest template at each end, unless fewer than two pieces would be left.
 
     >>> strip_templates(["Answer", ": ", "a ", "b"], {("Answer", ": ")}, set())
     ['a ', 'b']
@@ -80,7 +80,7 @@ def strip_templates(
 
 
 def draw_common_length(lengths: Sequence[int], rng: np.random.Generator) -> int:
-    """The length if all are equal; else a random one, at least half the shortest and below the shortest."""
+    """Draws a length of at least half the shortest and below the shortest; equal lengths stay."""
     shortest = min(lengths)
     if shortest == max(lengths):
         return shortest

@@ -35,7 +35,7 @@ def high_score_rate_difference(
     second: ArrayLike,
     weights: Floats | None = None,
 ) -> Floats:
-    """HSRD = HSR_1 - HSR_2 (OUMG, Eq. 3); in [-1, 1], above 0 where the first system is better."""
+    """HSRD = HSR_1 - HSR_2 (OUMG, Eq. 3); in [-1, 1], above 0 if the first system is better."""
     return high_score_rate(first, weights) - high_score_rate(second, weights)
 
 
@@ -46,7 +46,7 @@ def upgrade_rate(
 ) -> Floats:
     """UR: the share of inputs with D(G1) > D(G2) (OUMG, Eq. 4), in [0, 1]; text i of both systems has the same input.
 
-    A tie is no upgrade: where the systems are equal, UR + ties / 2 is near one half.
+    A tie is no upgrade: for equal systems, UR + ties / 2 is near one half.
 
     >>> float(upgrade_rate([200.0, 1.0, 0.0], [100.0, 2.0, 0.0]))  # the first is 1.0 and 1.0 as a probability
     0.3333333333333333
@@ -59,7 +59,7 @@ def tie_rate(
     second: ArrayLike,
     weights: Floats | None = None,
 ) -> Floats:
-    """The share of inputs with D(G1) = D(G2), but for rounding, in [0, 1]."""
+    """The share of inputs with D(G1) = D(G2) up to rounding, in [0, 1]."""
     return _share(_compare(first, second) == 0, weights)
 
 
@@ -70,7 +70,7 @@ def accuracy(
     human_weights: Floats | None = None,
     weights: Floats | None = None,
 ) -> Floats:
-    """Accuracy of a discriminator: the mean of the share of right human texts and of right outputs; 0.5 is chance.
+    """The balanced accuracy of a discriminator: the mean of those on human texts and on outputs; 0.5 is chance.
 
     Our choice: it does not depend on how many human texts a test set has. With as many human texts as outputs, as in
     training (N_human = N_G1 + N_G2), it is the plain accuracy.
@@ -104,7 +104,7 @@ def check_paired(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class RelativeScores:
-    """Two systems under discriminators of one kind: means over seeds, intervals over 30 or more inputs."""
+    """The scores of two systems by discriminators of one kind: means over seeds, intervals over 30 or more inputs."""
 
     # of the discriminators on human texts and outputs; near 0.5 the other scores mean little
     accuracy: Estimate
@@ -132,7 +132,7 @@ def relative_scores(
     inputs: Sequence[Hashable],
     human_inputs: Sequence[Hashable],
 ) -> RelativeScores:
-    """All relative scores with intervals over inputs.
+    """Computes all relative scores with intervals over inputs.
 
     The bootstrap draws inputs with replacement, each with its human texts and its outputs, the same ones for all seeds
     and both systems. The intervals show how the mean over these seeds depends on the inputs; `by_seed` shows how the
@@ -141,7 +141,7 @@ def relative_scores(
     The logits of human texts have the shape (seeds, texts), those of the outputs of both systems (seeds, pairs).
     `inputs` and `human_inputs` name the input of each pair and of each human text.
 
-    Raises ValueError for logits that are not finite or of unlike shapes, and for an input without a human text.
+    Raises ValueError for logits that are not finite or differ in shape, and for an input without a human text.
     """
     human = np.asarray(human, dtype=np.float64)
     first, second = check_paired(first, second)

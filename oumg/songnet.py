@@ -37,7 +37,7 @@ LENGTHS = tuple(f"<{n}>" for n in range(1, LONGEST_PHRASE + 1))
 
 
 def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedTokenizerFast:
-    """A tokenizer with a token for every character with `min_count` occurrences, every mark and every phrase length."""
+    """Makes a tokenizer: a token per character with `min_count` occurrences, punctuation mark and phrase length."""
     tokens = [*SPECIAL, *LENGTHS, *MARKS, *frequent_characters(texts, min_count)]
     vocabulary = {token: i for i, token in enumerate(tokens)}
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
@@ -56,14 +56,14 @@ def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedT
 
 
 def frequent_characters(texts: Iterable[str], min_count: int = 1) -> list[str]:
-    """The characters with `min_count` occurrences, marks apart, in their order in Unicode."""
+    """The characters with at least `min_count` occurrences, without punctuation, in Unicode order."""
     counts = Counter(character for text in texts for character in text)
     frequent = [character for character, count in counts.items() if count >= min_count]
     return sorted(character for character in frequent if character not in MARKS and not character.isspace())
 
 
 class SongNetConfig(GPT2Config):
-    """GPT-2's settings, the number of phrases and the length of the longest."""
+    """GPT-2's settings, and the maximum number and length of phrases."""
 
     model_type = "songnet"
 
@@ -79,7 +79,7 @@ class SongNetConfig(GPT2Config):
 
 
 class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
-    """GPT-2 with the symbols of the next token added to each input."""
+    """GPT-2 whose inputs also have the symbols of the next token."""
 
     config_class = SongNetConfig  # pyright: ignore[reportAssignmentType]
     _tied_weights_keys: ClassVar[Any] = {"lm_head.weight": "transformer.wte.weight"}  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -106,8 +106,8 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
     ) -> CausalLMOutputWithPast:
         """Logits of the next token at each position, in float32 in any precision.
 
-        `symbols` are those of the whole sequence, also of tokens that are not generated yet; with a cache the forward
-        pass takes the symbols of its own columns.
+        `symbols` covers the whole sequence, also tokens that are not generated yet; with a cache, the forward pass
+        takes those of its columns.
         """
         seen = past_key_values.get_seq_length() if past_key_values is not None else 0
         kinds, phrases, left = symbols[:, seen : seen + input_ids.shape[1]].unbind(-1)
@@ -132,13 +132,13 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
 
 @dataclass(frozen=True)
 class SongNet(CausalLM):
-    """The model and its tokenizer. A source is a prompt, a target a poem with its end."""
+    """A SongNet and its tokenizer. Sources are prompts, targets are poems with the end token."""
 
     loader = SongNetModel
 
     @cached_property
     def vocabulary(self) -> dict[str, int]:
-        """Tokens and their ids, kept because the tokenizer takes milliseconds to list them."""
+        """Tokens and their ids, cached because the tokenizer takes milliseconds to list them."""
         return self.tokenizer.get_vocab()
 
     def prompt(self, tune: str, form: Form) -> list[int]:
@@ -155,7 +155,7 @@ class SongNet(CausalLM):
         return [*self.encode(tune), *following]
 
     def encode(self, text: str) -> list[int]:
-        """A token for every character."""
+        """The token ids of a text, one per character."""
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -163,19 +163,19 @@ class SongNet(CausalLM):
         return decode_tokens(self.tokenizer, ids)
 
     def task(self, tune: str, poem: str) -> Task:
-        """The prompt of the poem's form, then the poem with its end."""
+        """The training task of a poem: the prompt of its form, then the poem with the end token."""
         target = [*self.encode(poem), self.vocabulary["<end>"]]
         return Task(self.prompt(tune, Form.of(poem)), target)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """That of a causal model, and the symbols."""
+        """The batch of a causal model, with the symbols."""
         batch = super().training_batch(tasks)
         read = [(task.source, task.target[:-1]) for task in tasks]
         return {**batch, "symbols": self._symbols(read, batch["input_ids"].shape[1])}
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """The last hidden states of each poem in a row of its own, because symbols count what is left of it."""
+        """The last hidden states; each poem has a separate row, because symbols count the remaining characters."""
         inputs = pad_with_mask([[*prompt, *written] for prompt, written in pairs], 0, self.device)
         symbols = self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)
         hidden = last_hidden_states(
@@ -216,7 +216,7 @@ def find_misfit(
     longest_phrase: int,
     max_length: int,
 ) -> str | None:
-    """Why a poem does not fit into a generator of this size together with its prompt; None where it does."""
+    """The reason why a poem does not fit into a generator of this size with its prompt; None if it fits."""
     number = len(form.phrases)
     longest = max(length for length, _ in form.phrases)
     prompt = len(tune) + 2 * number + 1
@@ -232,9 +232,9 @@ def find_misfit(
 
 
 def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]]) -> Float[NDArray[np.float64], " poems"]:
-    """The negative log-probability in nats of each (tune, poem) with its end, given tune and form.
+    """The negative log-probability of each poem and its end in nats, given tune and form.
 
-    Marks count as the characters do, though their places are given: the generator is nearly sure of them.
+    Punctuation counts too, though the form determines it: the generator is nearly certain of it.
     """
     tasks = (songnet.task(tune, poem) for tune, poem in poems)
     rows = songnet.log_probabilities([(task.source, task.target) for task in tasks])
@@ -247,7 +247,7 @@ def row_symbols(
     padding: int,
     width: int,
 ) -> list[tuple[int, int, int]]:
-    """The (kind, phrase, left) of each column of a row of `width`: padding, the prompt, the poem, padding.
+    """The symbols (kind, phrase, left) of each column of a row: padding, prompt, poem, padding to `width`.
 
     Column t has the symbols of the token in column t + 1.
     """
@@ -276,7 +276,7 @@ def generation_inputs(
 
 @checked_dataclass
 class SongNetPlan:
-    """A SongNet to build over the characters of the training poems."""
+    """A SongNet to build, with the characters of the training poems as tokens."""
 
     # as in `GPT2Config`
     n_embd: Count
@@ -321,13 +321,13 @@ def tune_of(poem: Example) -> str:
 
 
 def spell_poems(poems: Sequence[Example]) -> list[str]:
-    """Tune and text of every poem."""
+    """The tune and the text of every poem."""
     return [tune_of(poem) + poem.text for poem in poems]
 
 
 @dataclass(frozen=True)
 class Poems:
-    """A SongNet learns every poem after its tune and form."""
+    """A training task: to write every poem, given its tune and form."""
 
     def build(
         self,

@@ -40,7 +40,7 @@ def generate_concept_sentences(
 def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
     """For each concept set a sensible sentence (1), an odd one (0.5) and a senseless one (0).
 
-    The three are written alike and have equally many words. `label` is the level, `group` the concept set.
+    The three have one form and the same number of words. `label` is the level, `group` the concept set.
     """
     rng = random.Random(seed)
 
@@ -63,13 +63,13 @@ def random_event(rng: random.Random) -> Event:
 
 
 def name_concepts(event: Event) -> str:
-    """The five concepts in alphabetical order, so that the order does not show their parts."""
+    """The five concepts in alphabetical order, so that the order does not show their roles."""
     concepts = [event[part].split("/")[0] for part in PARTS]
     return ", ".join(sorted(concepts))
 
 
 def make_odd(event: Event, rng: random.Random) -> Event:
-    """Exchanges the parts of two nouns."""
+    """Exchanges the roles of two nouns."""
     one, other = rng.choice((("object", "instrument"), ("instrument", "place"), ("object", "place")))
     return _exchange(event, one, other)
 

@@ -43,7 +43,7 @@ Labels = Callable[[int], Sequence[str]]  # gives the labels of n sentences
 
 
 class Prompt(NamedTuple):
-    """The beginning of a text: its prefix, the rest of that sentence (`compose` fills {subject}), and the facts."""
+    """The beginning of a text: its prefix, the rest of the first sentence (`compose` fills {subject}), its facts."""
 
     prefix: str
     rest: str
@@ -51,7 +51,7 @@ class Prompt(NamedTuple):
     opening: Opening
 
     def mentions(self, slot: str) -> bool:
-        """Whether the opening has this slot."""
+        """Whether the opening uses this slot."""
         return f"{{{slot}}}" in "".join(self.opening)
 
 
@@ -85,9 +85,9 @@ def generate_texts(
     verdicts: float = 0.0,
     exclude: Collection[str] = (),
 ) -> tuple[Example, ...]:
-    """Texts with prefix and label, the labels in turn.
+    """Generates texts with prefix and label; the labels alternate.
 
-    A share `verdicts` of the texts has a sentence before or after it that names the label ("It was great."), so that a
+    A share `verdicts` of the texts gets a sentence before or after it that names the label ("It was great."), so that a
     model learns to answer such prompts; `prefix` is None if the text no longer begins with it.
     """
     rng = random.Random(f"{world.name} {seed}")
@@ -134,11 +134,12 @@ def rated_texts(
 ) -> tuple[Example, ...]:
     """Texts with known ratings from 0 (worst) to 1 of coherence, consistency and attribute relevance.
 
-    Every text begins with its prefix; `label` is the wanted label, and `group` names both. Four systems answer each
-    group (`SYSTEMS`). Coherence falls with the share of sentences after the first that are displaced or foreign.
-    Consistency is 0.5 if the text continues with another thing of the same kind, and 0 with another kind of thing.
-    Attribute relevance is 0.5 if half of the text has another label, and 0 if all of it has. Each level is spread
-    evenly over texts of all lengths, and damage keeps the number of words, so that length says nothing about quality.
+    Every text begins with its prefix; `label` is the label that was asked for, and `group` names both. Four systems
+    answer each group (`SYSTEMS`). Coherence falls with the share of sentences after the first that are displaced or
+    foreign. Consistency is 0.5 if the text continues with another thing of the same kind, and 0 with another kind of
+    thing. Attribute relevance is 0.5 if half of the text has another label, and 0 if all of it has. Each level is
+    spread evenly over texts of all lengths, and damage keeps the number of words, so that length says nothing about
+    quality.
     """
     rng = random.Random(f"{world.name} rated {seed}")
     prompts = draw_inputs(world, rng, -(-n // len(SYSTEMS)))
@@ -175,7 +176,7 @@ def rated_texts(
 
 
 def read_openings(section: Section) -> list[list[Opening]]:
-    """The openings by prefix: a block has a prefix and its continuations, or no continuation for a whole sentence.
+    """Parses the openings by prefix: a block has a prefix and its continuations; a whole sentence has none.
 
     >>> read_openings(((("The {noun}",), ("... is here.",)), (("Look, a {noun}!",),)))
     [[('The {noun}', ' is here.')], [('Look, a {noun}!', '')]]
@@ -204,7 +205,7 @@ def random_prompts(
     rng: random.Random,
     reserved: bool,
 ) -> Iterator[Prompt]:
-    """Yields endless beginnings, all from the reserved part or all from the rest."""
+    """Yields endless prompts, all from the part reserved for rated sets or all from the rest."""
 
     def draw(rng: random.Random) -> Prompt:
         openings = rng.choice(world.openings)
@@ -223,7 +224,7 @@ def draw_inputs(
     rng: random.Random,
     n: int,
 ) -> list[Prompt]:
-    """`n` beginnings with different prefixes."""
+    """Draws `n` prompts with different prefixes."""
     by_prefix: dict[str, Prompt] = {}
     for prompt in random_prompts(world, rng, reserved=True):
         if len(by_prefix) >= n:
@@ -298,7 +299,7 @@ def damage_consistency(
     labels: Labels,
     length: int,
 ) -> list[Sentence]:
-    """A text of about `length` words on the thing in the prefix (level 0), another of its kind (1) or kind (2)."""
+    """Writes about `length` words on the thing in the prefix (level 0), one of its kind (1) or of another kind (2)."""
     best: list[Sentence] = []
     least = float("inf")
     for _ in range(DRAWS):

@@ -1,7 +1,7 @@
 """The damage of all built-in rated sets, and the one rating: 1 without damage, 0 at the worst level.
 
 The damages of turns take units, a random generator and the indices of the units that are `free` to be changed, in
-order. They return as many units with one fault, or None where no free unit can have it. Code that trains a metric must
+order. They return as many units with one fault, or None if no free unit can have it. Code that trains a metric must
 never import this module.
 """
 
@@ -48,7 +48,7 @@ def damage_labels(
     other: str,
     rng: random.Random,
 ) -> Callable[[int], Sequence[str]]:
-    """Labels of n sentences: the wanted one (level 0), another one in half of them (1) or in all (2)."""
+    """Labels of n sentences: the label asked for (level 0), another one for half of them (1) or for all (2)."""
 
     def draw(n: int) -> Sequence[str]:
         if level != 1:
@@ -73,7 +73,7 @@ def replace_turn(
     free: Sequence[int],
     pool: Mapping[int, Sequence[str]],
 ) -> Turns | None:
-    """A turn of another dialogue, of `pool`, takes the place of one with the same, or the nearest, number of words."""
+    """Replaces a turn by a turn of another dialogue (`pool`) with the same, or the nearest, number of words."""
     distances = [(abs(len(turns[i].split()) - count), i, count) for i in free for count in pool]
     least = min(distances, default=(0,))[0]
     nearest = [(i, count) for distance, i, count in distances if distance == least]
@@ -90,7 +90,7 @@ def swap_turns(
     rng: random.Random,
     free: Sequence[int],
 ) -> Turns | None:
-    """Two different turns change places; one of them is a question if there is one, so that it loses its answer."""
+    """Swaps two different turns; one of them is a question if there is one, so that it loses its answer."""
     pairs = [(i, j) for i in free for j in free if i < j and turns[i] != turns[j]]
     if not pairs:
         return None
@@ -105,7 +105,7 @@ def repeat_turn(
     rng: random.Random,
     free: Sequence[int],
 ) -> Turns | None:
-    """A turn is replaced by a copy of an earlier one with the same, or the nearest, number of words."""
+    """Replaces a turn by a copy of an earlier one with the same, or the nearest, number of words."""
     pairs = [(source, target) for target in free for source in range(target) if turns[source] != turns[target]]
     if not pairs:
         return None
@@ -123,9 +123,9 @@ def garble_words(
     free: Sequence[int],
     vocabulary: Sequence[str] = (),
 ) -> Turns | None:
-    """The words of a turn are shuffled, or every second one is replaced by a word of the vocabulary, or both.
+    """Shuffles the words of a turn, or replaces every second one by a word of the vocabulary, or both.
 
-    Without a vocabulary they are shuffled. Punctuation stays where it was.
+    Without a vocabulary it only shuffles. Punctuation stays where it was.
     """
     places = [i for i in free if len(set(_words(turns[i]))) > 1]
     if not places:
@@ -166,9 +166,9 @@ def contradict_fact(
     facts: Sequence[Sequence[Fact]],
     values: Mapping[str, Sequence[str]],
 ) -> Turns | None:
-    """A fact that two free turns mention gets another value of its kind in one of them, a value not said elsewhere.
+    """Gives a fact that two free turns mention another value in one of them, which no other turn mentions.
 
-    `facts` are those of each turn, `values` what a fact of a kind may be.
+    `facts` are those of each turn, `values` the possible values of each kind of fact.
     """
     mentions = [(i, fact[:2]) for i in free for fact in facts[i]]
     turns_by_fact: dict[tuple[int, str], set[int]] = {}

@@ -32,7 +32,7 @@ SLOT = re.compile(r"\{(\+?)(my|your|our)\.(\w+)\}")
 
 
 class Topic(NamedTuple):
-    """What there is to say about one topic."""
+    """The phrases about one topic."""
 
     kinds: tuple[str, ...]  # of fact; the key, from which the others follow, comes first
     rows: tuple[tuple[str, ...], ...]  # facts that belong together, in the order of the kinds; a speaker has one row
@@ -50,7 +50,7 @@ class Dialogue(NamedTuple):
 
 
 class Script(NamedTuple):
-    """What a block needs; it `recalls` if no key implies a known fact, so that a turn must have mentioned it."""
+    """The lines and needed facts of a block; it `recalls` facts that an earlier turn must have mentioned."""
 
     news: frozenset[FactKey]  # facts that must be new
     needs: frozenset[FactKey]  # facts that must be known
@@ -102,8 +102,8 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """Dialogues of known quality: five levels of damage in equal shares, rated 1 - level / 4.
 
     The level is the number of damages, each of a different kind (see `data.builtin.damage`) and on different turns;
-    `label` joins the kinds by "+", and `group` names the clean dialogue. A damage keeps the number of words and of
-    turns, and the levels are dealt out among dialogues of like length, so that length says nothing about quality.
+    `label` joins the kinds by "+", and `group` names the clean dialogue. Damage keeps the number of words and of
+    turns, and the levels are spread over dialogues of similar length, so that length says nothing about quality.
     """
     rng = random.Random(seed)
     dialogues = random_dialogues(rng, reserved=True)
@@ -137,7 +137,7 @@ def _count_words(turns: Turns) -> int:
 
 
 def random_dialogues(rng: random.Random, reserved: bool) -> Iterator[Dialogue]:
-    """Different dialogues without end, all from the reserved part of the possible ones or all from the rest."""
+    """Yields endless different dialogues, all from the part reserved for rated sets or all from the rest."""
     dialogues = drafts(random_dialogue, rng, lambda dialogue: "\n".join(dialogue.turns), reserved)
     return distinct(dialogues, key=TURNS)
 
@@ -251,7 +251,7 @@ def _write_turn(
 
 
 def lent_turns(donors: Sequence[Dialogue], topic: str) -> Iterator[str]:
-    """The turns of dialogues on other topics that show their topic."""
+    """The turns of dialogues on other topics that mention their topic."""
     for donor in donors:
         if donor.topic != topic:
             kinds = TOPICS[donor.topic].kinds

@@ -27,7 +27,7 @@ TEXT = attrgetter("text")
 
 
 def read_world(name: str) -> tuple[dict[str, Section], Texts, Texts]:
-    """The sections of `worlds/NAME.txt` by their names, with all alternatives and all words of each, in order."""
+    """Reads the sections of `worlds/NAME.txt` by name, with their alternatives and words in order."""
     content = (WORLDS / f"{name}.txt").read_text(encoding="utf-8")
     file = parse_world(content)
     said = {section: phrases(blocks) for section, blocks in file.items()}
@@ -97,7 +97,7 @@ def drafts(
     key: Callable[[T], str],
     reserved: bool,
 ) -> Iterator[T]:
-    """Yields endless drafts, all with a key from the reserved part of the possible ones or all from the rest."""
+    """Yields endless drafts, all with keys from the part reserved for rated sets or all from the rest."""
     while True:
         draft = draw(rng)
         if is_reserved(key(draft)) == reserved:
@@ -105,7 +105,7 @@ def drafts(
 
 
 def distinct(values: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[T]:
-    """Yields the first of each key."""
+    """Yields the first value of each key."""
     seen: set[Hashable] = set()
     for draft in values:
         if key(draft) not in seen:
@@ -120,9 +120,9 @@ def collect(
     exclude: Collection[Hashable] = (),
     key: Callable[[Example], Hashable] = TEXT,
 ) -> tuple[Example, ...]:
-    """Different examples with the ids NAME-0, NAME-1 ..., none with a key in `exclude`.
+    """Collects different examples with the ids NAME-0, NAME-1 ..., none with a key in `exclude`.
 
-    `draw(i)` makes the i-th, or None where its text is reserved.
+    `draw(i)` makes the i-th example, or None if its text is reserved.
     """
     collected: dict[Hashable, Example] = {}
     while len(collected) < n:

@@ -26,7 +26,7 @@ Kind = Literal["sentiment", "topic"]
 
 
 class Part(NamedTuple):
-    """A part of a thing: "`name` `was` ...", and what is said of it by sentiment."""
+    """A part of a thing: "`name` `was` ...", and the phrases about it by sentiment."""
 
     name: str
     was: str
@@ -55,7 +55,7 @@ def generate_remarks(
     verdicts: float = 0.0,
     exclude: Collection[str] = (),
 ) -> tuple[Example, ...]:
-    """Remarks with prefix and label, sentiments and topics in turn; `verdicts` as in `controlled.generate_texts`."""
+    """Generates remarks with prefix and label; sentiments and topics alternate. `verdicts` as in `generate_texts`."""
     check(Kind, labels=labels)
     rng = random.Random(f"remark {seed}")
 
@@ -76,7 +76,7 @@ def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """Remarks of known quality, with their prefix and the sentiment that was asked for as label.
 
     The rating `attribute_relevance` is 1, 0.5 or 0, where all sentences after the opening, half of them or none have
-    this sentiment. Each is as frequent for both sentiments, all topics and all lengths.
+    this sentiment. Each rating is equally frequent for both sentiments, all topics and all lengths.
     """
     rng = random.Random(f"rated remark {seed}")
 

@@ -22,7 +22,7 @@ Phrases = Mapping[str, tuple[str, ...]]  # by sentiment
 
 
 class Kind(NamedTuple):
-    """A kind of thing: "I `got` it to `use`", and the good and bad sides of each part."""
+    """A kind of thing to review: the phrases of "I `got` it to `use`", and the good and bad sides of its parts."""
 
     got: str
     uses: tuple[str, ...]

@@ -29,7 +29,7 @@ ALIKE = [set(line.split()) for line in SAID["alike"]]
 
 
 class Ending(NamedTuple):
-    """The ending of a story: an obstacle with the number of its solution, a goal with that of its result, a frame."""
+    """The ending of a story: an obstacle and the number of its solution, a goal and that of its result, a frame."""
 
     solution: tuple[str, int]
     result: tuple[str, int]
@@ -57,7 +57,7 @@ def generate_stories(
     seed: int,
     exclude: Collection[str] = (),
 ) -> tuple[Example, ...]:
-    """Stories as `text`, with their beginning as `context`."""
+    """Generates stories as `text`, with their beginning as `context`."""
     rng = random.Random(seed)
     stories = drafts(random_story, rng, CONTEXT, reserved=False)
 
@@ -72,9 +72,9 @@ def generate_stories(
 def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """Endings of known quality, three for each context: right (1.0), half foreign (0.5), all foreign (0.0).
 
-    The one reference is right too, but has another solution and another result than the candidates. `label` says which
-    part is foreign, and `group` names the context. The three candidates of a context have the same number of words, and
-    share the same number of words with the reference and with the context.
+    The one reference is right too, but its solution and its result differ from those of the candidates. `label` says
+    which part is foreign, and `group` names the context. The three candidates of a context have the same number of
+    words, and share the same number of words with the reference and with the context.
     """
     rng = random.Random(seed)
 
@@ -108,7 +108,7 @@ def _name_foreign(story: Story, ending: Ending) -> list[str]:
 
 
 def right_ending(story: Story, rng: random.Random) -> Ending:
-    """A solution of the obstacle and a result of the goal."""
+    """Draws a solution of the obstacle and a result of the goal."""
     solution = rng.randrange(len(SOLUTIONS[story.obstacle]))
     result = rng.randrange(len(RESULTS[story.goal]))
     return Ending((story.obstacle, solution), (story.goal, result), rng.choice(SAID["endings"]))
@@ -181,7 +181,7 @@ def word_counts(text: str) -> Counter[str]:
 
 
 def random_story(rng: random.Random) -> Story:
-    """A random context."""
+    """Draws the goal, the obstacle and the words of a story."""
     goal = rng.choice(tuple(GOALS))
     obstacle = rng.choice(tuple(OBSTACLES))
     name = rng.choice(WORDS["women"] + WORDS["men"])

@@ -23,7 +23,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = table(FILE["tunes"])
 
 
 def read_theme(lines: Sequence[Sequence[str]]) -> Theme:
-    """The nouns with either tone and the verbs, a line each."""
+    """Parses a theme: a line each for the nouns of either tone and for the verbs."""
     level, oblique, verbs = (tuple(words.split()) for (words,) in lines)
     return Theme(level, oblique, verbs)
 
@@ -39,7 +39,7 @@ def generate_verse(
     seed: int,
     exclude: Collection[str] = (),
 ) -> tuple[Example, ...]:
-    """Poems of every tune in turn.
+    """Generates poems; the tunes alternate.
 
     `prefix` is the name of the tune, `label` the theme, `text` the poem with its punctuation. Twelve tunes are too few
     to be the inputs, so each poem is one (`group`).

@@ -32,7 +32,7 @@ ANNOTATIONS = layout(
 
 
 def read_outputs(rows: Located, path: Path) -> Rows:
-    """A text per row; its input is the instruction."""
+    """Reads a text per row; its input is the instruction."""
     seen: Counter[tuple[str, ...]] = Counter()
     for line, row in rows:
         answer = {
@@ -56,7 +56,7 @@ def _name_input(
 
 
 def read_annotations(rows: Located, path: Path) -> Rows:
-    """A judgement and both outputs per row; `winner` is the judge's probability that the first one is better."""
+    """Reads a judgement and both outputs per row; `winner` is the judge's probability that the first one is better."""
     seen: Counter[tuple[str, ...]] = Counter()
     remark = _describe_copies(rows)
     for line, row in rows:

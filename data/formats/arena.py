@@ -39,7 +39,7 @@ GAME = layout({}, score=Verdict)  # null where the judge gave no verdict
 
 
 def read_battles(rows: Located, path: Path) -> Rows:
-    """A judgement per row, and both answers where the row has them. Rows of one question are one input."""
+    """Reads a judgement per row, and both answers if the row has them. Rows of one question are one input."""
     are_named = any(_find_name(row) is not None for _, row in rows)
     remark = "" if are_named else f"without a question ({', '.join(INPUTS)}) each row is an input of its own"
     for line, row in rows:
@@ -98,7 +98,7 @@ def _read_answer(row: Row, side: str) -> Row:
 
 
 def read_games(rows: Located, path: Path) -> Rows:
-    """Arena-Hard's `model_judgment`: of the two games of a row the first shows the baseline as A, the second as B."""
+    """Reads Arena-Hard's `model_judgment`: of a row's two games, the first shows the baseline as A, the second as B."""
     for line, row in rows:
         baseline = row.get("baseline") or "baseline"
         orders = [(baseline, row["model"]), (row["model"], baseline)]

@@ -17,9 +17,9 @@ TURN = "\n\nAssistant:"
 
 
 def read_pairs(rows: Located, path: Path) -> Rows:
-    """A judgement per row, or per pair of a chosen and a rejected text where the row lists several; and the texts.
+    """Reads a judgement per row, or per pair of texts if the row lists several, and the texts.
 
-    The systems are `chosen` and `rejected`, or what `chosen_model` and `rejected_model` name.
+    The systems are `chosen` and `rejected`, or those that `chosen_model` and `rejected_model` name.
     """
     groups = _name_groups(rows)
     for line, row in rows:
@@ -130,7 +130,7 @@ def _read_messages(value: Any) -> str | None:
 
 
 def read_labelled(rows: Located, path: Path) -> Rows:
-    """A text per row, rated `desired` as 1 or 0."""
+    """Reads a text per row, rated `desired` as 1 or 0."""
     for line, row in rows:
         answer = row.get("messages", row.get("completion"))
         if not answer:

@@ -1,4 +1,4 @@
-"""Every Eval Ever: the rows of its schema for single samples, to which its converters bring the logs of other tools."""
+"""Every Eval Ever: rows of its schema for single samples, to which its converters translate logs of other tools."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,9 +19,9 @@ ENDS = ("_samples.jsonl", ".jsonl")  # of a file of samples; what stands before 
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """A text per model and sample; the score of each evaluation of it is called after the evaluation.
+    """Reads a text per model and sample; each score is named after its evaluation.
 
-    A sample that one evaluation scored several times is a text for each time.
+    A sample that one evaluation scored several times becomes several texts.
     """
     models = {row["model_id"] for _, row in rows}
     with_results = _find_several_results(rows)
@@ -66,7 +66,7 @@ def _read_text(row: Row) -> Row:
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:
-    """The scores that are better if they are lower, by the results beside the samples."""
+    """The scores of which lower is better, by the results beside the samples."""
     directions: dict[str, bool] = {}
     for end in ENDS:
         results = path.with_name(f"{path.name.removesuffix(end)}.json")

@@ -36,7 +36,7 @@ SAMPLE = layout(
 
 
 def read_eval(path: Path) -> ToolFile:
-    """The samples in a `.eval` file; nothing is unpacked to the disk."""
+    """Reads the samples in a `.eval` file; nothing is unpacked to disk."""
     with zipfile.ZipFile(path) as packed:
         sizes = {file.filename: file.file_size for file in packed.infolist()}
         head = "header.json" if "header.json" in sizes else "_journal/start.json"
@@ -58,7 +58,7 @@ def read_eval(path: Path) -> ToolFile:
 
 
 def read(log: Mapping[str, Any], path: Path) -> ToolFile:
-    """A text per sample and epoch, in the order of epochs and ids; its input is the sample."""
+    """Reads a text per sample and epoch, in the order of epochs and ids; its input is the sample."""
     check_rows([(0, log)], path, LOG)
     run = log["eval"]
     model = run.get("model")

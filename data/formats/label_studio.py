@@ -1,4 +1,4 @@
-"""Label Studio: tasks with annotations, as its export JSON has them (JSON-MIN and CSV are tables of annotators)."""
+"""Label Studio: tasks with annotations, from its JSON export (JSON-MIN and CSV are tables of annotators)."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ SYSTEMS = ("model", "system", "generator", "name")  # of the keys of both system
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """A text per task, with the ratings and single choices of each annotator; a pairwise comparison is a judgement.
+    """Reads a text per task, with ratings and single choices of each annotator; pairwise comparisons become judgements.
 
-    Annotations that were cancelled are none. The id of a text is the `id` in its data, else that of the task.
+    Cancelled annotations are left out. The id of a text is the `id` in its data, else that of the task.
     """
     for line, task in rows:
         annotations = list(_read_annotations(task, path, line))

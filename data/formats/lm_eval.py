@@ -16,7 +16,7 @@ SAMPLES = layout({"doc_id": int, **ANY}, filter=str, metrics=list[str])
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """A text per document: the answer, or the most likely choice; scores are `METRIC`, or `METRIC/FILTER`."""
+    """Reads a text per document: the answer, or the most likely choice; scores are `METRIC`, or `METRIC/FILTER`."""
     names = _name_metrics(rows)
     by_document: dict[Any, dict[str, tuple[int, Row]]] = {}
     for line, row in rows:
@@ -122,7 +122,7 @@ def _find_target_choice(
     choices: list[str],
     references: list[Any],
 ) -> list[Any]:
-    """The choice that the target is the index of; none where the target is a choice itself as well as an index."""
+    """The choice that the target is the index of; none if the target is a choice itself as well as an index."""
     index = to_number(target) if len(choices) > 1 else None
     if index is None or index not in range(len(choices)):
         return references
@@ -145,7 +145,7 @@ def _read_results(path: Path) -> list[Row]:
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:
-    """The scores that are better if they are lower, by `higher_is_better` in the results beside the samples."""
+    """The scores of which lower is better, by `higher_is_better` in the results beside the samples."""
     task, _ = _split_name(path)
     lower: list[str] = []
     for results in _read_results(path):

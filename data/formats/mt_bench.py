@@ -43,7 +43,7 @@ QUESTIONS = layout(
 
 
 def read_pairs(rows: Located, path: Path) -> Rows:
-    """A judgement per row: a system wins where both games name it; a game with an error leaves no verdict."""
+    """Reads a judgement per row: a system wins if both games name it; after an error in a game there is no verdict."""
     for line, row in rows:
         group = _name_input(row)
         system_a = row["model_1"]
@@ -78,7 +78,7 @@ def read_pairs(rows: Located, path: Path) -> Rows:
 
 
 def _find_winner(row: Row) -> str | None:
-    """The system that both games name, else `tie`; None where a game has an error."""
+    """The system that both games name, else `tie`; None if a game has an error."""
     first = row["g1_winner"]
     second = row["g2_winner"]
     if "error" in (first, second):
@@ -94,7 +94,7 @@ def _find_judge(row: Row) -> str | None:
 
 
 def read_single(rows: Located, path: Path) -> Rows:
-    """A text and its score per row."""
+    """Reads a text and its score per row."""
     for line, row in rows:
         answer = _answer(row["user_prompt"], "(?: A)?")
         if not answer:
@@ -112,7 +112,7 @@ def read_single(rows: Located, path: Path) -> Rows:
 
 
 def refuse_questions(rows: Located, path: Path) -> Rows:
-    """Raises InputError."""
+    """Raises InputError: a file of questions has neither texts nor verdicts."""
     raise refuse(path, 0, "these are MT-Bench questions, which hold no answers: pass model_judgment/*.jsonl")
 
 

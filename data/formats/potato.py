@@ -18,9 +18,9 @@ PAGE = ".html"  # the end of the id of a page that is no text, such as one that 
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """A text per line, with the chosen label of each question as a rating of the person.
+    """Reads a text per line; the chosen label of each question is a rating by the person.
 
-    The person is the folder of `annotated_instances.jsonl`, or stands before this in the name of the file.
+    The person is named by the folder of `annotated_instances.jsonl`, or by the prefix of the file's name.
     """
     person = find_person(path)
     for line, row in rows:
@@ -43,13 +43,13 @@ def read(rows: Located, path: Path) -> Rows:
 
 
 def find_person(path: Path) -> str:
-    """Who annotated a file."""
+    """The person who annotated a file."""
     match = FILE.match(path.name)
     return (match and match["person"]) or path.absolute().parent.name
 
 
 def list_chosen(labels: Any) -> list[str]:
-    """The labels that were chosen: the keys of those that are true, and the values of a scale.
+    """The chosen labels: the keys with a true value, and the values of a scale.
 
     >>> list_chosen({"positive": "true"}), list_chosen({"scale_3": "3"}), list_chosen({"a": "true", "b": "true"})
     (['positive'], ['3'], ['a', 'b'])
@@ -60,7 +60,7 @@ def list_chosen(labels: Any) -> list[str]:
 
 
 def to_plain(markup: str) -> str:
-    """The text of a displayed one, without its tags.
+    """The displayed text without its tags.
 
     >>> to_plain("Tom: Is it late?<br><strong>Sam: A &amp; B.</strong>")
     'Tom: Is it late?\\nSam: A & B.'

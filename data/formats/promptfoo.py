@@ -29,7 +29,7 @@ ERROR = 2  # `failureReason` of a call that failed; 1 is a failed assertion
 
 
 def read(document: Mapping[str, Any], path: Path) -> ToolFile:
-    """The results of versions 2 and 3."""
+    """Reads the results of versions 2 and 3."""
     results = document["results"]
     rows = results.get("results") if isinstance(results, Mapping) else None
     if not isinstance(rows, list) or not rows or not isinstance(results.get("version"), int):
@@ -39,9 +39,9 @@ def read(document: Mapping[str, Any], path: Path) -> ToolFile:
 
 
 def read_rows(rows: Located, path: Path) -> Rows:
-    """A text per result, in the order of tests: `score`, whether all assertions `pass`, and named scores.
+    """Reads a text per result, in the order of tests: `score`, whether all assertions `pass`, and named scores.
 
-    A system is a provider, with the prompt where there are several. A call that failed has no text.
+    A system is a provider, with its prompt if there are several. A call that failed has no text.
     """
     prompts = {_name(row["prompt"], "raw") for _, row in rows}
     names = dict.fromkeys(_name_test(row) for _, row in rows)
@@ -80,7 +80,7 @@ def _read_result(
 
 
 def _to_text(output: Any) -> str | None:
-    """An output as a text: JSON for what is none; None where there is no output."""
+    """An output as a text: JSON for what is none; None if there is no output."""
     if output is None or isinstance(output, str):
         return output
     return json.dumps(output, ensure_ascii=False)

@@ -37,7 +37,7 @@ JUDGED = layout(
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """A text per row, with the score of each metric; an empty score is missing."""
+    """Reads a text per row, with the score of each metric; an empty score is missing."""
     names = number_columns([row for _, row in rows], APART)
     for line, row in rows:
         question = row.get("user_input", row.get("question"))
@@ -60,7 +60,7 @@ def _read_score(cell: Any) -> float | None:
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:
-    """The scores that are better if they are lower."""
+    """The scores of which lower is better."""
     return [name for name in names if name.startswith(LOWER_IS_BETTER)]
 
 
@@ -87,8 +87,9 @@ def _holds_judged_samples(verdicts: Any) -> bool:
 
 
 def read_annotated(document: Mapping[str, Any], path: Path) -> Rows:
-    """A text per verdict; the metric is its score. The rating is the verdict that people gave it: the same where they
-    accepted it, else the edited one, or the other one of 0 and 1.
+    """Reads a text per verdict, which is the metric's score. The rating is people's verdict.
+
+    It is the same verdict if they accepted it, else the edited one, or the other one of 0 and 1.
     """
     metrics = [metric for metric, verdicts in document.items() for _ in verdicts]
     verdicts = chain.from_iterable(document.values())

@@ -1,4 +1,4 @@
-"""The texts and judgements that a file of another tool holds, and what its readers share."""
+"""The texts and judgements in a file of another tool, and functions that its readers share."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -51,11 +51,11 @@ class ToolFile:
         rows: Rows,
         lower_is_better: Collection[str] = (),
     ) -> "ToolFile":
-        """Sorts rows into texts, which get ids of their own, and judgements, which have `system_a`.
+        """Sorts rows into texts, which get new ids, and judgements, which have `system_a`.
 
-        Beside judgements, the text of a system for an input (`group`) counts once. Rows with no text or no `winner` are
-        left out and counted; an empty text is an answer. Scores of which the lower ones are better are negated, as
-        their names say. `REMARK` of a row is said of the file.
+        In a file with judgements, the text of a system for an input (`group`) counts once. Rows with no text or no
+        `winner` are left out and counted; an empty text is an answer. Scores of which lower is better are negated and
+        renamed. `REMARK` of a row is said of the file.
         """
         listed = list(rows)
         remarks = dict.fromkeys(row.pop(REMARK, "") for _, row in listed)
@@ -154,7 +154,7 @@ def refuse(
     line: int,
     what: str,
 ) -> InputError:
-    """The fault of a file that a reader does not know."""
+    """Makes the error for a file whose layout the reader does not know."""
     return InputError([fault(path, line, what)])
 
 
@@ -166,7 +166,7 @@ def list_values(value: object) -> list[Any]:
 
 
 def text_of(content: object) -> str | None:
-    """The text of a message: a text, a message, or a list of parts of which some are texts; None for anything else."""
+    """The text of a message, given as a text, a message or a list of parts; None if it has no text."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):

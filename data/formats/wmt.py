@@ -26,14 +26,14 @@ TAG = re.compile(r"</?v>")
 
 
 def is_evalset(folder: Path) -> bool:
-    """Whether it is such a folder."""
+    """Whether a folder has the layout of mt-metrics-eval."""
     return (folder / OUTPUTS).is_dir() and (folder / "sources").is_dir()
 
 
 def read(folder: Path, split: str | None) -> ToolFile:
-    """A text per system and segment: `human-scores/*.seg.score` as ratings, `metric-scores/*.seg.score` as scores.
+    """Reads a text per system and segment: `human-scores/*.seg.score` are ratings, `metric-scores/*.seg.score` scores.
 
-    `split` is the language pair where there are several. References are no systems. WMT's canary line is left out.
+    `split` is the language pair, if there are several. References are not systems. WMT's canary line is left out.
     """
     pair = _choose_pair(folder, split)
     sources = _read_lines(folder / "sources" / f"{pair}.txt")
@@ -154,9 +154,9 @@ def _read_scores(file: Path, number: int) -> dict[str, list[float | None]]:
 
 
 def read_errors(path: Path) -> Rows:
-    """A text per system and segment, rated `mqm` by each rater: minus the weights of the errors (Freitag et al. 2021).
+    """Reads a text per system and segment, rated `mqm` by each rater: minus the error weights (Freitag et al. 2021).
 
-    Major errors weigh 5, minor ones 1, of punctuation .1; a non-translation 25.
+    Major errors weigh 5, minor ones 1, minor ones of punctuation .1, and a non-translation 25.
     """
     lines = read_lines(path)
     names = lines[0][1].split("\t")

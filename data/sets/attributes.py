@@ -32,7 +32,7 @@ def own_texts(
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> Corpus:
-    """A user's own labelled texts: a file with `text`, `label` and perhaps `prefix`, or the `columns` that give them.
+    """Reads a user's labelled texts: a file with `text`, `label` and optionally `prefix`, or with the given `columns`.
 
     A label is any line of text; spaces around it are removed. A part of the texts is held out, with copies of a text on
     the same side.

@@ -64,7 +64,7 @@ def builtin_corpus(
     Args:
         name: of the corpus and of its rated set, one of `SOURCES`.
         choices: `verdicts`, the share of reviews, news or remarks for training with a sentence that names their label;
-            `labels` of remarks. Those with topics have no rated ones: these have the sentiment that was asked for.
+            `labels` of remarks. Remarks with topics have no rated set.
     """
     check(one_of(tuple(SOURCES)), name=name)
     check(

@@ -45,7 +45,7 @@ def commongen(
     sentences, development, rated = read_all(readers)
     concepts = [(example.id, _sort_concepts(example)) for example in (*sentences, *development)]
     rated_concepts = [_sort_concepts(example) for rated_set in rated for example in rated_set.examples]
-    refuse_shared("a rated concept set must not be one to train on too, but {} are", concepts, rated_concepts)
+    refuse_shared("a rated concept set must not be a training one too, but {} are", concepts, rated_concepts)
     first_references: dict[str | None, Example] = {}
     for example in development:
         first_references.setdefault(example.group, example)

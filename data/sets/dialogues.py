@@ -57,10 +57,10 @@ def own_dialogues(
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> Corpus:
-    """A user's own dialogues: training ones and, if there are any, rated ones.
+    """Reads a user's dialogues: training ones and, optionally, rated ones.
 
     Both are .jsonl, .csv or .tsv files with `turns` (and ratings), or .txt files of `</UTT>` lines (with a score).
-    Raises InputError for what is wrong with a file, and where a rated dialogue is also a training one.
+    Raises InputError for a faulty file, and if a rated dialogue is also a training dialogue.
     """
     readers = [partial(located_dialogues, Path(train_path), rated=False)]
     if rated_path is not None:
@@ -77,7 +77,7 @@ def own_dialogues(
     for line, example in rated:
         training_line = training_lines.get(fold_text(example.full_text))
         if training_line:
-            rule = "a rated dialogue must not be one to train on too"
+            rule = "a rated dialogue must not be a training one too"
             faults.append(fault(rated_path or "", line, f"{rule}, found it at {train_path}:{training_line}"))
     examples = require_none([example for _, example in located], faults)
     train, held_out = split_share(examples, TURNS, held_out_fraction, seed)
@@ -230,6 +230,6 @@ def read_utt_lines(
         if scored and score is None:
             raise ValueError(f"a finite score is needed after the last {UTTERANCE_END}, found {format_value(end)}")
         if not scored and end.strip():
-            raise ValueError(f"nothing may follow the last {UTTERANCE_END} unrated, found {format_value(end)}")
+            raise ValueError(f"a line without a score must end with {UTTERANCE_END}, found {format_value(end)}")
 
     return locate_examples(path, to_records, iterate_lines, ("turns",))

@@ -1,4 +1,4 @@
-"""Files of public sets, made of their originals: each function yields the lines of a file (`public_files.toml`).
+"""Builds files of public sets from their originals: each function yields the lines of a file (`public_files.toml`).
 
 A line is a text or a JSON object.
 """
@@ -182,7 +182,7 @@ def read_ag_news(folder: Path) -> Rows:
 def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
     """The first 200 words of each post of `newsgroups.tar.gz`, without headers, quotations, signature and addresses.
 
-    `labels` has the label of a group by the beginning of its name.
+    `labels` maps the beginning of a group's name to its label.
     """
     with tarfile.open(folder / "newsgroups.tar.gz") as archive:
         members = [member for member in archive.getmembers() if _is_post(member)]
@@ -274,9 +274,9 @@ def read_answers(
     system: str | None = None,
     score: str = "scores",
 ) -> Rows:
-    """Every row of the original table of a set; those of semeval_mhpg with a passage of the same question and answer.
+    """Every row of the original table of a set; rows of semeval_mhpg get a passage with the same question and answer.
 
-    Of several such passages it is that of the row before, because the rows of a passage stand together.
+    If there are several such passages, the previous row's is taken, because rows of a passage are adjacent.
     """
     passages = _read_passages(folder) if name == "semeval_mhpg" else {}
     context: str | None = None

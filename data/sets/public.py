@@ -45,7 +45,7 @@ def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
 
 
 def list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Records:
-    """The summaries of an article; of several references the first is that of the newspaper."""
+    """The summaries of an article; the first of several references is the newspaper's."""
     references = article["references"] if "references" in article else [article["reference"]]
     for system, summary in article["systems"].items():
         yield {
@@ -124,7 +124,7 @@ def load_qa_ratings(
     root: Path | str,
     download: bool = False,
 ) -> ScoredSet:
-    """The answers of a set in `ANSWERS`, rated 0.2 to 1 (sets of mhpg) or 1 to 5; one has passages."""
+    """The answers of a set in `ANSWERS`, rated 0.2 to 1 (sets of mhpg) or 1 to 5; one set has passages."""
     return _load_lines(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
 
 

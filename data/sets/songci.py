@@ -40,7 +40,7 @@ def songci(
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
     """Poems of the Song dynasty: `prefix` and `group` are the tune (one name), `text` all lines with their punctuation.
 
-    A poem whose form is unclear is left out: a mark is missing at its end, stands at its beginning or after another.
+    A poem of unclear form is left out: punctuation is missing at its end, begins it or is doubled.
     """
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

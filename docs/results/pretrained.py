@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from core.scores import Scores
 from data.sets.ctrleval import load_ctrleval
-from data.sets.dialogues import load_dstc9, load_fed
+from data.sets.dialogues import load_convai2, load_dstc9, load_fed
 from judge.agreement_tables import tabulate_agreement
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, list_agreement
 from meta_eval.bootstrap import Estimate
@@ -25,37 +25,47 @@ from meta_eval.intervals import difference
 from meta_eval.scored_set import ScoredSet
 
 HERE = Path(__file__).parent
-SETS: Mapping[str, Callable[[str], ScoredSet]] = {
+SETS: Mapping[str, Callable[[str], ScoredSet]] = {  # by the name of their file of scores
     "ctrleval_sentiment": lambda root: load_ctrleval(root, "sentiment"),
     "fed": load_fed,
+    "fed_in_the_middle": load_fed,
     "dstc9": load_dstc9,
+    "convai2": load_convai2,
 }
-OF_DIALOGUES = [
+PAIRS = [  # a metric and the one that it is compared with, where a set has both
+    ("fill_in_the_middle", "fill_in_the_middle_unweighted"),
+    ("fill_in_the_middle", "fill_in_the_middle_own_weights"),
+    ("fill_in_the_middle", "left_to_right"),
+    ("fill_in_the_middle", "perplexity"),
     ("contrast_average", "expert_likelihood"),
     ("contrast_sum", "expert_likelihood"),
+    ("contrast_average", "contrast_average_left_to_right"),
+    ("expert_likelihood", "expert_likelihood_left_to_right"),
+    ("expert_likelihood", "gemma_likelihood"),
     ("generative_contrast", "generative_amateur"),
     ("generative_contrast", "deam_like"),
+    ("generative_contrast", "mesgar"),
+    ("generative_contrast", "vakulenko"),
     ("generative_contrast", "expert_likelihood"),
+    ("generative_contrast_mpnet", "generative_amateur_mpnet"),
+    ("generative_contrast_mpnet", "deam_like_mpnet"),
+    ("generative_contrast_mpnet", "mesgar_mpnet"),
+    ("generative_contrast_mpnet", "vakulenko_mpnet"),
+    ("generative_contrast_mpnet", "turn_cosine_mpnet"),
+    ("generative_contrast_mpnet", "expert_likelihood"),
+    ("generative_contrast_mpnet", "generative_contrast"),
 ]
-PAIRS = {  # (metric, metric that it is compared with) by set
-    "ctrleval_sentiment": [
-        ("fill_in_the_middle", "fill_in_the_middle_unweighted"),
-        ("fill_in_the_middle", "fill_in_the_middle_own_weights"),
-        ("fill_in_the_middle", "left_to_right"),
-        ("fill_in_the_middle", "perplexity"),
-    ],
-    "fed": OF_DIALOGUES,
-    "dstc9": OF_DIALOGUES,
-}
 DRAWN = {  # metric: its name in the picture, and its colour
     "fill_in_the_middle": ("CTRLEval, Qwen2.5-Coder 0.5B", "C0"),
     "perplexity": ("perplexity, the same model", "C2"),
-    "contrast_average": ("Discriminative CDM, average, 0.5B and 1.5B", "C0"),
-    "contrast_sum": ("Discriminative CDM, sum", "C0"),
+    "contrast_average": ("Discriminative CDM, average", "C0"),
     "generative_contrast": ("Generative CDM, contrast", "C0"),
     "generative_amateur": ("Generative CDM, amateur alone", "C4"),
     "deam_like": ("negatives like DEAM's", "C1"),
+    "mesgar": ("negatives of Mesgar et al.", "C1"),
+    "vakulenko": ("negatives of Vakulenko et al.", "C1"),
     "expert_likelihood": ("likelihood, 1.5B alone", "C2"),
+    "gemma_likelihood": ("likelihood, Gemma 270M", "C2"),
     CHEAP_CUES: ("cheap cues alone", "C7"),
 }
 PUBLISHED = {  # CTRLEval's Table 3 (PEGASUS-large), and of CDM's Table 3 (T5) average pooling and Mixed-Single
@@ -95,7 +105,7 @@ def read_scores(name: str, rated: ScoredSet) -> ScoredSet:
             values = [row[metric][aspect] for row in rows]
             columns[aspect] = np.array(values, dtype=np.float64)
         scores[metric] = Scores(columns, metric)
-    return ScoredSet(rated.name, examples, scores)
+    return ScoredSet(name, examples, scores)
 
 
 def compare(scored: ScoredSet, metric: str, other: str, aspect: str) -> Estimate:
@@ -117,7 +127,7 @@ def show(estimate: Estimate) -> str:
 def list_differences(scored: ScoredSet) -> list[str]:
     """A line for each pair of metrics and each aspect that both of them score."""
     lines: list[str] = []
-    for metric, other in PAIRS[scored.name]:
+    for metric, other in PAIRS:
         if metric not in scored.scores or other not in scored.scores:
             continue
         for aspect in scored.aspects:

@@ -60,7 +60,7 @@ class JudgesPlan:
 
 @dataclass(frozen=True)
 class Contest:
-    """Two systems to compare, and how the results show it."""
+    """Two systems to compare, with the texts of the comparison and its label in the results."""
 
     comparison: PairedOutputs
     # of the names of the trainings in the loggers
@@ -73,7 +73,7 @@ class Contest:
 
     @property
     def systems(self) -> tuple[str, str]:
-        """The `system` of the outputs, where all of a side have one and the sides differ; else g1 and g2."""
+        """The names of both systems, from the `system` of their outputs if these differ; else g1 and g2."""
         pairs = (*self.comparison.train, *self.comparison.test)
         first = name_side(pair.first for pair in pairs) or "g1"
         second = name_side(pair.second for pair in pairs) or "g2"
@@ -81,14 +81,14 @@ class Contest:
 
 
 def name_side(outputs: Iterable[Example]) -> str | None:
-    """The system that all outputs name; None where they name several, or none."""
+    """The system that all outputs name; None if they name several, or none."""
     systems = {output.system for output in outputs}
     return systems.pop() if len(systems) == 1 else None
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What the discriminators of one kind found in a contest."""
+    """The scores of a contest by the discriminators of one kind."""
 
     contest: Contest
     kind: str
@@ -131,7 +131,7 @@ def judge_by_kind(run: Run, contest: Contest, plan: JudgesPlan, kind: str) -> Fi
 def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
     """The different texts at these places of the pairs, by pair and place.
 
-    A human text of several pairs stands once for each way it was cut.
+    A human text in several pairs occurs once for each way it was cut.
     """
     texts: dict[tuple[str, bool, tuple[str, ...]], tuple[tuple[int, int], Example]] = {}
     for number, pair in enumerate(pairs):
@@ -172,7 +172,7 @@ def explain_logits(trained: Trained, texts: Sequence[Segments], device: str) -> 
 
 
 def relative_row(found: Findings) -> dict[str, Any]:
-    """Every relative score, with its value by seed, between what the contest adds."""
+    """A row with every relative score and its values by seed, and the columns that the contest adds."""
     contest = found.contest
     first, second = contest.systems
     return {
@@ -191,7 +191,7 @@ def relative_row(found: Findings) -> dict[str, Any]:
 
 
 def comparison_notes(found: Sequence[Findings]) -> list[str]:
-    """Templates that were removed, discriminators that are not above chance, and texts that lost tokens."""
+    """Notes on removed templates, discriminators that are not above chance, and truncated texts."""
     contest = found[0].contest
     notes = [
         f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
@@ -204,7 +204,7 @@ def comparison_notes(found: Sequence[Findings]) -> list[str]:
 
 
 def note_discriminators(found: Findings) -> list[str]:
-    """Whether the discriminators of one kind are above chance, and how many texts lost tokens."""
+    """Notes: whether the discriminators of one kind are above chance, and how many texts were truncated."""
     notes: list[str] = []
     accuracy = found.scores.accuracy
     if math.isnan(accuracy.low):
@@ -220,7 +220,7 @@ def note_discriminators(found: Findings) -> list[str]:
 
 
 def describe_verdict(found: Findings) -> str:
-    """Which system's outputs look more human to the discriminators of one kind, on more than half of the inputs."""
+    """One sentence: which system's outputs look more human to the discriminators of one kind, on most inputs."""
     first, second = found.contest.systems
     ur = found.scores.ur
     accuracy = found.scores.accuracy
@@ -250,9 +250,9 @@ def compare_systems(
     settings: Mapping[str, Setting] | None = None,
     data: Corpus | None = None,
 ) -> Outcome:
-    """A row for each contest and kind of discriminator, beside what a form of OUMG adds.
+    """The outcome: a row for each contest and kind of discriminator, and what a form of OUMG adds.
 
-    The first contest has the counts, and the logits of its test texts in the results.
+    The counts, and the logits of test texts in the results, are those of the first contest.
     """
     found = [judge_systems(run, contest, plan) for contest in contests]
     first = found[0]
@@ -285,7 +285,7 @@ def name_discriminators(found: Sequence[Findings]) -> dict[str, Trained]:
 
 
 def two_systems(run: Run, comparison: PairedOutputs, discriminators: JudgesPlan) -> Outcome:
-    """Two systems of your own."""
+    """Compares two systems of your own (OUMG, section 3.1)."""
     texts = label_pairs((*comparison.train, *comparison.test))
     settings = {"texts": fingerprint([list(text.segments) for text in texts])}
     return compare_systems(run, discriminators, "Two systems", [Contest(comparison)], settings=settings)

@@ -165,10 +165,18 @@ def guided_poetry(
     loaded = load_guide(guide.source, plan.device)
     strength = {"k": guidance.k, "rule": guidance.rule, "alpha": guidance.alpha}
     adapted = adapt_guide(loaded, songnet.tokenizer)
-    make = partial(Guidance, adapted, songnet.tokenizer, guidance.alpha, guidance.k, guidance.rule)
+    make = partial(
+        Guidance,
+        guide=adapted,
+        tokenizer=songnet.tokenizer,
+        strength=guidance.alpha,
+        k=guidance.k,
+        rule=guidance.rule,
+    )
     unguided = write("unguided", human, top_k(guidance.k))
     # Guided poems have draws of their own, except with alpha 0.
-    guided = write("guided", human, Decoder(make, {"guide": guide.identity, **strength}), draws=int(guidance.alpha > 0))
+    decoder = Decoder(make, {"guide": guide.identity, **strength})
+    guided = write("guided", human, decoder, draws=int(guidance.alpha > 0))
     origins = {"human": human, "unguided": unguided, "guided": guided}
     contest = replace(
         pair_poems(plan, origins, ("guided", "unguided")),
@@ -227,7 +235,14 @@ def write_poems(
     def build(folder: Path) -> None:
         songnet = SongNet.from_pretrained(generator.source, plan.device)
         with run.progress(f"generating {system}", total=len(inputs)) as advance:
-            texts = generate_poems(songnet, inputs, decoder.make, seed, plan.batch_size, advance)
+            texts = generate_poems(
+                songnet,
+                inputs,
+                content=decoder.make,
+                seed=seed,
+                batch_size=plan.batch_size,
+                advance=advance,
+            )
         text_of = dict(zip(order, texts, strict=True))
         write_examples(folder / "poems.jsonl", [replace(poem, text=text_of[i]) for i, poem in enumerate(poems)])
 
@@ -245,7 +260,8 @@ def write_poems(
 
 def train_songnet(run: Run, data: Corpus, plan: PoetryPlan) -> Trained:
     """The generator, which learns every poem that fits."""
-    learned, held_out = (plan.choose_fitting(poems) for poems in (data.train, data.held_out))
+    learned = plan.choose_fitting(data.train)
+    held_out = plan.choose_fitting(data.held_out)
     return find_or_train(run, "songnet", plan.generator, learned, held_out[: plan.checked])
 
 
@@ -271,7 +287,8 @@ def choose_poems(
 
     Raises SettingError for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
     """
-    fitting = plan.choose_fitting(data.held_out if plan.poems == "held_out" else data.train)
+    human = data.held_out if plan.poems == "held_out" else data.train
+    fitting = plan.choose_fitting(human)
     written = [poem for poem in fitting if {*poem.text} <= {*known, *MARKS}]
     if plan.inputs is not None and plan.inputs > len(written):
         raise SettingError(
@@ -287,8 +304,11 @@ def choose_poems(
             "the settings of data"
         )
     every = (*data.train, *data.held_out)
-    unfit, unspelled = len(every) - len(plan.choose_fitting(every)), len(fitting) - len(written)
-    notes = [f"{unfit} poems are left out: their forms do not fit into the generator"] if unfit else []
+    unfit = len(every) - len(plan.choose_fitting(every))
+    unspelled = len(fitting) - len(written)
+    notes: list[str] = []
+    if unfit:
+        notes.append(f"{unfit} poems are left out: their forms do not fit into the generator")
     if unspelled:
         notes.append(
             f"{unspelled} of {len(fitting)} {plan.poems} poems are left out: they hold a character that the "
@@ -320,8 +340,8 @@ def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ..
 
 def label_poems(human: Sequence[Example], machine: Sequence[Example]) -> list[LabelledText]:
     """The poems that the guide learns: human ones (1) and the generator's for the same inputs (0)."""
-    return [
-        LabelledText((poem.text,), label, str(poem.group))
-        for pair in zip(human, machine, strict=True)
-        for poem, label in zip(pair, (1, 0), strict=True)
-    ]
+    texts: list[LabelledText] = []
+    for poem, rival in zip(human, machine, strict=True):
+        texts.append(LabelledText((poem.text,), 1, str(poem.group)))
+        texts.append(LabelledText((rival.text,), 0, str(rival.group)))
+    return texts

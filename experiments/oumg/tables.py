@@ -49,7 +49,8 @@ def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]
             "rhyme": list(map(rhyme_rate, texts)),
             "tones": list(map(tone_rate, texts, patterns)),
         }
-        rows.append({"texts": origin, "n": len(poems), **{name: mean(name, found) for name, found in scores.items()}})
+        means = {name: mean(name, of_poems) for name, of_poems in scores.items()}
+        rows.append({"texts": origin, "n": len(poems), **means})
     return rows
 
 
@@ -62,6 +63,7 @@ def find_tone_patterns(human: Sequence[Example], known: Sequence[Example]) -> li
         alike.setdefault((tune_of(poem), Form.of(poem.text)), []).append(poem)
     patterns: list[Sequence[str | None]] = []
     for poem, kind in zip(human, kinds, strict=True):
-        others = [other.text for other in alike[kind][: TONE_POEMS + 1] if other.id != poem.id][:TONE_POEMS]
-        patterns.append(pattern_of(tuple(others)) if len(others) >= FEWEST_TONE_POEMS else ())
+        others = [other.text for other in alike[kind][: TONE_POEMS + 1] if other.id != poem.id]
+        has_enough = len(others) >= FEWEST_TONE_POEMS
+        patterns.append(pattern_of(tuple(others[:TONE_POEMS])) if has_enough else ())
     return patterns

@@ -1,4 +1,4 @@
-"""Configuration: what the runner checks in the settings that Hydra composed, and how it names them in messages."""
+"""Configuration: checks the settings that Hydra composed, and finds their names for messages."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
 def resolve(config: DictConfig) -> dict[str, Any]:
     """Resolves a configuration in place; returns it as plain values.
 
-    Raises SettingError for every required setting that is missing, for a reference to none, and for a wrong value of a
-    common setting.
+    Raises SettingError for missing required settings, references to unknown settings, and wrong values of common
+    settings.
     """
     missing = [key for key, value in leaves(OmegaConf.to_container(config)) if value == MISSING]
     if missing:
@@ -42,7 +42,7 @@ def resolve(config: DictConfig) -> dict[str, Any]:
 
 
 def build_experiment(config: DictConfig, unresolved: Mapping[str, Any]) -> Any:
-    """The function of the experiment with the arguments that Hydra builds; the runner passes the Run.
+    """Builds the experiment's function with its arguments; the runner passes the Run.
 
     Raises SettingError, with the whole key, for a setting that an argument refuses.
     """
@@ -58,7 +58,7 @@ def build_experiment(config: DictConfig, unresolved: Mapping[str, Any]) -> Any:
 
 
 def name_line(line: str, place: str, unresolved: Mapping[str, Any]) -> str:
-    """A line of a fault in an argument at `place`, with the setting that the user types.
+    """Rewrites a fault in an argument at `place`, so that it names the setting that the user types.
 
     >>> config = {"experiment": {"plan": "${model.negatives}"}, "model": {"negatives": {"dialogues": 0}}}
     >>> name_line("dialogues must be positive", "experiment.plan", config)
@@ -74,7 +74,7 @@ def name_line(line: str, place: str, unresolved: Mapping[str, Any]) -> str:
 
 
 def find_setting(place: str, unresolved: Mapping[str, Any]) -> str | None:
-    """The setting that a place of the configuration takes its value from; None where there is no such place."""
+    """The setting from which a place of the configuration takes its value; None for an unknown place."""
     node: Any = unresolved
     keys: list[str] = []
     for key in place.split("."):

@@ -31,7 +31,7 @@ RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # where Li
 def is_first_process(config: DictConfig) -> bool:
     """Whether this is the first process of a distributed run, the only one that writes.
 
-    A rank in the environment counts only where the trainer has several devices or nodes. A job array and `srun` give
+    A rank in the environment counts only if the trainer has several devices or nodes. A job array and `srun` give
     ranks to many runs that do not belong together.
 
     Raises SettingError for a rank that is not a number.
@@ -43,7 +43,7 @@ def is_first_process(config: DictConfig) -> bool:
 
 
 def read_rank() -> int:
-    """The rank of this process in the environment; 0 without one. Raises SettingError for what is not a number."""
+    """The rank of this process in the environment; 0 without one. Raises SettingError unless it is a number."""
     name = next((name for name in RANKS if name in os.environ), None)
     if name is None:
         return 0
@@ -66,12 +66,12 @@ def has_several_processes(config: DictConfig) -> bool:
 
 
 def count_processes(config: DictConfig) -> int:
-    """The processes of a training of this run."""
+    """The number of processes of a training of this run."""
     return count_devices(config.trainer) * int(config.trainer.get("num_nodes", 1))
 
 
 def count_devices(trainer: DictConfig) -> int:
-    """The devices of one node: as they are set, or all GPUs where they are `auto` or -1."""
+    """The number of devices of one node: as set, or that of all GPUs for `auto` or -1."""
     devices = trainer.get("devices", 1)
     if str(devices) in ("auto", "-1"):
         return 1 if trainer.accelerator == "cpu" else count_gpus()
@@ -82,14 +82,14 @@ def count_devices(trainer: DictConfig) -> int:
 
 
 def count_gpus() -> int:
-    """The GPUs of this machine that CUDA shows, or 1 if there are none."""
+    """The number of CUDA GPUs of this machine, or 1 if there are none."""
     import torch
 
     return max(1, torch.cuda.device_count())
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
-    """Raises SettingError for a device or dtype of `model` that there is not; a metric checks its own when built."""
+    """Raises SettingError for a missing device or dtype of `model`; a metric checks its own when it is built."""
     own = {"device": config.get("device"), "model": config.get("model")}
     for path, value in leaves(own):
         name = path.rpartition(".")[2]
@@ -150,7 +150,7 @@ def refuse_processes(config: DictConfig, launcher: str) -> None:
 
 
 def check_trainer(config: DictConfig) -> torch.device:
-    """The device of the configured trainer; raises SettingError for devices and precisions that this machine lacks."""
+    """The device of the configured trainer. Raises SettingError for devices and precisions that this machine lacks."""
     import torch
     from lightning_fabric.utilities.exceptions import MisconfigurationException
 

@@ -1,4 +1,4 @@
-"""Journal: what Hydra's logging (`configs/hydra/job_logging/run.yaml`) does with the messages of a run."""
+"""Journal: handlers and formatters of a run's log (`configs/hydra/job_logging/run.yaml`)."""
 
 import logging
 import sys

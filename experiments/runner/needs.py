@@ -50,9 +50,9 @@ class Use(NamedTuple):
 
 
 def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
-    """Prints what a run of a resolved configuration needs; returns 0 where all is here or will be fetched, else 2.
+    """Prints what a run of a resolved configuration needs; returns 0 if all is here or will be fetched, else 2.
 
-    `unresolved` are its settings as they are typed.
+    `unresolved` are its settings as typed.
     """
     settings: Any = OmegaConf.to_container(config)
     lacking: list[str] = []
@@ -74,7 +74,7 @@ def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
 
 @contextmanager
 def gather(lacking: list[str]) -> Iterator[None]:
-    """Adds a fault of a setting to what is lacking."""
+    """Adds a SettingError of the block to the list `lacking`."""
     try:
         yield
     except SettingError as fault:
@@ -82,7 +82,7 @@ def gather(lacking: list[str]) -> Iterator[None]:
 
 
 def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The experiment without OUMG's discriminators of kinds that the run does not take."""
+    """Removes OUMG's discriminators of kinds that the run does not use."""
     judges = experiment.get("discriminators")
     if not isinstance(judges, Mapping) or "kinds" not in judges:
         return experiment
@@ -91,10 +91,10 @@ def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[str, Use]]:
-    """The pretrained models at or below a node of an experiment by name, and what it does with each.
+    """Finds the pretrained models at or below a node of an experiment, by name, with their uses.
 
-    A metric says its dtype; what experiments load themselves has that of `model`. `trained` holds the bytes for a
-    weight of the plan around the node.
+    A metric has its own dtype; models that experiments load have that of `model`. `trained` is the number of bytes per
+    weight in the plan around the node.
     """
     dtype = model.get("dtype") if isinstance(model, Mapping) else None
     is_named = node.get("_target_") in NAMED
@@ -113,7 +113,7 @@ def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[
 def describe_checkpoint(
     name: str, uses: Sequence[Use], unresolved: Mapping[str, Any], lacking: list[str]
 ) -> dict[str, Any]:
-    """The row of a checkpoint; what is missing of it goes to `lacking`."""
+    """The row of a checkpoint; a missing one is added to `lacking`."""
     places = ", ".join(name_settings(unresolved, name))
     row: dict[str, Any] = {"model": name, "settings": places, "state": "here"}
     itemsize = max(use.itemsize for use in uses)
@@ -147,7 +147,7 @@ def describe_checkpoint(
 
 
 def describe_size(name: str, itemsize: int) -> str:
-    """What is to download of a checkpoint; `itemsize` is 0 where its vocabulary alone is read."""
+    """The size of a checkpoint's download; `itemsize` is 0 if only its vocabulary is read."""
     if not itemsize:
         return "vocabulary alone"
     known = PUBLISHED.get(name)
@@ -155,7 +155,7 @@ def describe_size(name: str, itemsize: int) -> str:
 
 
 def describe_data(config: DictConfig, lacking: list[str]) -> str:
-    """The sets of the run; files that are missing and not fetched go to `lacking`."""
+    """Describes the sets of the run; missing files that will not be fetched are added to `lacking`."""
     data = config.get("data")
     if data is None or "_target_" not in data:
         return "no sets of its own"
@@ -173,7 +173,7 @@ def describe_data(config: DictConfig, lacking: list[str]) -> str:
 
 
 def describe_faults(error: Exception, has_download: bool, lacking: list[str]) -> str:
-    """What is said of sets that cannot be read; those that the run will not fetch go to `lacking`."""
+    """Describes sets that cannot be read; those that the run will not fetch are added to `lacking`."""
     fault = next((cause for cause in causes(error) if isinstance(cause, InputError | SettingError)), None)
     if fault is None:
         raise error

@@ -1,4 +1,4 @@
-"""Sweep: the jobs of a sweep (`-m`) as one table, which a callback of Hydra makes of their folders."""
+"""Sweep: a callback of Hydra that joins the jobs of a sweep (`-m`) into one table."""
 
 import json
 import traceback
@@ -31,7 +31,7 @@ class JointTable(Callback):
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Joins the jobs. Raises SystemExit with the worst exit code of a job.
 
-        Hydra makes a warning of any other exception of a callback.
+        Hydra turns any other exception of a callback into a warning.
         """
         folder = Path(config.hydra.sweep.dir).resolve()
         try:
@@ -46,7 +46,7 @@ class JointTable(Callback):
 
 
 def write_job(folder: Path, hydra: HydraConf, exit_code: int) -> None:
-    """Writes how a job ended into its folder."""
+    """Writes the exit code and settings of a job into its folder."""
     settings = split_settings(hydra.overrides.task)
     job = {"number": hydra.job.num, "settings": settings, "exit_code": exit_code}
     (folder / JOB).write_text(json.dumps(job) + "\n", encoding="utf-8")
@@ -59,7 +59,7 @@ def name_job(hydra: HydraConf) -> str:
 
 
 def list_varied(hydra: HydraConf) -> list[str]:
-    """The settings that a sweep varies, by the file that Hydra's sweeper writes."""
+    """The settings that a sweep varies, from the file that Hydra's sweeper writes."""
     file = Path(hydra.sweep.dir) / "multirun.yaml"
     if not file.is_file():  # of another sweeper
         return []
@@ -70,7 +70,7 @@ def list_varied(hydra: HydraConf) -> list[str]:
 
 
 def split_settings(settings: Sequence[str]) -> dict[str, str]:
-    """Settings of a command line by name.
+    """Splits settings of a command line into names and values.
 
     >>> split_settings(["+exp=toy", "gamma=0.5"])
     {'exp': 'toy', 'gamma': '0.5'}
@@ -80,13 +80,13 @@ def split_settings(settings: Sequence[str]) -> dict[str, str]:
 
 
 def read_jobs(folder: Path) -> list[dict[str, Any]]:
-    """The jobs below the folder of a sweep in order, with what the results of those that ended well say."""
+    """Reads the jobs of a sweep in order, with the results of successful ones."""
     jobs = [read_job(file) for file in folder.rglob(JOB)]
     return sorted(jobs, key=lambda job: job["number"])
 
 
 def read_job(file: Path) -> dict[str, Any]:
-    """What sweep.json says of a job."""
+    """The entry of a job in sweep.json."""
     job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
     if job["exit_code"] != FINE:
         return job
@@ -102,9 +102,9 @@ def write_sweep(jobs: Sequence[dict[str, Any]], overrides: Sequence[str], folder
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Prints the joint table of the jobs that ended well, and the jobs that failed.
+    """Prints the joint table of the successful jobs, and lists the jobs that failed.
 
-    Writes the table, in several forms, where jobs have different settings.
+    Writes the table in several forms if jobs have different settings.
     """
     from judge.report.joint import join_jobs  # draws with matplotlib, which a start without a run does not need
     from judge.wording import literal
@@ -128,7 +128,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
 
 def list_notes(jobs: Sequence[dict[str, Any]]) -> list[str]:
-    """The notes that all jobs have, and the number of the others, which stand in the reports."""
+    """The notes that all jobs share, and the number of other notes, which are in the reports."""
     notes = [job["notes"] for job in jobs if job["exit_code"] == FINE]
     counts = Counter(note for of_job in notes for note in dict.fromkeys(of_job))
     shared = [note for note, count in counts.items() if count == len(notes)]

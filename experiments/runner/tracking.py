@@ -56,7 +56,7 @@ class CsvTracking(NoTracking):
 class WandbTracking(NoTracking):
     """Weights & Biases: one W&B run per run, stored in the run folder; configs/logger/wandb.yaml has the settings.
 
-    Raises SettingError for another mode than offline (nothing leaves the machine), online and disabled.
+    Raises SettingError for a mode other than offline (nothing leaves the machine), online and disabled.
     """
 
     def __init__(self, project: str, entity: str | None, mode: str, tags: list[str]) -> None:
@@ -126,9 +126,9 @@ class WandbTracking(NoTracking):
 
 
 def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
-    """Each agreement over all texts as numbers by name: `agreement/SET/ASPECT/METRIC/STATISTIC` and its interval ends.
+    """Each agreement over all texts as numbers by name: `agreement/SET/ASPECT/METRIC/STATISTIC`, with interval ends.
 
-    The ends are `..._low` and `..._high`. What is undefined has no name.
+    The ends are `..._low` and `..._high`. Undefined values are left out.
     """
     rows = [row for table in tables if table.key == AGREEMENT for row in table.rows]
     found: dict[str, float] = {}
@@ -146,7 +146,7 @@ def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
 
 
 def to_wandb_table(table: Table) -> wandb.Table:
-    """The rows, which may lack cells; a column may hold texts and numbers."""
+    """Converts rows, which may lack cells; a column may have texts and numbers."""
     import wandb
 
     rows = table.flatten()

@@ -18,7 +18,7 @@ FUNCTION = "judge.metrics.FunctionMetric.from_name"  # its setting `name` names 
 
 
 def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """`node` and every value below it, with their dotted paths.
+    """Yields `node` and every value below it, with dotted paths.
 
     >>> list(walk({"a": [2]}))
     [('', {'a': [2]}), ('a', [2]), ('a[0]', 2)]
@@ -33,12 +33,12 @@ def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value at or below `node` that is neither a mapping nor a list with values in it."""
+    """Yields every value at or below `node` except mappings and non-empty lists."""
     return ((place, value) for place, value in walk(node, path) if not (isinstance(value, Mapping | list) and value))
 
 
 def check_allowed(allow: Any, overrides: Sequence[str]) -> None:
-    """Raises SettingError unless `allow` is a list of packages, and where a file sets it."""
+    """Raises SettingError unless `allow` is a list of packages set on the command line, not in a file."""
     is_list = isinstance(allow, list) and all(isinstance(name, str) for name in allow)
     if not is_list:
         raise SettingError(f"allow must be a list of packages, allow=[PACKAGE], but is {allow!r}")
@@ -48,9 +48,9 @@ def check_allowed(allow: Any, overrides: Sequence[str]) -> None:
 
 
 def check_trusted(config: Any, allow: Collection[str] = ()) -> None:
-    """Checks every target of a resolved configuration; `allow` holds packages that targets may lie in.
+    """Checks every target of a resolved configuration; `allow` lists further allowed packages.
 
-    Raises SettingError with all that is refused: also positional arguments, which have no names.
+    Raises SettingError with all refused targets and positional arguments, which have no names.
     """
     faults: list[str] = []
     for place, node in walk(config):

@@ -83,7 +83,15 @@ def guided_text(
     judges = train_label_judges(run, plan.judge, data.labels, parts.judge)
     loaded_guides = {label: load_guide(guide.source, plan.device) for label, guide in guides.items()}
     loaded_judges = load_judges(data.labels, judges, plan.device)
-    found = steer(run, lm, loaded_guides, loaded_judges, prompts, steering, sampling)
+    found = steer(
+        run,
+        lm,
+        guides=loaded_guides,
+        judges=loaded_judges,
+        prompts=prompts,
+        steering=steering,
+        sampling=sampling,
+    )
     trial = judge_held_out(data, loaded_judges, loaded_guides)
     samples = run.folder / "samples.jsonl"
     if run.stages.first:
@@ -145,7 +153,15 @@ def steer(
                 with run.timed("generating"):
                     continued = generation.continue_prompts(lm, rows, sampling, k, guidance)
                 with run.timed("judging"):
-                    texts.append(measure_steered_texts(lm, judges, label, prompts, continued, sampling))
+                    measured = measure_steered_texts(
+                        lm,
+                        judges,
+                        label=label,
+                        prompts=prompts,
+                        continued=continued,
+                        sampling=sampling,
+                    )
+                    texts.append(measured)
                 advance(1)
             with run.timed("measuring the overhead"):
                 guidance = next(iter(guidances.values()))

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -52,38 +52,61 @@ def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
     if not any(example.label for example in data.train):
         raise InputError([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
 
-    text, share = attrgetter("full_text"), plan.share if isinstance(plan.generator, LanguageModelPlan) else 0.0
+    text = attrgetter("full_text")
+    share = plan.share if isinstance(plan.generator, LanguageModelPlan) else 0.0
     rest, generator = split_share(data.train, text, share, seed)
     guide, judge = split_share(rest, text, 0.5, seed + 1)
-    faults: list[str] = []
-    for label in data.labels:
-        whole, guides, judges, generators = (
-            len({e.full_text for e in part if e.label == label}) for part in (data.train, guide, judge, generator)
-        )
-        if min(guides, judges) < FEWEST:
-            faults.append(
-                f"guides and judges each need at least {FEWEST} different texts of a label, but of the {whole} of "
-                f"{label!r} to train on {guides} are for guides, {judges} for judges and {generators} for the "
-                "generator: give more texts of it, leave the label out of the file, or lower model.share"
-            )
+    parts = TextParts(generator, guide, judge)
+    faults = [fault for label in data.labels for fault in find_lack(label, data, parts)]
     if faults:
         raise InputError(faults)
-    return TextParts(generator, guide, judge)
+    return parts
 
 
-def label_texts(examples: Sequence[Example], label: str, most: int | None, seed: int) -> list[LabelledText]:
+def find_lack(label: str, data: Corpus, parts: TextParts) -> list[str]:
+    """What to do where guides or judges get too few texts of a label; nothing where they get enough."""
+    guides = count_texts(parts.guide, label)
+    judges = count_texts(parts.judge, label)
+    if min(guides, judges) >= FEWEST:
+        return []
+    return [
+        f"guides and judges each need at least {FEWEST} different texts of a label, but of the "
+        f"{count_texts(data.train, label)} of {label!r} to train on {guides} are for guides, {judges} for judges and "
+        f"{count_texts(parts.generator, label)} for the generator: give more texts of it, leave the label out of the "
+        "file, or lower model.share"
+    ]
+
+
+def count_texts(examples: Sequence[Example], label: str) -> int:
+    """The different texts of a label."""
+    return len({example.full_text for example in examples if example.label == label})
+
+
+def label_texts(
+    examples: Sequence[Example],
+    label: str,
+    most: int | None,
+    seed: int,
+) -> list[LabelledText]:
     """Different texts of the label (1) and as many of the others (0), drawn at random, `most` in all; None for all.
 
     Each group pairs one text of the label with one of the others, so every split has both classes.
     """
-    drawn = [examples[i] for i in np.random.default_rng(seed).permutation(len(examples))]
-    sides = [list({e.full_text: e for e in drawn if (e.label == label) == wanted}.values()) for wanted in (True, False)]
-    count = min(len(examples) if most is None else most // 2, *map(len, sides))
-    return [
-        LabelledText((e.full_text,), int(e.label == label), f"{label} {number}")
-        for side in sides
-        for number, e in enumerate(side[:count])
-    ]
+    order = np.random.default_rng(seed).permutation(len(examples))
+    drawn = [examples[place] for place in order]
+    wanted = distinct_texts(example for example in drawn if example.label == label)
+    others = distinct_texts(example for example in drawn if example.label != label)
+    share = len(examples) if most is None else most // 2
+    count = min(share, len(wanted), len(others))
+    texts: list[LabelledText] = []
+    for is_wanted, side in ((1, wanted), (0, others)):
+        texts += [LabelledText((text,), is_wanted, f"{label} {number}") for number, text in enumerate(side[:count])]
+    return texts
+
+
+def distinct_texts(examples: Iterable[Example]) -> list[str]:
+    """The different texts in their order."""
+    return list(dict.fromkeys(example.full_text for example in examples))
 
 
 def name_file(label: str) -> str:
@@ -100,7 +123,8 @@ def name_file(label: str) -> str:
 
 def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data: Corpus) -> tuple[Trained, CausalLM]:
     """A pretrained generator, or one that learns these texts without their labels; and the loaded model."""
-    learned, held_out = ([example.full_text for example in each] for each in (texts, data.held_out))
+    learned = [example.full_text for example in texts]
+    held_out = [example.full_text for example in data.held_out]
     generator = Pretrained(plan.generator) if isinstance(plan.generator, str) else plan.generator
     trained = find_or_train(run, "generator", generator, learned, held_out)
     return trained, CausalLM.from_pretrained(trained.source, plan.device, plan.dtype)
@@ -126,12 +150,12 @@ def train_label_judges(
     Their seed differs from that of the guides.
     """
     seed = run.seed + 1
-    return {
-        label: find_or_train(
-            run, f"judge_{name_file(label)}", plan, label_texts(texts, label, plan.texts, seed), seed=seed
-        )
-        for label in (labels[1:] if len(labels) == 2 else labels)
-    }
+    judged = labels[1:] if len(labels) == 2 else labels
+    judges: dict[str, Trained] = {}
+    for label in judged:
+        learned = label_texts(texts, label, plan.texts, seed)
+        judges[label] = find_or_train(run, f"judge_{name_file(label)}", plan, learned, seed=seed)
+    return judges
 
 
 @dataclass(frozen=True)
@@ -144,10 +168,12 @@ class LabelJudges:
 
     def find_labels(self, texts: Sequence[str]) -> list[str]:
         """The label of each text: that of the highest logit; with two labels, the sign of the logit decides."""
-        logits = {label: judge.logits([(text,) for text in texts])[0] for label, judge in self.judges.items()}
+        segments = [(text,) for text in texts]
+        logits = {label: judge.logits(segments)[0] for label, judge in self.judges.items()}
         if len(self.labels) == 2:
             return [self.labels[int(logit > 0)] for logit in logits[self.labels[1]]]
-        return [self.labels[int(i)] for i in np.stack([logits[label] for label in self.labels]).argmax(axis=0)]
+        highest = np.stack([logits[label] for label in self.labels]).argmax(axis=0)
+        return [self.labels[int(place)] for place in highest]
 
 
 def load_judges(labels: Sequence[str], judges: Mapping[str, Trained], device: str) -> LabelJudges:

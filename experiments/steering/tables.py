@@ -1,4 +1,4 @@
-"""What guided decoding found: texts by label, strength and k, their table, and the texts themselves."""
+"""Results of guided decoding: texts by label, strength and k, and their table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,9 +95,9 @@ def steering_row(
 
 
 def describe_guidance(found: Sequence[SteeredSetting], are_judges_known: bool, seed: int) -> str:
-    """What the strongest guidance with the most candidates does to the texts, in one sentence; "" without guidance.
+    """One sentence: the effect of the strongest guidance with the most candidates; "" without guidance.
 
-    This setting is chosen before anything is measured, so that the sentence has no figure that was picked for its size.
+    This setting is fixed before anything is measured, so that no figure is picked for its size.
     """
     most = max(setting.k for setting in found)
     by_strength = {setting.strength: setting for setting in found if setting.k == most}
@@ -120,12 +120,12 @@ def describe_guidance(found: Sequence[SteeredSetting], are_judges_known: bool, s
 
 
 def size(change: Estimate) -> Estimate:
-    """A change without its sign."""
+    """The absolute value of a change."""
     return change if change.value >= 0 else change.negate()
 
 
 def subtract_hits(guided: SteeredSetting, plain: SteeredSetting, seed: int) -> Estimate:
-    """The share of texts with the wanted label under one setting minus that under another, with an interval.
+    """The share of texts with the intended label under one setting minus that under another, with an interval.
 
     Both have the same prompts, labels and seeds in the same order; the bootstrap draws prompts.
     """
@@ -135,7 +135,7 @@ def subtract_hits(guided: SteeredSetting, plain: SteeredSetting, seed: int) -> E
 
 
 def mean_hits(setting: SteeredSetting) -> float:
-    """The share of texts with the wanted label."""
+    """The share of texts with the intended label."""
     return float(join_labels(setting.texts, "hits").mean())
 
 

@@ -1,4 +1,4 @@
-"""The Judge tab: the scores of one text by the metrics that the user chooses, and what stands behind them."""
+"""The Judge tab: the scores of one text by the metrics that the user chooses, and their explanations."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ JUDGED = "Scores one text by the papers' metrics and the usual ones, and shows w
 
 
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
-    """Scores one text by the chosen metrics; one that lacks something says so."""
+    """Builds the tab that scores one text by the chosen metrics; a metric that lacks a field says so."""
     gr.Markdown(JUDGED)
     examples = list(list_examples())
     first = examples[0][1]
@@ -88,7 +88,7 @@ def list_examples() -> Iterator[tuple[str, Example]]:
 
 
 def list_fields(example: Example) -> list[str | bool]:
-    """What the fields of the form hold for an example, in their order."""
+    """The values of the form's fields for an example, in order."""
     return [
         example.full_text,
         bool(example.turns),
@@ -100,6 +100,6 @@ def list_fields(example: Example) -> list[str | bool]:
 
 
 def name_example(source: str, example: Example) -> str:
-    """The button of an example; its id tells it from one that begins alike."""
+    """The label of an example's button; the id distinguishes examples that begin alike."""
     words = " ".join(example.full_text.split())
     return f"{source} {example.id}: {shorten(words, BEGINNING)}"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from baselines.rouge import Rouge
 from baselines.sacrebleu_metrics import Bleu
@@ -91,7 +91,7 @@ def load_ctrleval(models: Path, device: str) -> CTRLEval:
     )
 
 
-def choose_pooling(models: Path) -> str:
+def choose_pooling(models: Path) -> Literal["classifier", "average"]:
     """The classifier, where the folder has one that has learned something, else the average."""
     file = models / "pooler" / "pooler.json"
     has_learned = file.is_file() and not ClassifierPooler.load(file).refusal

@@ -1,4 +1,4 @@
-"""Serving: how much the page of the demo accepts, and where the files lie that people upload."""
+"""Serving the demo: limits of requests, and the folder of uploaded files."""
 
 import os
 import signal
@@ -35,13 +35,13 @@ class LimitedBodies:
 
 
 def refuse_unknown_function(_request: Request, error: Exception) -> PlainTextResponse:
-    """The answer to a request that names a function by an index which the page has not."""
+    """The answer to a request for a function that the page does not have."""
     return PlainTextResponse(f"the page has no function {error}", 404)
 
 
 @contextmanager
 def private_uploads() -> Iterator[None]:
-    """Uploads lie in a folder that only this user can read; it is deleted at the end, also after SIGTERM."""
+    """Stores uploads in a folder that only this user can read, and deletes it at the end, also after SIGTERM."""
     with tempfile.TemporaryDirectory(prefix="demo-") as folder:
         os.environ["GRADIO_TEMP_DIR"] = folder
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)

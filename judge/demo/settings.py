@@ -1,4 +1,4 @@
-"""What the page of the demo is given: where it is served, and the models that it shows."""
+"""Settings of the demo page: where it is served, and its models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

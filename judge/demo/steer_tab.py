@@ -18,7 +18,7 @@ from models.causal import CausalLM
 from oumg.generation import WrittenToken
 
 Side = Literal["guided", "unguided"]
-Shaded = tuple[str, str | None]  # a piece of text and its shade
+Shaded = tuple[str, str | float | None]  # a piece of text and its shade
 SIDES: tuple[Side, Side] = ("guided", "unguided")
 SHADES = {"likelier": "#58a8e0", "less likely": "#f28a3c"}  # colour-blind people tell them apart
 MOVED = 0.1  # nats, from which a token is coloured
@@ -30,13 +30,13 @@ SEED = 0  # at first
 NEW_TOKENS = 30  # at first
 CANDIDATES = 32  # k at first
 MOST_CANDIDATES = 64
-STEERED = "Continues a prompt twice{by}: with a guide that makes the tokens of a label likelier, and without it."
+STEERED = "{name} continues a prompt twice: with a guide that makes the tokens of a label likelier, and without it."
 CLICK = "Click on a token to see its candidates. A colour says whether guidance made it likelier."
 
 
 def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
     """Continues a prompt with and without guidance; the page opens on one that is already written."""
-    gr.Markdown(STEERED.format(by=name_generator(settings)))
+    gr.Markdown(STEERED.format(name=name_generator(settings)))
     lm = models.generator
     if lm is None:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
@@ -59,7 +59,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
         stop = gr.Button("Stop")
     opening = write_opening(lm, models.guides[labels[-1]], tokens_at_first, k_at_first)
     with gr.Row():
-        views = {side: view_side(opening, side) for side in SIDES}
+        views: dict[Side, gr.HighlightedText] = {side: view_side(opening, side) for side in SIDES}
     gr.Markdown(CLICK)
     shown = gr.HTML(elem_classes="result")
     state = gr.State(opening)
@@ -75,12 +75,12 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
 
 
 def name_generator(settings: DemoSettings) -> str:
-    """Which model writes, where the user named one.
+    """The model that writes, by its name where the user gave one.
 
-    >>> name_generator(DemoSettings(generator="google/gemma-3-270m"))
-    ' by gemma-3-270m'
+    >>> name_generator(DemoSettings(generator="google/gemma-3-270m")), name_generator(DemoSettings())
+    ('gemma-3-270m', 'A small language model')
     """
-    return "" if settings.generator is None else f" by {Path(settings.generator).name}"
+    return "A small language model" if settings.generator is None else Path(settings.generator).name
 
 
 def offer_prompts(prompt: gr.Textbox, label: gr.Dropdown, labels: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the page shows: tables, and pieces of text coloured by what they add. Everything is escaped."""
+"""HTML of the page: tables, and texts coloured by contributions. Everything is escaped."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -21,7 +21,7 @@ SCORES_CAPTION = "Higher is better. Below, blue speaks for the text and orange a
 
 
 def answer(show: Callable[[], str]) -> str:
-    """What is shown, or the fault of the input."""
+    """Calls `show`; returns its HTML, or the fault of the input."""
     try:
         return show()
     except (InputError, SettingError) as fault:
@@ -29,7 +29,7 @@ def answer(show: Callable[[], str]) -> str:
 
 
 def show_fault(fault: Exception) -> str:
-    """A fault of the input, which takes the place of an older result."""
+    """Shows a fault of the input in place of an older result."""
     return f'<p class="fault" role="alert">{escape(str(fault))}</p>'
 
 
@@ -72,7 +72,7 @@ def show_line(line: Line) -> str:
 
 
 def show_piece(piece: Piece) -> str:
-    """A piece of a text with its number on hovering, on blue where it speaks for the text, on orange where against it.
+    """A piece of a text, blue if it raises the score and orange if it lowers it; hovering shows the number.
 
     >>> show_piece(Piece("<", None, -0.5))
     '<span style="background: color-mix(in srgb, rgb(250, 170, 100) 50%, white); color: #111">&lt;</span>'

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,6 +13,7 @@ PIECES = 300  # of one example
 MASKS = re.compile(r"<extra_id_\d+>|<mask(_\d+)?>|\[MASK\]")  # how models mark a gap
 GAP = "____"  # how readers do
 Part: TypeAlias = tuple[str, float]  # a text and its number
+UnshadedLine: TypeAlias = tuple[str, Sequence[Part]]  # its label, and its parts
 
 
 @dataclass(frozen=True)
@@ -38,63 +39,75 @@ def read_explanation(explanation: Mapping[str, Any], aspect: str) -> list[Line]:
     """The explanation of one example as lines; of a metric with several aspects those of `aspect`, if it has it."""
     match explanation:
         case {"turns": turns}:  # Discriminative CDM: every token has its momentum
-            lines = _shade(
-                (f"turn {each['turn'] + 1}: {each['momentum']:.3f}", [(text or "⏎", v) for text, v in each["tokens"]])
-                for each in turns
-            )
+            lines = _shade([_read_turn(turn) for turn in turns])
         case {"reference": _, "ratios": rows}:  # MARS: every augmented reference has a cosine with the text
             label = "ratio {ratio:g}, cosine {cosine:.3f}, weight {weight:.3f}"
-            lines = _shade((label.format(**each), [(each["text"], each["cosine"])]) for each in rows)
+            lines = _shade([(label.format(**row), [(row["text"], row["cosine"])]) for row in rows])
         case {"parts": parts}:  # discriminators and Generative CDM: every sentence or turn adds to the score
-            lines = _shade(((f"adds {value:.3f}", [(text, value)]) for text, value in parts), center=0.0)
+            lines = _shade([(f"adds {value:.3f}", [(text, value)]) for text, value in parts], center=0.0)
         case {"guided": tokens}:  # a steered text: guidance moved the log-probability of every token
             lines = _shade([("likelier (blue) or less likely (orange) by guidance", tokens)], center=0.0)
         case _:
             chosen = {aspect: explanation[aspect]} if aspect in explanation else explanation
-            lines = [line for name, each in chosen.items() for line in _read_aspect(name, each)]
+            lines = [line for name, explained in chosen.items() for line in _read_aspect(name, explained)]
     return _shorten(lines)
+
+
+def _read_turn(turn: Mapping[str, Any]) -> UnshadedLine:
+    """A turn with its momentum, and its tokens with theirs; a token without text is a line break."""
+    tokens = [(text or "⏎", momentum) for text, momentum in turn["tokens"]]
+    return f"turn {turn['turn'] + 1}: {turn['momentum']:.3f}", tokens
 
 
 def _read_aspect(aspect: str, explained: Any) -> list[Line]:
     match explained:
         case {"evaluators": evaluators}:  # CTRLEval: every pattern has a score for the text in its gap
-            lines = _shade(
-                (
-                    f"score {each['score']:.3f}, weight {each['weight']:.3f}",
-                    [(each.get("target") or ", ".join(each["words"]), each["score"])],
-                )
-                for each in evaluators
-            )
-            around = [each["source"] if "source" in each else each["prompt"] for each in evaluators]
-            return [
-                Line(line.label, (*line.pieces, *([Piece(f" in {MASKS.sub(GAP, text)}")] if text else [])))
-                for line, text in zip(lines, around, strict=True)
-            ]
+            lines = _shade([_read_evaluator(evaluator) for evaluator in evaluators])
+            return [_show_gap(line, evaluator) for line, evaluator in zip(lines, evaluators, strict=True)]
         case {"answer": answer, "tokens": tokens}:  # an LLM as judge
             return [Line(f"{aspect}, answer of {tokens} tokens with its question", (Piece(str(answer)),))]
         case [[str(), float()], *_]:  # UniEval: every turn has a probability of a yes
-            return _shade((f"{aspect} {value:.3f}", [(text, value)]) for text, value in explained)
+            return _shade([(f"{aspect} {value:.3f}", [(text, value)]) for text, value in explained])
         case _:
             return [Line(aspect, (Piece(json.dumps(explained, ensure_ascii=False, default=str)),))]
 
 
-def _shade(lines: Iterable[tuple[str, Sequence[Part]]], center: float | None = None) -> list[Line]:
+def _read_evaluator(evaluator: Mapping[str, Any]) -> UnshadedLine:
+    """A pattern evaluator with its score and weight, and what stands in its gap."""
+    target = evaluator.get("target") or ", ".join(evaluator["words"])
+    return f"score {evaluator['score']:.3f}, weight {evaluator['weight']:.3f}", [(target, evaluator["score"])]
+
+
+def _show_gap(line: Line, evaluator: Mapping[str, Any]) -> Line:
+    """The line of an evaluator with the text around its gap, where there is one."""
+    around = evaluator["source"] if "source" in evaluator else evaluator["prompt"]
+    if not around:
+        return line
+    return Line(line.label, (*line.pieces, Piece(f" in {MASKS.sub(GAP, around)}")))
+
+
+def _shade(lines: Sequence[UnshadedLine], center: float | None = None) -> list[Line]:
     """Lines whose pieces are shaded by the distance from `center`, or from the mean of all numbers."""
-    found = [(label, [(str(text), float(value)) for text, value in parts]) for label, parts in lines]
-    values = [value for _, parts in found for _, value in parts]
+    values = [float(value) for _, parts in lines for _, value in parts]
     middle = center if center is not None else sum(values) / max(len(values), 1)
     farthest = max((abs(value - middle) for value in values), default=0.0) or 1.0
-    return [Line(label, tuple(Piece(t, v, (v - middle) / farthest) for t, v in parts)) for label, parts in found]
+
+    def shade(part: Part) -> Piece:
+        text, value = part
+        return Piece(str(text), float(value), (float(value) - middle) / farthest)
+
+    return [Line(label, tuple(map(shade, parts))) for label, parts in lines]
 
 
 def _shorten(lines: Sequence[Line]) -> list[Line]:
     """The first pieces, each with the beginning of its text."""
-    found, left = [], PIECES
+    shortened: list[Line] = []
+    left = PIECES
     for line in lines:
-        pieces = [Piece(shorten(each.text, LONGEST), each.value, each.shade) for each in line.pieces[:left]]
+        pieces = [Piece(shorten(piece.text, LONGEST), piece.value, piece.shade) for piece in line.pieces[:left]]
         cut = [Piece("…")] if left < len(line.pieces) else []
-        found.append(Line(line.label, (*pieces, *cut)))
+        shortened.append(Line(line.label, (*pieces, *cut)))
         left -= len(pieces)
         if left <= 0:
             break
-    return found
+    return shortened

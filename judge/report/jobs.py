@@ -140,7 +140,12 @@ def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
     ['gamma']
     """
     names = dict.fromkeys(name for of_job in settings for name in of_job)
-    return [name for name in names if len({of_job.get(name) for of_job in settings}) > 1]
+    varied: list[str] = []
+    for name in names:
+        values = {of_job.get(name) for of_job in settings}
+        if len(values) > 1:
+            varied.append(name)
+    return varied
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:

@@ -117,11 +117,13 @@ def join_jobs(jobs: Sequence[Job]) -> Joint:
     rows = joint_rows(jobs, varied)
     places = list_places(rows)
     same = list_same(rows, places) if len(jobs) > 1 else []
-    if all(name in same for row in rows for name in list_estimates(row)):
+    if {*same} == {*list_metrics(rows)}:
         same = []
     differences, further = list_differences(jobs, places, varied, same)
     first = name_settings(jobs[0].settings, varied)
-    hidden = {*same, *(("set", "aspect") if len(places) == 1 else ())}
+    hidden = {*same}
+    if len(places) == 1:
+        hidden |= {"set", "aspect"}
     shown = hide_columns(rows, varied, hidden)
     shown_differences = hide_columns(differences, varied, hidden)
     tables = [Table(name_results(jobs, places), caption_results(jobs, places), shown)]
@@ -149,7 +151,11 @@ def list_places(rows: Sequence[Row]) -> list[Place]:
 def hide_columns(rows: Sequence[Row], varied: Sequence[str], hidden: Collection[str]) -> list[Row]:
     """The rows without some columns; the settings that vary have their short names."""
     short = shorten_names(varied)
-    return [{short.get(name, name): cell for name, cell in row.items() if name not in hidden} for row in rows]
+    shown: list[Row] = []
+    for row in rows:
+        kept = {name: cell for name, cell in row.items() if name not in hidden}
+        shown.append({short.get(name, name): cell for name, cell in kept.items()})
+    return shown
 
 
 def joint_rows(jobs: Sequence[Job], varied: Sequence[str]) -> list[dict[str, Any]]:
@@ -164,7 +170,12 @@ def joint_rows(jobs: Sequence[Job], varied: Sequence[str]) -> list[dict[str, Any
             row = rows.setdefault((place, number), {**dict(place), **settings})
             row[name] = estimate
     places = list(dict.fromkeys(place for place, _ in rows))
-    return [rows[key] for key in sorted(rows, key=lambda key: (places.index(key[0]), key[1]))]
+
+    def rank(key: tuple[Place, int]) -> tuple[int, int]:
+        place, number = key
+        return places.index(place), number
+
+    return [rows[key] for key in sorted(rows, key=rank)]
 
 
 def locate_row(row: Row) -> Place:
@@ -177,10 +188,18 @@ def list_estimates(row: Row) -> list[str]:
     return [name for name, cell in row.items() if isinstance(cell, Estimate)]
 
 
+def list_metrics(rows: Sequence[Row]) -> list[str]:
+    """The columns of rows that hold estimates."""
+    return list(dict.fromkeys(name for row in rows for name in list_estimates(row)))
+
+
 def list_same(rows: Sequence[Row], places: Sequence[Place]) -> list[str]:
     """The metrics whose estimates all jobs share at every place."""
-    names = dict.fromkeys(name for row in rows for name in list_estimates(row))
-    return [name for name in names if all(is_same(rows, place, name) for place in places)]
+    same: list[str] = []
+    for name in list_metrics(rows):
+        if all(is_same(rows, place, name) for place in places):
+            same.append(name)
+    return same
 
 
 def is_same(rows: Sequence[Row], place: Place, name: str) -> bool:
@@ -325,11 +344,11 @@ def draw_jobs(
     drawn: dict[str, Figure] = {}
     for place in places:
         placed = [row for row in rows if locate_row(row) == place]
-        names = dict.fromkeys(name for row in placed for name in list_estimates(row) if name not in same)
-        panels = {name: get_column(placed, name) for name in names}
+        panels = {name: get_column(placed, name) for name in list_metrics(placed) if name not in same}
         if len(placed) < 2 or not panels:
             continue
-        key = " ".join(["joint", *(value for _, value in place)]) if len(places) > 1 else "joint"
+        where = dict(place).values() if len(places) > 1 else ()
+        key = " ".join(["joint", *where])
         drawn[key] = plot_settings(
             panels,
             labels=[", ".join(choose_cells(row, varied).values()) for row in placed],

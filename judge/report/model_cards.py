@@ -135,13 +135,11 @@ def find_kept(curve: Any, depends: Any) -> Mapping[str, float] | None:
 
 def list_agreement(tables: Sequence[Table], metrics: Sequence[str]) -> Iterator[str]:
     """The agreement with ratings of the metrics that score with this model."""
-    rows = [
-        {name: row[name] for name in SHOWN if name in row}
-        for table in tables
-        if table.key == AGREEMENT
-        for row in table.rows
-        if row["metric"] in metrics and row.get("grouping", "global") == "global"
-    ]
+    agreements = [row for table in tables if table.key == AGREEMENT for row in table.rows]
+    rows: list[dict[str, Any]] = []
+    for row in agreements:
+        if row["metric"] in metrics and row.get("grouping", "global") == "global":
+            rows.append({name: row[name] for name in SHOWN if name in row})
     if rows:
         yield "## Agreement with ratings"
         yield Table("", "", rows).to_markdown().rstrip()

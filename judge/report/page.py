@@ -37,13 +37,13 @@ def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     tables = [table for table in outcome.tables if table.rows]
     found = tables[0].finding if tables else ""  # of an experiment; tools end their notes with a sentence
-    defined, columns = define_columns(), {name for table in outcome.tables for name in table.columns}
+    columns = {name for table in outcome.tables for name in table.columns}
     return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
         run={**run, "config": config},
         heading=name_run(outcome, run["verb"] or run["experiment"]),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-        terms={name: meaning for name, meaning in defined.items() if name in columns},
+        terms={name: meaning for name, meaning in define_columns().items() if name in columns},
         tables=tables,
         verdict=found or "".join(outcome.notes[-1:]),
         notes=outcome.notes if found else outcome.notes[:-1],
@@ -76,11 +76,13 @@ def name_run(outcome: Outcome, called: str) -> str:
         return f"{called}: {outcome.title}"
     rated = {row["set"] for table in outcome.tables if table.key == AGREEMENT for row in table.rows}
     sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
-    sets = [scored for scored in sets if scored.name in rated] if rated else sets  # without adversaries
+    if rated:  # without adversaries
+        sets = [scored for scored in sets if scored.name in rated]
+    if not sets:
+        return called
     metrics = list(dict.fromkeys(name for scored in sets for name in scored.scores if name != CHEAP_CUES))
     named = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"
-    about = f"{named} on {', '.join(dict.fromkeys(scored.name for scored in sets))}" if sets else ""
-    return f"{called}: {about}" if about else called
+    return f"{called}: {named} on {', '.join(dict.fromkeys(scored.name for scored in sets))}"
 
 
 def define_columns() -> dict[str, str]:

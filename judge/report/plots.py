@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from core.errors import printable
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.scored_set import ScoredSet
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows
@@ -83,23 +83,33 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     spread = (np.nanmax(ratings) - np.nanmin(ratings)) * 0.02
     jitter = np.random.default_rng(0).uniform(-spread, spread, len(ratings))
     levels, counts = np.unique(ratings[~np.isnan(ratings)].round(6), return_counts=True)
-    size, alpha = np.clip(800 / len(ratings), 3, 10), np.clip(150 / len(ratings), 0.4, 0.8)  # few points stand out
-    style = {"s": size, "alpha": alpha, "linewidths": 0, "rasterized": len(ratings) > MOST_POINTS}
+    has_means = bool(counts.mean() >= PER_LEVEL)
+    few_stand_out = {"s": np.clip(800 / len(ratings), 3, 10), "alpha": np.clip(150 / len(ratings), 0.4, 0.8)}
+    style = {**few_stand_out, "linewidths": 0, "rasterized": len(ratings) > MOST_POINTS}
     for panel, metric in zip(panels, scored.scores, strict=True):
         values = np.clip(scored.values(metric, aspect), -LARGEST, LARGEST)
         panel.scatter(ratings + jitter, values, color="C0", **style)
-        if counts.mean() >= PER_LEVEL:
-            known = [level for level in levels if not np.isnan(values[ratings.round(6) == level]).all()]
-            means = [np.nanmean(values[ratings.round(6) == level]) for level in known]
+        if has_means:
+            known, means = average_levels(values, ratings, levels)
             panel.plot(known, means, color="C1")
     kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(wrap(kind, TITLE))
     figure.supylabel("score")
-    figure.set_label(
-        f"Scores of each metric by {kind}, a point for each text of {scored.name}."
-        + (" The line joins the mean scores." if counts.mean() >= PER_LEVEL else "")
-    )
+    line = " The line joins the mean scores." if has_means else ""
+    figure.set_label(f"Scores of each metric by {kind}, a point for each text of {scored.name}.{line}")
     return figure
+
+
+def average_levels(values: Floats, ratings: Floats, levels: Floats) -> tuple[list[float], list[float]]:
+    """The ratings at which there are scores, and the mean score of each."""
+    known: list[float] = []
+    means: list[float] = []
+    for level in levels:
+        at_level = values[ratings.round(6) == level]
+        if not np.isnan(at_level).all():
+            known.append(float(level))
+            means.append(float(np.nanmean(at_level)))
+    return known, means
 
 
 def make_panels(names: Sequence[str], height: float = 3.3) -> tuple[Figure, list[Axes]]:
@@ -116,33 +126,44 @@ def make_panels(names: Sequence[str], height: float = 3.3) -> tuple[Figure, list
 
 
 @styled
-def plot_intervals(found: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> dict[str, Figure]:
+def plot_intervals(titled: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> dict[str, Figure]:
     """By name the estimates and their title: a line for each estimate with its interval, the highest first.
 
     Fewer than two estimates with intervals are no plot: the table says more.
     """
-    figures = {}
-    for key, (estimates, title) in found.items():
-        known = [name for name, each in estimates.items() if not np.isnan(each.low)]
-        names = sorted(known, key=lambda name: -estimates[name].value)
-        if len(names) < 2:
-            continue
-        labels = [wrap(name) for name in names]
-        lines = len("\n".join(labels).split("\n"))
-        figure = figures[key] = make_figure(1.2 + 0.2 * len(names) + 0.3 * lines)
-        axes = figure.subplots()
-        for place, name in enumerate(names):
-            each = estimates[name]
-            axes.plot([each.low, each.high], [place, place], color="C0")
-            axes.plot(each.value, place, marker="o", color="C0")
-        axes.axvline(0, color="black", linewidth=0.6)
-        axes.set_yticks(range(len(names)), labels)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.locator_params(axis="x", nbins=6)
-        axes.grid(axis="x", linewidth=0.3, alpha=0.5)
-        figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
-        figure.supxlabel(wrap(title, TITLE))
+    figures: dict[str, Figure] = {}
+    for key, (estimates, title) in titled.items():
+        known = {name: estimate for name, estimate in estimates.items() if not np.isnan(estimate.low)}
+        if len(known) >= 2:
+            figures[key] = draw_intervals(known, title)
     return figures
+
+
+def draw_intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
+    """A line for each estimate with its interval, the highest first."""
+    names = sorted(estimates, key=lambda name: -estimates[name].value)
+    labels = [wrap(name) for name in names]
+    lines = len("\n".join(labels).split("\n"))
+    figure = make_figure(1.2 + 0.2 * len(names) + 0.3 * lines)
+    axes = figure.subplots()
+    draw_lines(axes, [estimates[name] for name in names])
+    axes.axvline(0, color="black", linewidth=0.6)
+    axes.set_yticks(range(len(names)), labels)
+    axes.locator_params(axis="x", nbins=6)
+    figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
+    figure.supxlabel(wrap(title, TITLE))
+    return figure
+
+
+def draw_lines(axes: Axes, estimates: Sequence[Estimate | None]) -> None:
+    """Draws a line for each estimate, from top to bottom; none for a missing one."""
+    for place, estimate in enumerate(estimates):
+        if estimate is None:
+            continue
+        axes.plot([estimate.low, estimate.high], [place, place], color="C0")
+        axes.plot(estimate.value, place, marker="o", color="C0")
+    axes.set_ylim(len(estimates) - 0.5, -0.5)
+    axes.grid(axis="x", linewidth=0.3, alpha=0.5)
 
 
 @styled
@@ -158,18 +179,12 @@ def plot_settings(
     """
     figure, axes = make_panels([*panels], height=1.5 + 0.35 * len(labels))
     for number, (panel, estimates) in enumerate(zip(axes, panels.values(), strict=True)):
-        for place, estimate in enumerate(estimates):
-            if estimate is None:
-                continue
-            panel.plot([estimate.low, estimate.high], [place, place], color="C0")
-            panel.plot(estimate.value, place, marker="o", color="C0")
+        draw_lines(panel, estimates)
         if number % 2 == 0:
             panel.set_yticks(range(len(labels)), [wrap(label) for label in labels])
         else:
             panel.set_yticks([])
-        panel.set_ylim(len(labels) - 0.5, -0.5)
         panel.locator_params(axis="x", nbins=4)
-        panel.grid(axis="x", linewidth=0.3, alpha=0.5)
     figure.supylabel(wrap(named, TITLE))
     figure.supxlabel(wrap(title, TITLE))
     figure.set_label(f"{title}, for each job of the sweep.")

@@ -10,7 +10,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
@@ -22,9 +22,11 @@ from filelock import FileLock, Timeout
 
 from core.errors import SettingError
 from core.notes import TINY, write_note
+from core.scores import Scores
 from core.stages import FILES, check_place, fingerprint
 from data.text_files import open_atomically
 from judge.report.outcome import Outcome
+from meta_eval.scored_set import ScoredSet
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes
@@ -74,12 +76,18 @@ def library_versions() -> dict[str, str]:
 
 def name_machine() -> str:
     """The processor, and the threads and instructions of torch where it was used: by these, trained models differ."""
+    named = f"{name_processor()} ({os.cpu_count()} cores)"
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return named
+    return f"{named}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
+
+
+def name_processor() -> str:
+    """The model of the processor, as Linux or Python names it."""
     info = Path("/proc/cpuinfo")
     models = re.findall(r"^model name\s*: (.+)$", info.read_text("utf-8"), re.MULTILINE) if info.is_file() else []
-    name = models[0] if models else platform.processor() or platform.machine()
-    torch = sys.modules.get("torch")
-    used = f", {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}" if torch else ""
-    return f"{name} ({os.cpu_count()} cores){used}"
+    return models[0] if models else platform.processor() or platform.machine()
 
 
 def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
@@ -88,19 +96,34 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
     The hash of the text tells whether two runs scored the same texts.
     """
     for scored in outcome.scored:
-        for i, example in enumerate(scored.examples):
-            yield {
-                "set": scored.name,
-                "id": example.id,
-                "system": example.system,
-                "group": example.group,
-                "text_hash": fingerprint(example.full_text),
-                "ratings": dict(example.ratings),
-                "scores": {m: {a: v[i] for a, v in s.values.items()} for m, s in scored.scores.items()},
-                "dropped_tokens": {m: s.dropped_tokens[i] for m, s in scored.scores.items() if s.dropped_tokens[i]},
-                "reasons": {m: s.reasons[i] for m, s in scored.scores.items() if s.reasons[i] is not None},
-                "explanations": {m: s.explanations[i] for m, s in scored.scores.items() if s.explanations},
-            }
+        for number in range(len(scored)):
+            yield score_line(scored, number)
+
+
+def score_line(scored: ScoredSet, number: int) -> dict[str, Any]:
+    """The record of one example of a set."""
+    example = scored.examples[number]
+    dropped = {name: scores.dropped_tokens[number] for name, scores in scored.scores.items()}
+    reasons = {name: scores.reasons[number] for name, scores in scored.scores.items()}
+    return {
+        "set": scored.name,
+        "id": example.id,
+        "system": example.system,
+        "group": example.group,
+        "text_hash": fingerprint(example.full_text),
+        "ratings": dict(example.ratings),
+        "scores": {name: score_aspects(scores, number) for name, scores in scored.scores.items()},
+        "dropped_tokens": {name: count for name, count in dropped.items() if count},
+        "reasons": {name: reason for name, reason in reasons.items() if reason is not None},
+        "explanations": {
+            name: scores.explanations[number] for name, scores in scored.scores.items() if scores.explanations
+        },
+    }
+
+
+def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
+    """The scores of one example by aspect."""
+    return {aspect: values[number] for aspect, values in scores.values.items()}
 
 
 def check_run_folder(folder: Path, setting: str = "hydra.run.dir") -> None:
@@ -174,16 +197,35 @@ def name_files(names: Iterable[str]) -> dict[str, str]:
     >>> name_files(["human coherence", "human_coherence", "Difference?"])
     {'human coherence': 'human_coherence', 'human_coherence': 'human_coherence_2', 'Difference?': 'Difference'}
     """
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        safe = re.sub(r"[^\w+-]+", "_", name).strip("_")
-        if len(safe.encode()) > LONGEST_NAME or not safe:
-            safe = f"{safe[: LONGEST_NAME // 8]}-{fingerprint(name)}"
-        free = (each for i in count(2) for each in (safe, f"{safe}_{i}") if each.lower() not in taken)
-        found[name] = next(free)
-        taken.add(found[name].lower())
-    return found
+        file = make_unique(make_safe(name), taken)
+        taken.add(file.lower())
+        files[name] = file
+    return files
+
+
+def make_safe(name: str) -> str:
+    """The name with letters, digits and `_+-` alone, and with a hash where it would be too long or empty."""
+    safe = re.sub(r"[^\w+-]+", "_", name).strip("_")
+    if safe and len(safe.encode()) <= LONGEST_NAME:
+        return safe
+    return f"{safe[: LONGEST_NAME // 8]}-{fingerprint(name)}"
+
+
+def make_unique(name: str, taken: Collection[str]) -> str:
+    """The name, with a number where it is taken; some systems do not tell upper from lower case.
+
+    >>> make_unique("Plot", {"plot", "plot_2"})
+    'Plot_3'
+    """
+    unique = name
+    for number in count(2):
+        if unique.lower() not in taken:
+            break
+        unique = f"{name}_{number}"
+    return unique
 
 
 def write_plots(outcome: Outcome, folder: Path, endings: Sequence[str] = ("png",)) -> None:

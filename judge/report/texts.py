@@ -10,6 +10,7 @@ from judge.report.explanations import read_explanation
 from judge.report.results import to_json
 from meta_eval.scored_set import ScoredSet
 
+FIELDS = ("context", "prefix", "label", "references", "system", "group")  # of an example, where it has them
 MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file
 
 
@@ -41,33 +42,44 @@ def list_texts(scored: ScoredSet) -> TextRows:
     columns = scored.split_aspects()
     rows: list[str] = []
     left = MOST_CHARACTERS
-    for i in range(len(scored)):
-        row = json.dumps(to_json(_row(scored, columns, i)), ensure_ascii=False, allow_nan=False)
+    for number in range(len(scored)):
+        row = json.dumps(to_json(make_row(scored, columns, number)), ensure_ascii=False, allow_nan=False)
         left -= len(row)
         if left < 0:
             break
         rows.append(row)
-    has_systems = any(example.system for example in scored.examples)
-    return TextRows(scored.name, tuple(columns.scores), scored.aspects, has_systems, tuple(rows), len(scored))
+    return TextRows(
+        name=scored.name,
+        metrics=tuple(columns.scores),
+        aspects=scored.aspects,
+        has_systems=any(example.system for example in scored.examples),
+        rows=tuple(rows),
+        total=len(scored),
+    )
 
 
-def _row(scored: ScoredSet, columns: ScoredSet, i: int) -> Mapping[str, Any]:
-    example = scored.examples[i]
-    fields = {name: getattr(example, name) for name in ("context", "prefix", "label", "references", "system", "group")}
+def make_row(scored: ScoredSet, columns: ScoredSet, number: int) -> Mapping[str, Any]:
+    """An example with its scores; `columns` is the set with a metric for each aspect."""
+    example = scored.examples[number]
+    fields = {name: getattr(example, name) for name in FIELDS}
+    reasons = {name: scores.reasons[number] for name, scores in scored.scores.items()}
     explained = {
-        name: [
-            [line.label, [[piece.text, piece.shade, piece.value] for piece in line.pieces]]
-            for line in read_explanation(found.explanations[i], "")
-        ]
-        for name, found in scored.scores.items()
-        if found.explanations
+        name: list_pieces(scores.explanations[number]) for name, scores in scored.scores.items() if scores.explanations
     }
     return {
         "id": example.id,
         "text": example.full_text,
         **{name: value for name, value in fields.items() if value},
         "ratings": [example.ratings.get(aspect, math.nan) for aspect in scored.aspects],
-        "scores": [next(iter(each.values.values()))[i] for each in columns.scores.values()],
-        "reasons": {name: each.reasons[i] for name, each in scored.scores.items() if each.reasons[i] is not None},
+        "scores": [next(iter(scores.values.values()))[number] for scores in columns.scores.values()],
+        "reasons": {name: reason for name, reason in reasons.items() if reason is not None},
         "explained": explained,
     }
+
+
+def list_pieces(explanation: Mapping[str, Any]) -> list[list[Any]]:
+    """The lines of an explanation as the page's script reads them: label, and text, shade and value of each piece."""
+    lines: list[list[Any]] = []
+    for line in read_explanation(explanation, ""):
+        lines.append([line.label, [[piece.text, piece.shade, piece.value] for piece in line.pieces]])
+    return lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,19 @@ import numpy as np
 
 from core.errors import InputError, SettingError, check_names, fault
 from core.example import Example, hint_column
+from core.scores import Scores
 from core.signature import join_settings
+from data.roles import can_be_labels
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, GivenScores, Source
 from judge.judge_checks import CheckSettings, JudgeChecks, answer_judges, check_judges
+from judge.label_files import Labels
 from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.metrics import Metrics, plan_metrics
-from judge.tables import Result, Table, pick, tabulate
+from judge.tables import Result, Row, Table, pick, tabulate
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
-from judge.verdict_files import Labels, Names, have_texts, read_verdicts
+from judge.verdict_files import Names, have_texts, read_verdicts
 from judge.wording import bound_answer, format_cell, join_names
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.chance import widen_interval
@@ -85,10 +88,10 @@ class MetricStudy(Result):
     @property
     def tables(self) -> list[Table]:
         """The ranking, agreement, the pairs of metrics, the raters and the labels."""
-        against = [pick(pair, PAIR_CELLS) for each in self.rankings for pair in each.against_cues]
-        pairs = [pick(pair, PAIR_CELLS) for each in self.rankings for pair in each.pairs]
+        against = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.against_cues]
+        pairs = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.pairs]
         caption = PAIRS.format(level=self.rankings[0].comparison.level)
-        found = [
+        tables = [
             ranking_table(self.rankings),
             tabulate_agreement(self.rows),
             tabulate("Is one metric better?", caption, pairs),
@@ -97,7 +100,7 @@ class MetricStudy(Result):
             *self.labels.tables,
             *self.checks.tables,
         ]
-        return [table for table in found if table.rows]
+        return [table for table in tables if table.rows]
 
     def present(self) -> Outcome:
         return replace(super().present(), scored=[self.scored])
@@ -167,12 +170,7 @@ def agree(
     >>> [(row.metric, row.n, row.spearman.value) for row in found.rows]
     [('ours', 8, 1.0)]
     """
-    kinds = (RankingSettings, Resampling, Labelling)
-    homes = {each.name: kind for kind in kinds for each in fields(kind)}
-    check_names(settings, homes, "agree")
-    own = {kind: {name: settings[name] for name in settings if homes[name] is kind} for kind in kinds}
-    comparison, resampling = RankingSettings(**own[RankingSettings]), Resampling(**own[Resampling])
-    labelling = Labelling(**own[Labelling])
+    comparison, resampling, labelling = _read_settings(settings)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
     examples, probabilities = read_verdicts(
@@ -192,7 +190,7 @@ def agree(
         raise SettingError("scores are needed: pass metrics or scores")
     scored = add_scores(examples, planned, kept)
     if cues and CHEAP_CUES in scored.scores:
-        raise SettingError(f"{CHEAP_CUES} is what counting alone tells of the ratings: these scores need another name")
+        raise SettingError(f"the name {CHEAP_CUES} is reserved for the surface-feature baseline: rename these scores")
     order = order_by_name(scored)
     scored = scored.take(order)
     split = negate(scored, comparison.lower_is_better).split_aspects()
@@ -200,26 +198,35 @@ def agree(
     asked = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
     checks = check_judges(split, labelling, asked, resampling, probabilities)
     shown = add_cheap_cues(split, resampling.seed) if cues else split
-    rows, rankings = [], []
+    rows: list[Agreement] = []
+    rankings: list[Ranking] = []
     for aspect in split.aspects:
-        rated, with_cues = split.rated(aspect), shown.rated(aspect)
+        rated = split.rated(aspect)
+        with_cues = shown.rated(aspect)
         comparisons = comparison.expand(rated.layout)
         groupings = list_groupings(rated.layout, comparisons[0].one_grouping)
         rows += measure_aspect(with_cues, aspect, resampling, groupings=groupings, has_cues=cues)
-        for each in comparisons:
-            ranking = rank_metrics(rated, aspect, each, resampling)
-            found = compare_metrics(rated, ranking, resampling), compare_with_cues(with_cues, ranking, resampling)
-            rankings.append(replace(ranking, pairs=found[0], against_cues=found[1]))
-    left_out = [
-        f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
-        for ranking in rankings
-        for name, reason in ranking.left_out.items()
+        for one in comparisons:
+            ranking = rank_metrics(rated, aspect, one, resampling)
+            pairs = compare_metrics(rated, ranking, resampling)
+            against_cues = compare_with_cues(with_cues, ranking, resampling)
+            rankings.append(replace(ranking, pairs=pairs, against_cues=against_cues))
+    notes = [
+        *scored.notes,
+        *(note_empty(scored) if has_texts else ()),
+        *collect_notes(scored.scores),
+        *note_cues(rows),
+        *note_reversed(rows),
+        *note_copied_ratings(scored),
+        *note_repeats(scored),
+        *note_raters(scored),
+        *note_groupings(rows),
+        *note_unranked(rankings),
+        *studied.notes,
+        *checks.notes,
     ]
+    answer = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
     line = join_settings("meta_eval", comparison, n=len(scored))
-    empty = note_empty(scored) if has_texts else []
-    said = [*scored.notes, *empty, *collect_notes(scored.scores)]
-    cautions = [*note_copied_ratings(scored), *note_repeats(scored), *note_raters(scored), *note_groupings(rows)]
-    notes = (*said, *note_cues(rows), *note_reversed(rows), *cautions, *left_out, *studied.notes, *checks.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
         scored=shown.take(np.argsort(order)),
@@ -228,7 +235,22 @@ def agree(
         raters=rater_tables(scored, split, comparison, resampling),
         labels=studied,
         checks=checks,
-        notes=(*notes, *bound_answer(answer_question(rankings, rows, studied, checks, has_cues=has_texts))),
+        notes=(*notes, *bound_answer(answer)),
+    )
+
+
+def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Resampling, Labelling]:
+    """The settings of the comparison, of intervals and of labels; raises SettingError for other names."""
+    kinds = (RankingSettings, Resampling, Labelling)
+    kind_by_name = {field.name: kind for kind in kinds for field in fields(kind)}
+    check_names(settings, kind_by_name, "agree")
+    by_kind: dict[type, dict[str, Any]] = {kind: {} for kind in kinds}
+    for name, value in settings.items():
+        by_kind[kind_by_name[name]][name] = value
+    return (
+        RankingSettings(**by_kind[RankingSettings]),
+        Resampling(**by_kind[Resampling]),
+        Labelling(**by_kind[Labelling]),
     )
 
 
@@ -263,17 +285,34 @@ def hint_ratings(examples: Sequence[Example]) -> str:
     """How to name what people said, as the end of a message: the labels that texts have, else columns of the file."""
     if any(example.label is not None for example in examples):
         return "; labels are what a text was asked for: people=label takes them for what people say"
-    return hint_column("ratings.ASPECT", examples)
+    values: dict[str, list[Any]] = {}
+    for example in examples:
+        for name, value in example.extra.items():
+            values.setdefault(name, []).append(value)
+    likely = [name for name in values if can_be_labels(values[name])]
+    return hint_column("ratings.ASPECT", likely or values)
 
 
 def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
     """The set with the scores of these metrics negated and `(negated)` behind their names."""
     check_names(lower_is_better, scored.scores, "lower_is_better")
-    scores = dict(scored.scores)
-    for name in lower_is_better:
-        scores[name] = replace(scores[name], values={aspect: -values for aspect, values in scores[name].values.items()})
-    names = {name: f"{name} (negated)" if name in lower_is_better else name for name in scores}
-    return replace(scored, scores={names[name]: found for name, found in scores.items()})
+    scores: dict[str, Scores] = {}
+    for name, found in scored.scores.items():
+        if name in lower_is_better:
+            negated = {aspect: -values for aspect, values in found.values.items()}
+            scores[f"{name} (negated)"] = replace(found, values=negated)
+        else:
+            scores[name] = found
+    return replace(scored, scores=scores)
+
+
+def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
+    """A sentence for each metric that has no rank by an aspect."""
+    return [
+        f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
+        for ranking in rankings
+        for name, reason in ranking.left_out.items()
+    ]
 
 
 def note_reversed(rows: Sequence[Agreement]) -> list[str]:
@@ -318,55 +357,82 @@ def _has_interval(found: LabelAgreement) -> bool:
 def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement], *, has_cues: bool) -> str:
     if not ranking.agreement:
         return "no metric can be ranked"
-    statistic, agreement = ranking.comparison.statistic, ranking.agreement
-    best, *others = sorted(agreement, key=lambda name: -agreement[name].value)
-    found = agreement[best]
-    looked_at = len(agreement)
+    best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
+    clauses = [
+        _name_best(ranking, best, others),
+        *_describe_tests(ranking, best, others),
+        *_describe_interval(ranking, best),
+    ]
+    if has_cues:
+        clauses.append(_describe_beyond(ranking, best, rows))
+    return "; ".join(clauses)
+
+
+def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
+    """The metric that agrees best, with its agreement."""
+    agreement = ranking.agreement
     grouping = ranking.comparison.one_grouping
     where = "" if grouping == "global" else f", {GROUPED[grouping]}"
-    shown = f"({statistic} {format_cell(found)}{where})"
-    adjusted = widen_interval(found, looked_at)
-    of_many = f" adjusted for {looked_at} metrics" if others else ""
-    equal = [name for name in others if math.isclose(agreement[name].value, found.value, abs_tol=1e-9)]
-    own = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
-    open_ = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in own if pair.better != best]
+    shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])}{where})"
+    equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=1e-9)]
     if not others:
-        said = f"{best} is the only ranked metric {shown}"
-    elif equal:
-        said = f"{join_names([best, *equal])} have the same highest agreement {shown}"
-    else:
-        said = f"{best} agrees best {shown}"
-    if others and all(math.isnan(pair.p_value) for pair in own):
-        said += f"; no test compares {best} with {join_names(open_)}"
-    elif open_:
-        said += f"; the tests do not separate {best} from {join_names(open_)}"
-    elif others:
-        said += "; the tests separate it from every other ranked metric"
+        return f"{best} is the only ranked metric {shown}"
+    if equal:
+        return f"{join_names([best, *equal])} have the same highest agreement {shown}"
+    return f"{best} agrees best {shown}"
+
+
+def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[str]:
+    """Whether the tests separate the best metric from the others."""
+    if not others:
+        return []
+    pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
+    unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
+    if all(math.isnan(pair.p_value) for pair in pairs):
+        return [f"no test compares {best} with {join_names(unseparated)}"]
+    if unseparated:
+        return [f"the tests do not separate {best} from {join_names(unseparated)}"]
+    return ["the tests separate it from every other ranked metric"]
+
+
+def _describe_interval(ranking: Ranking, best: str) -> list[str]:
+    """What the interval of the best metric does not show, adjusted for the choice of the best."""
+    looked_at = len(ranking.agreement)
+    found = ranking.agreement[best]
     if math.isnan(found.low):
-        said += "; without an interval its agreement may be chance"
-    elif adjusted.low <= 0:
-        said += f"; no agreement above 0 is shown by its interval{of_many}"
-    if not has_cues:
-        return said
-    own = (best, ranking.aspect, "global")
-    beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect, row.grouping) == own)
+        return ["without an interval its agreement may be chance"]
+    if widen_interval(found, looked_at).low <= 0:
+        of_many = f" adjusted for {looked_at} metrics" if looked_at > 1 else ""
+        return [f"no agreement above 0 is shown by its interval{of_many}"]
+    return []
+
+
+def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> str:
+    """Whether the best metric agrees beyond cheap cues, adjusted for the choice of the best."""
+    wanted = (best, ranking.aspect, "global")
+    beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect, row.grouping) == wanted)
     if math.isnan(beyond.low):
-        return f"{said}; whether it agrees beyond length, repetition and overlap is unknown ({beyond.reason})"
-    is_beyond = "agrees" if widen_interval(beyond, looked_at).low > 0 else "is not shown to agree"
-    return f"{said}; {best} {is_beyond} beyond additive effects of length, repetition and overlap"
+        return f"whether it agrees beyond length, repetition and overlap is unknown ({beyond.reason})"
+    is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
+    verb = "agrees" if is_beyond else "is not shown to agree"
+    return f"{best} {verb} beyond additive effects of length, repetition and overlap"
 
 
 def ranking_table(rankings: Sequence[Ranking]) -> Table:
     """The table of metrics by aspect, grouping and rank."""
-    rows = []
+    rows: list[Row] = []
     for ranking in rankings:
+        comparison = ranking.comparison
+        where = {
+            "aspect": ranking.aspect,
+            "statistic": comparison.statistic,
+            "grouping": comparison.one_grouping,
+        }
+        n = int(ranking.kept.sum())
         cluster = number_clusters(ranking)
-        of, n = ranking.comparison, int(ranking.kept.sum())
-        where = {"aspect": ranking.aspect, "statistic": of.statistic, "grouping": of.one_grouping}
-        rows += [
-            {**where, "cluster": cluster[name], "metric": name, "n": n, "agreement": each}
-            for name, each in sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
-        ]
+        best_first = sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
+        for name, agreement in best_first:
+            rows.append({**where, "cluster": cluster[name], "metric": name, "n": n, "agreement": agreement})
     level = rankings[0].comparison.level
     caption = (
         "On the n examples that all metrics scored. Clusters are of permutation tests at "
@@ -381,13 +447,13 @@ def rater_tables(
     """The agreement among raters by aspect, and the agreement of metrics corrected for it."""
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
     layout = lay_out(len(scored), inputs=scored.groups)
-    how = {"kind": kind, "resampling": resampling, "layout": layout}
     columns = ("n", "agreement", "ceiling", "corrected")
-    corrected = [
-        pick(correct_agreement(metrics.values(name, aspect), table, **how), columns, aspect=aspect, metric=name)
-        for aspect, table in scored.raters.items()
-        for name in metrics.scores
-    ]
+    corrected: list[Row] = []
+    for aspect, ratings in scored.raters.items():
+        for name in metrics.scores:
+            scores = metrics.values(name, aspect)
+            found = correct_agreement(scores, ratings, kind=kind, resampling=resampling, layout=layout)
+            corrected.append(pick(found, columns, aspect=aspect, metric=name))
     corrected_caption = (
         f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
         "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, percentile, drawn over inputs."

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import ExampleError, SettingError
 from core.example import Example
@@ -28,6 +29,7 @@ from judge.inputs import Columns, Source, read
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import check_fields, open_stages
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
+from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, spearman
 from meta_eval.cues import Cues, count_cues
 from meta_eval.grouping import restrict
@@ -77,27 +79,41 @@ def audit(
         raise SettingError("metrics must name the metrics to audit: metrics=bleu,rouge_l")
     if cards is not None and not Path(cards).is_dir():
         raise SettingError(f"cards must be an existing folder, but there is no {cards}")
-    several = [each for each in source if isinstance(each, ScoredSet)] if isinstance(source, list | tuple) else []
-    sets = several or [read(cast(Source, source), columns=columns, levels=levels)]
+    sets = [scored for scored in source if isinstance(scored, ScoredSet)] if isinstance(source, list | tuple) else []
+    sets = sets or [read(cast(Source, source), columns=columns, levels=levels)]
     if len(sets) == 1:
-        for name, each in planned.items():
-            check_fields(sets[0], name, each.requires)
+        for name, metric in planned.items():
+            check_fields(sets[0], name, metric.requires)
     with step("loading"):
         loaded = load_all(planned)
-    chosen: dict[str, ScoredSet] = {}
-    for name, metric in loaded.items():
-        usable = [each for each in sets if all(has_field(e, field) for e in each.examples for field in metric.requires)]
-        if not usable and len(sets) > 1:
-            raise SettingError(f"{name} needs {', '.join(metric.requires)}, which no set has")
-        chosen[name] = usable[0] if usable else sets[0]
-    audits = {name: audit_metric(rated, loaded[name], how, cues, kept) for name, rated in chosen.items()}
-    found = Audits({name: replace(each, name=name) for name, each in audits.items()})
+    chosen = {name: choose_set(sets, name, metric) for name, metric in loaded.items()}
+    audits: dict[str, MetricAudit] = {}
+    for name, rated in chosen.items():
+        audits[name] = replace(audit_metric(rated, loaded[name], how, cues, kept), name=name)
+    found = Audits(audits)
     if cards is None:
         return found
     from judge.cards import write_cards
 
     write_cards(Path(cards), found)
     return replace(found, written=(Path(cards) / "README.md",))
+
+
+def choose_set(sets: Sequence[ScoredSet], name: str, metric: Metric) -> ScoredSet:
+    """The first set whose examples all have the fields that a metric needs; the only set in any case.
+
+    Raises SettingError where none of several has them.
+    """
+    if len(sets) == 1:
+        return sets[0]
+    for rated in sets:
+        if all(_is_complete(example, metric.requires) for example in rated.examples):
+            return rated
+    raise SettingError(f"{name} needs {', '.join(metric.requires)}, which no set has")
+
+
+def _is_complete(example: Example, requires: Sequence[Field]) -> bool:
+    return all(has_field(example, field) for field in requires)
 
 
 def audit_metric(
@@ -110,22 +126,32 @@ def audit_metric(
     """
     seed = settings.seed
     drawn = rated.take(draw(rated.examples, metric.requires, settings.texts, seed))
-    examples, began = drawn.examples, time.perf_counter()
+    examples = drawn.examples
+    began = time.perf_counter()
     scored = score_all(drawn, metric)
     cost = (time.perf_counter() - began) / len(examples)
     perturbed = {name: damage_all(examples, name, sorted(settings.strengths), seed) for name in DAMAGES}
-    perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}
+    perturbed |= {name: edit_all(examples, name) for name in EDITS}
     after = score_perturbed(metric, perturbed, scored.signature, stages)
     cues = count_cues(examples) if has_cues else None
     resampling = Resampling(resamples=settings.resamples, seed=seed)
     aspects: dict[str, AspectAudit] = {}
     for aspect, values in scored.values.items():
-        both = {name: (each, np.array([of[aspect] for of in after[name]])) for name, each in perturbed.items()}
-        aspects[aspect] = audit_aspect(examples, values, both, cues, resampling)
+        of_aspect: dict[str, tuple[Sequence[Sequence[Example]], Floats]] = {}
+        for name, texts in perturbed.items():
+            of_aspect[name] = (texts, np.array([scores[aspect] for scores in after[name]]))
+        aspects[aspect] = audit_aspect(examples, values, of_aspect, cues, resampling)
     line = join_settings("audit", settings, set=rated.name, n=len(examples), cues=has_cues)
-    name, signature = scored.signature.split("|")[0], f"{line}|{scored.signature}"
     return MetricAudit(
-        aspects, metric, rated, signature, name, settings, len(examples), cost, (*rated.notes, *scored.notes)
+        aspects=aspects,
+        metric=metric,
+        rated=rated,
+        signature=f"{line}|{scored.signature}",
+        name=scored.signature.split("|")[0],
+        settings=settings,
+        n=len(examples),
+        cost=cost,
+        said=(*rated.notes, *scored.notes),
     )
 
 
@@ -133,20 +159,25 @@ def score_perturbed(
     metric: Metric, perturbed: Mapping[str, Sequence[Sequence[Example]]], signature: str, stages: Stages | None
 ) -> dict[str, list[dict[str, list[float]]]]:
     """The scores by aspect of the texts of each damage or edit at each strength; kept in `stages`."""
+    score_level = partial(score_accepted, metric)
     if stages is None:
-        return {name: [score_accepted(metric, each) for each in levels] for name, levels in perturbed.items()}
-    texts = [each for levels in perturbed.values() for each in levels]
-    read = [[(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in each] for each in texts]
-    depends = {"signature": signature, "texts": fingerprint(read)}
+        return {name: [*map(score_level, levels)] for name, levels in perturbed.items()}
+    texts = [_list_read(level) for levels in perturbed.values() for level in levels]
+    depends = {"signature": signature, "texts": fingerprint(texts)}
     cache = stages.open_cache("audit", depends, code=[score_accepted, *list_code(metric)])
     found: dict[str, list[dict[str, list[float]]]] = {}
-    with step("scoring damaged texts", sum(map(len, perturbed.values()))) as advance:
+    with step("scoring damaged texts", len(texts)) as advance:
         for name, levels in perturbed.items():
             found[name] = []
-            for i, each in enumerate(levels):
-                found[name].append(cache.get(f"{name} {i}", partial(score_accepted, metric, each)))
+            for i, level in enumerate(levels):
+                found[name].append(cache.get(f"{name} {i}", partial(score_level, level)))
                 advance(1)
     return found
+
+
+def _list_read(examples: Sequence[Example]) -> list[tuple[Any, ...]]:
+    """What a metric reads of examples."""
+    return [(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in examples]
 
 
 def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, list[float]]:
@@ -159,11 +190,13 @@ def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, lis
         values = metric.score(examples).values
     except ExampleError as faults:
         accepted[[i for i, _ in faults.at]] = False
-        values = metric.score([each for each, kept in zip(examples, accepted, strict=True) if kept]).values
-    found = {aspect: np.full(len(examples), math.nan) for aspect in values}
+        values = metric.score([examples[i] for i in np.flatnonzero(accepted)]).values
+    found: dict[str, list[float]] = {}
     for aspect, scores in values.items():
-        found[aspect][accepted] = scores
-    return {aspect: scores.tolist() for aspect, scores in found.items()}
+        of_all = np.full(len(examples), math.nan)
+        of_all[accepted] = scores
+        found[aspect] = of_all.tolist()
+    return found
 
 
 def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, seed: int) -> list[int]:
@@ -172,18 +205,31 @@ def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, see
     Empty answers are left out, because there is nothing to damage.
     """
     texts = [i for i, example in enumerate(examples) if not example.is_empty]
-    complete = [i for i in texts if all(has_field(examples[i], each) for each in requires)]
+    complete = [i for i in texts if _is_complete(examples[i], requires)]
     among = complete or texts
     return sorted(random.Random(seed).sample(among, min(count, len(among))))
 
 
 def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:
     """Damages the examples at each strength; foreign units come from the next example of another input."""
-    pairs: list[tuple[Example, Example]] = []
-    for i, own in enumerate(examples):
-        others = (each for each in (*examples[i + 1 :], *examples[:i]) if own.group is None or each.group != own.group)
-        pairs.append((own, next(others, own)))
-    return [[damage_example(own, other, name, strength, seed) for own, other in pairs] for strength in strengths]
+    donors = [_find_donor(examples, place) for place in range(len(examples))]
+    damaged: list[list[Example]] = []
+    for strength in strengths:
+        pairs = zip(examples, donors, strict=True)
+        damaged.append([damage_example(own, donor, name, strength, seed) for own, donor in pairs])
+    return damaged
+
+
+def _find_donor(examples: Sequence[Example], place: int) -> Example:
+    """The next example of another input, from the first again behind the last; without one the example itself."""
+    own = examples[place]
+    others = (*examples[place + 1 :], *examples[:place])
+    return next((other for other in others if own.group is None or other.group != own.group), own)
+
+
+def edit_all(examples: Sequence[Example], name: str) -> list[list[Example]]:
+    """The examples after a harmless edit, as the only level."""
+    return [[edit_example(example, name) for example in examples]]
 
 
 def audit_aspect(
@@ -195,21 +241,30 @@ def audit_aspect(
     shape (strengths, n).
     """
     layout = ScoredSet("texts", tuple(examples), {}).layout
-    properties = {
-        name: grouped_estimate(spearman, scores, values, layout, resampling=resampling)
-        for name, values in (zip(cues.names, cues.values.T, strict=True) if cues else ())
-        if np.ptp(values)
-    }
+    properties: dict[str, Estimate] = {}
+    for name, values in zip(cues.names, cues.values.T, strict=True) if cues else ():
+        if np.ptp(values):
+            properties[name] = grouped_estimate(spearman, scores, values, layout, resampling=resampling)
     damages: dict[str, DamageAudit] = {}
     edits: dict[str, EditAudit] = {}
     for name, (levels, values) in perturbed.items():
-        differs = np.array([all(e != before for e in after) for before, *after in zip(examples, *levels, strict=True)])
+        differs = find_changed(examples, levels)
         if not differs.any():
             continue
-        units, before, after = restrict(layout, differs), scores[differs], values[:, differs]
+        units = restrict(layout, differs)
+        before = scores[differs]
+        after = values[:, differs]
         if name in DAMAGES:
             damages[name] = audit_damage(before, after, layout=units, resampling=resampling)
         else:
             edits[name] = audit_edit(before, after[0], layout=units)
     explained = None if cues is None else audit_cues(scores, cues, layout=layout, resampling=resampling)
     return AspectAudit(int((~np.isnan(scores)).sum()), properties, explained, damages, edits)
+
+
+def find_changed(examples: Sequence[Example], levels: Sequence[Sequence[Example]]) -> NDArray[np.bool_]:
+    """Whether each example is another one at every level, of shape (n,)."""
+    changed = np.full(len(examples), True)
+    for level in levels:
+        changed &= [before != after for before, after in zip(examples, level, strict=True)]
+    return changed

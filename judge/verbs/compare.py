@@ -184,7 +184,7 @@ def withhold(found: SystemComparison, reason: str) -> SystemComparison:
 
 
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
-    """The margin of each metric; raises SettingError for one that is not above 0 or that belongs to no metric."""
+    """The margin of each metric. Raises SettingError for a margin that is not above 0 or has an unknown metric."""
     if margin is None:
         return {}
     given = margin if isinstance(margin, Mapping) else dict.fromkeys(names, margin)
@@ -194,10 +194,10 @@ def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[
 
 
 def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, list[str]]]:
-    """The grid without systems that a metric has no score for where they are silent, and by system these metrics.
+    """Leaves out scores of systems by metrics that cannot score their silent answers; returns these metrics by system.
 
-    On the inputs that it answered, such a system would gain by its silence on the others. Ratings of people count
-    likewise where these rated all other outputs of the system.
+    Otherwise such a system would gain by its silence on hard inputs. Ratings of people are treated alike if people
+    rated all other outputs of the system.
     """
     silence = find_silence(grid, scored)
     columns = {name: values.copy() for name, values in grid.columns.items()}
@@ -214,13 +214,13 @@ def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, lis
 
 
 def find_silence(grid: Grid, scored: ScoredSet) -> NDArray[np.bool_]:
-    """Whether the answer of each system to each input shows nothing, of shape (systems, inputs)."""
+    """Whether the answer of each system to each input is empty or invisible, of shape (systems, inputs)."""
     is_silent = np.array([each.is_empty or is_invisible(each.full_text) for each in scored.examples])
     return is_silent[grid.places]
 
 
 def note_silence(grid: Grid, scored: ScoredSet, unranked: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """How often each system is silent, and which metrics do not rank it for that."""
+    """Notes: how often each system is silent, and which metrics do not rank it because of that."""
     for system, is_silent in zip(grid.systems, find_silence(grid, scored), strict=True):
         if is_silent.any():
             said = f"{system} is silent on {is_silent.sum()} of {len(grid.inputs)} inputs"
@@ -238,7 +238,7 @@ def note_missing(
     left_out: Mapping[str, tuple[str, str]],
     silent: Collection[str],
 ) -> Iterator[str]:
-    """How many inputs a metric compares where some have no score, and which systems it leaves out.
+    """Notes: how many inputs a metric compares if scores are missing, and which systems it leaves out.
 
     `values` are those that are compared, `left_out` the systems that would change the verdict on a pair of others, and
     `silent` those that it cannot rank because they gave silent answers, which have a note of their own.
@@ -301,7 +301,7 @@ def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
 
 
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
-    """By input, the systems that have no output for it. Every example names its system and its input."""
+    """For each input, the systems without an output. Every example names its system and its input."""
     systems = list(dict.fromkeys(outputs.systems or ()))
     groups = list(dict.fromkeys(outputs.groups or ()))
     is_missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs))))
@@ -313,7 +313,7 @@ def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
 
 
 def drop_lacking(outputs: ScoredSet) -> tuple[ScoredSet, tuple[str, ...]]:
-    """The outputs for inputs that every system answers, and a note on the others. Raises InputError if none."""
+    """Drops inputs that some system did not answer; returns outputs and a note. Raises InputError if none is left."""
     lacking = find_lacking(outputs)
     inputs = outputs.layout.input_count
     if not lacking:

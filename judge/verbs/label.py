@@ -82,7 +82,13 @@ def label(
     listed = check_choices(choices)
     paths = list_files(Path(output))
     needs = ["judges"] if stratify is not None else []
-    texts, _ = read_verdicts(source, columns=columns, levels=levels, judges=judges, needs=needs)
+    texts, _ = read_verdicts(
+        source,
+        columns=columns,
+        levels=levels,
+        judges=judges,
+        needs=needs,
+    )
     strata = None if stratify is None else name_strata(texts, stratify)
     drawn = draw_texts(n, len(texts), strata, seed)
     examples = [texts.examples[i] for i in drawn.places]
@@ -127,7 +133,11 @@ def name_strata(texts: ScoredSet, judge: str) -> list[str]:
     return [NO_VERDICT if lacks else name for name, lacks in zip(names, missing, strict=True)]
 
 
-def count_strata(strata: Sequence[str] | None, places: Sequence[int], total: int) -> list[dict[str, str | int | float]]:
+def count_strata(
+    strata: Sequence[str] | None,
+    places: Sequence[int],
+    total: int,
+) -> list[dict[str, str | int | float]]:
     """A row for each stratum: its texts, those drawn, and the probability."""
     names = ["all"] * total if strata is None else [*strata]
     drawn = [names[i] for i in places]
@@ -138,7 +148,11 @@ def count_strata(strata: Sequence[str] | None, places: Sequence[int], total: int
     return rows
 
 
-def note_sheet(texts: ScoredSet, drawn: int, wanted: int) -> list[str]:
+def note_sheet(
+    texts: ScoredSet,
+    drawn: int,
+    wanted: int,
+) -> list[str]:
     """Sentences about what limits the sheet."""
     notes: list[str] = []
     if not have_texts(texts):

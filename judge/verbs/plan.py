@@ -136,7 +136,7 @@ def plan(
 def read_pilot(
     pilot: Pilot | None, columns: Columns | None = None, levels: GivenLevels | None = None
 ) -> ScoredSet | Preferences | None:
-    """The texts, or the preferences where the pilot has pairs of systems."""
+    """Reads the texts of a pilot, or its preferences if it has pairs of systems."""
     if pilot is None and columns:
         raise SettingError("columns are those of a pilot: give its file too")
     if pilot is None or isinstance(pilot, ScoredSet | Preferences):
@@ -185,7 +185,7 @@ def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> Stud
 
 
 def count_ratings(what: str, rows: Sequence[tuple[Mapping[str, Any], SampleSize]]) -> str:
-    """How many ratings the smallest difference between two systems, or two metrics, needs at least."""
+    """A sentence: the minimum number of ratings to detect the smallest difference between two systems, or metrics."""
     smallest, outputs = min(cells["difference"] for cells, _ in rows), 2 if what == "systems" else 1
     own = [(cells["raters"], needed) for cells, needed in rows if cells["difference"] == smallest]
     known = [(needed.n * raters * outputs, needed.n, raters) for raters, needed in own if not math.isnan(needed.n)]
@@ -198,7 +198,7 @@ def count_ratings(what: str, rows: Sequence[tuple[Mapping[str, Any], SampleSize]
 
 
 def note_gaps(spread: Spread) -> list[str]:
-    """What the pilot cannot show, or that there is none."""
+    """Notes on what the pilot cannot show, or that there is no pilot."""
     if (pilot := spread.pilot) is None:
         return [f"{ASSUMED} estimates the spread of two systems' differences"]
     low, high = deviation_interval(pilot.inputs)
@@ -221,7 +221,7 @@ def note_gaps(spread: Spread) -> list[str]:
 
 
 def describe_spread(spread: Spread) -> str:
-    """What the spread of the difference on one input is made of."""
+    """A sentence: the components of the spread of the difference on one input."""
     if spread.raters is None:
         return f"{spread.inputs:.3g} for one rater, as in the pilot"
     return f"it combines {spread.inputs:.3g} between inputs and {spread.raters:.3g} for one rater"
@@ -230,7 +230,7 @@ def describe_spread(spread: Spread) -> str:
 def size_for_metrics(
     assumptions: PlanSettings, difference: float, raters: int, seed: int
 ) -> tuple[dict[str, Any], SampleSize]:
-    """The cells that name a row, with the correlations with the mean of `raters` raters, and the n that it needs."""
+    """The cells of a row: correlations with the mean of `raters` raters, and the required n."""
     r, between = assumptions.correlation, assumptions.between_raters
     a, b = (correlation_with_raters(each, 1, raters, between) for each in (r, r - difference))
     if max(abs(a), abs(b)) > 1:

@@ -114,7 +114,7 @@ def prefer(
         source, outputs = find_outputs(InputFile.of(source, columns=columns), outputs, is_asked=judge is not None)
     given = read_given(source, columns or {})
     if outputs is None and planned:
-        raise SettingError("metrics score texts: outputs must hold those of the systems")
+        raise SettingError("metrics need the texts of the systems: pass them as outputs")
     texts = ScoredSet("", (), {}) if outputs is None else read(outputs, scores)
     places = place_outputs(texts)
     texts = add_scores(texts, planned, kept).split_aspects()
@@ -125,11 +125,11 @@ def prefer(
         labels = read_pair_labels(labels, list_pairs(texts) if given is None else given)
     check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
     if outputs is None and (given is None or asking is not None):
-        raise SettingError("outputs must hold the systems' outputs: a judge reads them")
+        raise SettingError("a judge needs the texts of the systems: pass them as outputs")
     if asking is not None and not callable(getattr(asking, "compare", None)):
         raise SettingError("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
     if given is None and asking is None:
-        raise SettingError("preferences, or a judge that gives them, are needed, found neither")
+        raise SettingError("source must be preferences, or outputs with a judge, found neither")
     if given is None and isinstance(labels, int):
         raise SettingError(f"human_labels must be a file where the judge gives the preferences, but is {labels}")
     if given is not None and labels is not None:

@@ -61,7 +61,7 @@ class ScoredTexts(Result):
     def values(self) -> Mapping[str, NDArray[np.float64]]:
         """One array of shape (n,) per aspect, higher is better; NaN without a score.
 
-        With several metrics the keys are `metric`, or `metric/aspect` where a metric has several aspects.
+        With several metrics the keys are `metric`, or `metric/aspect` if a metric has several aspects.
         """
         if len(self.scores) == 1:
             return next(iter(self.scores.values())).values
@@ -89,7 +89,7 @@ class ScoredTexts(Result):
 
     @property
     def reasons(self) -> list[str | None]:
-        """Per example, why a score is missing."""
+        """The reason for a missing score of each example."""
         return [record.get("reason") for record in self.records()]
 
     @property
@@ -102,9 +102,9 @@ class ScoredTexts(Result):
         return score_records(self.examples, {name: list_rows(found) for name, found in self.first.items()})
 
     def to_frame(self, title: str | None = None) -> Any:
-        """The rows of `records` as a DataFrame, a column per score; with a title as `Result.to_frame`.
+        """The rows of `records` as a DataFrame, a column per score. With a title, the table of this title.
 
-        The score `quality` is in the column `scores.quality` where the input has a column of its name.
+        The score `quality` is in the column `scores.quality` if the input has a column `quality`.
         """
         if title is not None:
             return super().to_frame(title)
@@ -117,7 +117,7 @@ class ScoredTexts(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """The first examples with their scores, the distribution of all scores, and how far a panel's judges agree."""
+        """Tables of the first examples, the distribution of scores, and the agreement of a panel's judges."""
         values, rows, summary = self.values, list[Row](), list[Row]()
         for i, example in enumerate(self.examples[:FIRST]):
             scores = {aspect: float(each[i]) for aspect, each in values.items()}
@@ -135,7 +135,7 @@ class ScoredTexts(Result):
 
     @property
     def figures(self) -> dict[str, float]:
-        """How many texts there are, how many lack a score or lost tokens, and the mean of each aspect."""
+        """Counts of texts, of texts without a score, and of truncated texts, and the mean of each aspect."""
         counts: dict[str, float] = {"examples": len(self), "unscored": self.unscored, "truncated": self.truncated}
         return counts | {f"mean {row['aspect']}": row["mean"] for row in self.tables[1].rows}
 
@@ -145,7 +145,7 @@ class ScoredTexts(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What metrics say about their scores, and how many examples have no score or lost tokens."""
+        """The metrics' notes on their scores, and how many examples have no score or lost tokens."""
         n, unscored, truncated = len(self), self.unscored, self.truncated
         single = [self.values[name] for name in single_ratings(self.values)]
         unread = int(np.isnan(single).sum())
@@ -184,7 +184,7 @@ def score(
         chunk: number of examples to score and keep at once.
         ray: scores with a pool of Ray actors.
 
-    Raises SettingError and InputError as `read` and `load_metric` do, and where no example has what the metric needs.
+    Raises SettingError and InputError as `read` and `load_metric` do, and if no example has what the metric needs.
 
     >>> found = score(["the cat sat", "a dog"], "rouge_1", references=["the cat sat down", "a cow"])
     >>> {aspect: values.round(2).tolist() for aspect, values in found.values.items()}
@@ -218,7 +218,7 @@ def score(
 
 
 def open_stages(folder: Path | str | None) -> Stages | None:
-    """The stages in a folder; none without one. Raises SettingError where none can be written."""
+    """Opens the stages in a folder; None without a folder. Raises SettingError if it is not writable."""
     if folder is None:
         return None
     check_place("stages", Path(folder))
@@ -227,7 +227,7 @@ def open_stages(folder: Path | str | None) -> Stages | None:
 
 
 def score_file(file: ScorableFile, engine: Engine, output: Path, stages: Stages) -> ScoredTexts:
-    """Scores a file as `keep_scores` and writes `output`. Raises InputError, by file and line."""
+    """Scores a file as `keep_scores` does and writes `output`. Raises InputError, by file and line."""
     with step("loading"):
         signatures = engine.prepare(file)
     gc.freeze()  # a long file makes many objects; what was there before need not be searched for garbage each time
@@ -241,7 +241,7 @@ def score_file(file: ScorableFile, engine: Engine, output: Path, stages: Stages)
 
 
 def write_meta(found: ScoredTexts, output: Path) -> None:
-    """Writes the signatures of a file of scores beside it."""
+    """Writes the signatures of a file of scores next to it."""
     signatures = {name: each.signature for name, each in found.scores.items()}
     meta = {"signature": found.signature, "signatures": signatures, "aspects": list(found.values), "n": len(found)}
     meta |= {"unscored": found.unscored, "truncated": found.truncated, "notes": list(collect_notes(found.scores))}
@@ -251,10 +251,10 @@ def write_meta(found: ScoredTexts, output: Path) -> None:
 
 
 def add_scores(scored: ScoredSet, metrics: Mapping[str, Planned], stages: Stages | None = None) -> ScoredSet:
-    """The set with its scores, then those of the metrics (`score_set`).
+    """Adds the scores of metrics to a set (`score_set`).
 
-    Raises InputError for a metric whose scores are there already, and before its models are loaded where no example has
-    the fields that it requires.
+    Raises InputError for a metric whose scores the set already has, and, before models are loaded, if no example has
+    the required fields.
     """
     for name, metric in metrics.items():
         if any(given == name or given.startswith(f"{name}/") for given in scored.scores):
@@ -268,7 +268,7 @@ def add_scores(scored: ScoredSet, metrics: Mapping[str, Planned], stages: Stages
 
 
 def check_fields(scored: ScoredSet, name: str, requires: Sequence[Field]) -> None:
-    """Raises InputError, by file and line, where no example has the fields that a metric requires."""
+    """Raises InputError, by file and line, if no example has the fields that a metric requires."""
     lacking = [describe_missing_fields(each, requires, name, scores_empty=True) for each in scored.examples]
     if lacking and all(lacking):
         raise InputError(
@@ -278,19 +278,19 @@ def check_fields(scored: ScoredSet, name: str, requires: Sequence[Field]) -> Non
 
 
 def join_signatures(signatures: Mapping[str, str]) -> str:
-    """The signature of one metric as it is; those of several in one line, each behind its name."""
+    """Joins the signatures of several metrics into one line, each after its name; a single one stays unchanged."""
     if len(signatures) == 1:
         return next(iter(signatures.values()))
     return "|".join(f"{name}: {signature}" for name, signature in signatures.items())
 
 
 def collect_notes(scores: Mapping[str, Scores]) -> tuple[str, ...]:
-    """What metrics say about their scores, each sentence once."""
+    """The metrics' notes on their scores, each sentence once."""
     return tuple(dict.fromkeys(note for found in scores.values() for note in found.notes))
 
 
 def note_empty(scored: ScoredSet) -> list[str]:
-    """How many answers are empty, and of which systems, in a sentence."""
+    """A sentence: how many answers are empty, and of which systems."""
     empty = [example for example in scored.examples if example.is_empty]
     if not empty:
         return []
@@ -307,7 +307,7 @@ def single_ratings(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def panel_tables(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> list[Table]:
-    """How far the judges of a panel agree about these first examples."""
+    """Tabulates how far the judges of a panel agree on these first examples."""
     panels: dict[str, list[NDArray[np.float64]]] = {}
     for name, aspect in single_ratings(values).items():
         panels.setdefault(aspect, []).append(values[name][: len(examples)])

@@ -256,7 +256,7 @@ def test_logits_beyond_the_tokenizer_change_nothing(make: Callable[..., Any], di
 
 def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogues: Dialogues) -> None:
     middle = make("llama")
-    with pytest.raises(SettingError, match="need one tokenizer"):
+    with pytest.raises(SettingError, match="must have the same tokenizer"):
         Pair(middle, make("gpt_neox"))
     with pytest.raises(SettingError, match=r"order must be .* null for others, but is None for a LlamaForCausalLM"):
         Gaps(LONGEST).build(TinyCausal(400, 16, 2, 1, 32, shape="llama"), dialogues, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import InputError, SettingError, fault
 from core.extras import named_extras
-from core.templates import LONGEST, fill_template, names_in, read_template
+from core.templates import LARGEST_TEMPLATE, fill_template, names_in, read_template
 
 
 def test_equal_faults_of_a_file_are_one_line() -> None:
@@ -53,7 +53,7 @@ def test_names_are_found_as_they_are_filled() -> None:
     ("content", "message"),
     [
         (b"{text}\nna\xffme", r"x.txt:2: must be UTF-8, found byte 0xff"),
-        (b"x" * (LONGEST + 1), r"x.txt: must have at most 1000000 bytes, found more"),
+        (b"x" * (LARGEST_TEMPLATE + 1), r"x.txt: must have at most 1000000 bytes, found more"),
         (None, r"x.txt: no such file"),
     ],
 )

@@ -43,12 +43,12 @@ def test_an_example_of_checked_values_is_as_any_other(fields: dict[str, Any]):
 
 
 def test_half_a_character_is_refused():
-    with pytest.raises(ValueError, match="must be Unicode text, but holds half of a surrogate pair"):
+    with pytest.raises(ValueError, match="must be Unicode text, but contains half of a surrogate pair"):
         Example("a", text="a", context="\ud83d")
 
 
 def test_a_hint_names_some_columns_of_many():
-    assert hint_column("system", [Example("a", "t", extra=dict.fromkeys(map(str, range(51))))]).endswith(" 48, 49, …")
+    assert hint_column("system", map(str, range(51))).endswith(" 48, 49, …")
 
 
 NAN = float("nan")

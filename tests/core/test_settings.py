@@ -78,7 +78,7 @@ def test_a_checked_dataclass_is_a_dataclass() -> None:
 
 def test_saved_settings_are_an_object_of_checked_values(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
-    for content, fault in (("[1]", "must hold an object, but holds [1]"), ('{"least": "x"}', "least must be")):
+    for content, fault in (("[1]", "must contain an object, but contains [1]"), ('{"least": "x"}', "least must be")):
         path.write_text(content)
         with pytest.raises(InputError, match=re.escape(f"{path}: {fault}")):
             read_settings(path, Sampling)

@@ -113,7 +113,7 @@ def strip(line: str) -> str:
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="later tokenizers cut f-strings in parts")
 def test_the_lines_of_this_project_are_those_of_the_tokenizer_of_python() -> None:
-    for file, code in source.TEXTS.items():
+    for file, code in source.MODULE_SOURCES.items():
         assert [strip(line.text) for line in read_lines(code)] == list_tokens(code), file
 
 

@@ -118,7 +118,7 @@ def test_other_processes_build_with_the_first_one_where_all_are_needed(tmp_path:
 
 
 def test_a_process_that_waits_in_vain_says_so(tmp_path: Path):
-    with pytest.raises(TimeoutError, match="the first process should have built"):
+    with pytest.raises(TimeoutError, match="the first process must build"):
         Stages(tmp_path, first=False, patience=0.3).get("model", {"a": 1}, partial(build, never))
 
 
@@ -151,7 +151,7 @@ def test_a_link_in_the_place_of_an_unfinished_stage_is_not_written_through(tmp_p
     (mine / "model").write_text("my own", encoding="utf-8")
     unfinished = stages.root / f"{name}.partial"
     unfinished.symlink_to(mine)
-    with pytest.raises(InputError, match=r"\.partial: .* must not be or hold a link"):
+    with pytest.raises(InputError, match=r"\.partial: .* must not be or contain a link"):
         stages.get("model", {"a": 1}, partial(build, write))
     unfinished.unlink()
     unfinished.mkdir()
@@ -266,7 +266,7 @@ def test_a_link_in_the_place_of_a_lock_is_refused_by_a_run_and_by_the_installed_
     shutil.rmtree(stages.root)
     stages.root.mkdir()
     lock.symlink_to(mine)
-    with pytest.raises(InputError, match=r"\.lock: a lock must not be or hold a link: remove the link"):
+    with pytest.raises(InputError, match=r"\.lock: a lock must not be or contain a link: remove the link"):
         stages.get("model", {"a": 1}, partial(build, write))
     with pytest.raises(OSError, match="symbolic links"), FileLock(lock):
         pass
@@ -363,7 +363,7 @@ def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -
     mine.write_text("my own")
     cache.folder.mkdir(parents=True)
     (cache.folder / "values.tsv").symlink_to(mine)
-    with pytest.raises(InputError, match=r"values\.tsv: a cache must not be or hold a link"):
+    with pytest.raises(InputError, match=r"values\.tsv: a cache must not be or contain a link"):
         cache.add({"a": 1})
     assert mine.read_text() == "my own"
 

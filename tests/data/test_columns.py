@@ -212,7 +212,7 @@ def test_half_a_surrogate_in_the_name_of_a_rater_is_a_fault(tmp_path: Path) -> N
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": "a", "ratings": {"q": {"ann\\ud835": 1, "bob": 2}}}\n')
     (fault,) = faults_of(path)
-    assert "must be Unicode text, but holds half of a surrogate pair" in fault
+    assert "must be Unicode text, but contains half of a surrogate pair" in fault
     fault.encode("utf-8")
 
 

@@ -168,7 +168,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     (b'{"text": "a"}\n{"text": "caf\xe9"}', ["2: must be UTF-8, found byte 0xe9 at byte 14 of the line"]),
     ('{"text": "a"}'.encode("utf-16"), ["1: the file must be UTF-8, but begins like UTF-16; save it as UTF-8"]),
     ('{"text": "\\ud83d"}', [
-        '1: "text" must be Unicode text, but holds half of a surrogate pair, found "\\ud83d"']),
+        '1: "text" must be Unicode text, but contains half of a surrogate pair, found "\\ud83d"']),
 ]  # fmt: skip
 
 

@@ -112,13 +112,19 @@ def test_repeated_judgements_are_counted_as_pairs(tmp_path: Path) -> None:
 
 def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> None:
     once = [pair("a", rater="ann"), pair("b", rater="bob")]
-    found = read_preferences(write(tmp_path / "x.jsonl", *once, once[0]))
-    assert found.outcomes.tolist() == [1, 0]
-    assert "x.jsonl: 1 row left out: exact copies of judgements of the same rater" in found.notes
+    preferences = read_preferences(write(tmp_path / "x.jsonl", *once, once[0]))
+    assert preferences.outcomes.tolist() == [1, 0]
+    assert "x.jsonl: 1 row left out: exact copies of judgements of the same rater" in preferences.notes
     changed = pair("b", rater="ann")
     assert read_preferences(write(tmp_path / "y.jsonl", *once, changed)).outcomes.tolist() == [1, 0, 0]
     nameless = read_preferences(write(tmp_path / "z.jsonl", pair("a"), pair("a")))
     assert nameless.outcomes.tolist() == [1, 1]  # of two people, as far as the file says
+
+
+def test_texts_in_place_of_judgements_name_the_setting_that_judges_them(tmp_path: Path) -> None:
+    texts = write(tmp_path / "x.jsonl", {"id": "1", "text": "a", "system": "x", "group": "q"})
+    with pytest.raises(InputError, match=r"found texts: .* or judge=llm_judge to judge the texts"):
+        read_preferences(texts)
 
 
 def test_labels_are_planned_from_pairs_that_were_judged_twice() -> None:

@@ -37,6 +37,11 @@ def test_names_say_whose_a_column_is(names: tuple[str, ...], people: dict, judge
     assert (roles.key, roles.unread) == ("id", [])
 
 
+def test_commands_quote_names_with_spaces() -> None:
+    with pytest.raises(SettingError, match=r"`judge agree FILE --people 'it passed' --judges 'LLM judge'`"):
+        find_roles(make_rows("LLM judge", "it passed"))
+
+
 @pytest.mark.parametrize(
     ("names", "said", "calls"),
     [

@@ -111,7 +111,7 @@ def test_a_side_without_a_class():
         LabelledText(("a",), -1, "g")
     with pytest.raises(ValueError, match=r"a text is a sequence of segments, but got a string: pass \('Hi!',\)"):
         LabelledText("Hi!", 1, "g")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="a pair has equally many segments, but got 2 and 1"):
+    with pytest.raises(ValueError, match="both sides of a pair must have equally many segments, but got 2 and 1"):
         LabelledText(("a", "b"), 1, "g", pair=("a",))
 
 

@@ -87,7 +87,7 @@ def test_raters_who_coincide_with_systems() -> None:
         assert "is not tested against" in compared.notes[-1]
         pair = compared.pairs["human q"]["a", "b"]
         assert np.isnan([pair.p_value, pair.difference.low, pair.win_rate.low]).all()
-        assert {each.cluster for each in compared.means["human q"]} == {"1"}
+        assert [mean.cluster for mean in compared.means["human q"]] == ["1", "1"]
     said = compare_notes(rated_by((1.0, 0.0), severity=0.0))
     assert "no rater of q rated texts of both a and b: a difference of the two cannot be told from one of" in said
     assert "no rater" not in compare_notes(rated_by((0.5, 0.5), severity=0.0))
@@ -96,11 +96,14 @@ def test_raters_who_coincide_with_systems() -> None:
 def test_a_better_system_is_named_where_raters_rated_both() -> None:
     """b is better by 3, and c, whom only Cid rated, is held against neither."""
     rng = np.random.default_rng(0)
+    raters = {"a": ("Ann", "Ben"), "b": ("Ann", "Ben"), "c": ("Cid", "Dan")}
     rows = []
     for i in range(40):
-        for system, raters in (("a", ("Ann", "Ben")), ("b", ("Ann", "Ben")), ("c", ("Cid", "Dan"))):
-            ratings = {rater: float(rng.normal()) + 3 * (system == "b") for rater in raters}
-            rows.append({"text": f"{system}{i}", "system": system, "group": f"q{i}", "ratings": {"q": ratings}})
+        for system in "abc":
+            quality = 3 if system == "b" else 0
+            ratings = {rater: quality + float(rng.normal()) for rater in raters[system]}
+            row = {"text": f"{system}{i}", "system": system, "group": f"q{i}"}
+            rows.append({**row, "ratings": {"q": ratings}})
     answer = judge.compare(rows, cues=False, **QUICK).notes[-1]
     assert "b scores higher than a (p " in answer
     assert "b is not tested against c (no rater rated both" in answer

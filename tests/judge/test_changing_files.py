@@ -21,7 +21,7 @@ from judge.metrics import MetricPlan
 from judge.streaming import ScorableFile, check_scorable, keep_scores, read_kept, score_set
 
 SHORT, LONG = ["a", "a b"], ["a b c", "a b c d", "a b c d e"]
-REFUSED = "the file changed while it was read: give the command again"
+REFUSED = "the file changed while it was read: run the command again"
 
 
 def write(path: Path, texts: Sequence[str]) -> Path:

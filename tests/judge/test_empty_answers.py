@@ -80,9 +80,9 @@ def test_a_silent_system_is_not_ranked_first() -> None:
 
 
 def test_silence_is_counted_where_every_metric_scores_it() -> None:
-    found = judge.compare(outputs(), "rouge_l", cues=False, resamples=50, permutations=999)
-    assert found.notes[0] == "A is silent on 16 of 36 inputs"
-    assert found.notes[-1].startswith("By rouge_l, B scores higher than A")
+    compared = judge.compare(outputs(), "rouge_l", cues=False, resamples=50, permutations=999)
+    assert compared.notes[0] == "A is silent on 16 of 36 inputs"
+    assert compared.notes[-1].startswith("By rouge_l, B scores higher than A")
 
 
 def test_silence_is_found_in_any_order_of_rows() -> None:

@@ -173,10 +173,10 @@ def test_a_pilot_that_does_not_vary_plans_nothing() -> None:
 
 def test_two_rates_vary_by_themselves() -> None:
     """A rate of .02 has no rate .1 below it, and .12 varies five times as much."""
-    apart = vary_rates(0.02, 0.1, told=0.0)
+    apart = vary_rates(0.02, 0.1, explained=0.0)
     assert isinstance(apart, Variation)
     assert apart.variance == pytest.approx(0.02 * 0.98 + 0.12 * 0.88)
-    assert vary_rates(0.5, 0.1, told=0.0) == Variation(0.1, 0.25 + 0.24, 0.25 + 0.24, 0.0)
-    assert vary_rates(0.5, 0.6, told=0.0) == "no rate lies 0.6 from 0.5"
+    assert vary_rates(0.5, 0.1, explained=0.0) == Variation(0.1, 0.25 + 0.24, 0.25 + 0.24, 0.0)
+    assert vary_rates(0.5, 0.6, explained=0.0) == "no rate lies 0.6 from 0.5"
     few, many = (judge.plan(within=0.1, rate=0.3, differences=[0.2], compared_systems=k) for k in (2, 10))
     assert many.tables[0].rows[2]["labels"] > 1.8 * few.tables[0].rows[2]["labels"]

@@ -35,7 +35,7 @@ CASES = [
     ("compare pilot.jsonl --metrics word_count --level [0.1,0.2]", "level must be a valid number, but is [0.1, 0.2]"),
     (TABLE, "metrics must name the metrics to audit"),
     (f"{TABLE} --metrics word_count --cards nowhere", "cards must be an existing folder, but there is no nowhere"),
-    ("prefer judged.jsonl --metrics bleu", "metrics score texts: outputs must hold those of the systems"),
+    ("prefer judged.jsonl --metrics bleu", "metrics need the texts of the systems: pass them as outputs"),
     ("prefer --data builtin_stories", "judge prefer takes pandalm or alpaca_eval by --data, or a FILE"),
     (
         "audit judged.jsonl --metrics word_count",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.errors import InputError
+from core.errors import InputError, SettingError
 from data.input_file import InputFile
 from data.preferences import read_judged, read_preferences
 from data.scored import read_scored
@@ -275,10 +275,9 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     compared = judge.compare(found, cues=False, resamples=20, permutations=99)
     means = {each.system: each.mean.value for each in compared.means["human overall"]}
     assert means == pytest.approx(right["mean overall by system"], abs=1e-4)
-    with pytest.raises(InputError, match='at least one example needs "ratings"'):
-        judge.agree(
-            judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})
-        )
+    unnamed = judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})
+    with pytest.raises(SettingError, match="does not say which scorer is a person"):
+        judge.agree(unnamed)
 
 
 def test_trees_of_messages_are_refused(cases: Path) -> None:

@@ -11,8 +11,9 @@ from sklearn.metrics import cohen_kappa_score
 
 import judge
 from core.errors import InputError, SettingError
+from judge.label_files import read_labels
 from judge.verbs.agree import MetricStudy
-from judge.verdict_files import read_labels, read_verdicts
+from judge.verdict_files import read_verdicts
 
 RNG = np.random.default_rng(0)
 HUMAN = (RNG.random(80) < 0.6).astype(int)
@@ -153,7 +154,7 @@ def test_labels_in_a_file_of_their_own(tmp_path: Path) -> None:
     assert joined in study.notes
     in_memory = judge.agree(list_columns("id", "judge"), labels=labels, **FEW)
     assert find_kappa(in_memory) == find_kappa(study)
-    with pytest.raises(InputError, match=r"none is in both: x0, x1, x2 and 77 more there and q0, q1, q2 and 77 more"):
+    with pytest.raises(InputError, match=r"none matches: x0, x1, x2 and 77 more there and q0, q1, q2 and 77 more"):
         judge.agree(verdicts, labels=[{**row, "id": f"x{i}"} for i, row in enumerate(list_columns("id", "human"))])
     with pytest.raises(SettingError, match="rates human of"):
         judge.agree(ROWS, labels=labels)

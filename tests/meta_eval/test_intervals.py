@@ -106,11 +106,11 @@ def test_means_of_few_systems_have_no_interval(systems):
     quality = np.tile(np.arange(systems), 40)
     layout = lay_out(40 * systems, quality.tolist(), np.repeat(np.arange(40), systems).tolist())
     scores, ratings = quality + rng.normal(size=(2, 40 * systems))
-    found = grouped_estimate(spearman, scores, ratings, layout, grouping="system_means")
-    assert found.value > 0.9
-    assert math.isnan(found.low) == (systems < 10)
+    estimate = grouped_estimate(spearman, scores, ratings, layout, grouping="system_means")
+    assert estimate.value > 0.9
+    assert math.isnan(estimate.low) == (systems < 10)
     if systems < 10:
-        assert found.reason == f"an interval between means needs at least 10 systems, but there are {systems}"
+        assert estimate.reason == f"an interval between means needs at least 10 systems, but there are {systems}"
 
 
 def test_too_little_variation_for_an_interval():

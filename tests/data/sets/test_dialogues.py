@@ -37,7 +37,7 @@ FORM = "the line must have the form of its set: "
     ("content", "scored", "expected"),
     [
         ("Hi!</UTT>Yes.", False, ['1: a dialogue needs at least two turns, found ["Hi!"]',
-                                  f'1: {FORM}nothing may follow the last </UTT> unrated, found "Yes."']),
+                                  f'1: {FORM}a line without a score must end with </UTT>, found "Yes."']),
         ("a</UTT>b</UTT>\n\nc</UTT>d</UTT>\n", False,
          ['2: an example needs "text" or "turns", found [] in turns', '2: "turns" is needed here, found []']),
         ("a</UTT></UTT>b</UTT>\n", False, ['1: number 2 of "turns" must not be blank, found ""']),
@@ -147,7 +147,7 @@ def test_a_rated_dialogue_to_train_on_is_a_fault_at_its_line(tmp_path: Path):
     rated = write(tmp_path / "rated.txt", "x</UTT>y</UTT>1\nC </UTT>d</UTT>0\n")
     with pytest.raises(InputError) as found:
         own_dialogues(train, rated)
-    what = f"a rated dialogue must not be one to train on too, found it at {train}:2"
+    what = f"a rated dialogue must not be a training one too, found it at {train}:2"
     assert found.value.faults == (f"{rated}:2: {what}",)
 
 

@@ -204,7 +204,7 @@ def test_a_rated_concept_set_is_not_one_to_train_on(root: Path) -> None:
     write(
         root / "commongen_train/train.jsonl", {"id": "x", "concepts": ["run", "team"], "references": ["the team runs"]}
     )
-    with pytest.raises(SettingError, match="must not be one to train on too, but x-0 are"):
+    with pytest.raises(SettingError, match="must not be a training one too, but x-0 are"):
         commongen(root)
 
 

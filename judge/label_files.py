@@ -1,0 +1,224 @@
+"""Labels of people in files of their own: tables, exports of annotation tools, and sheets that were drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from core.errors import InputError, SettingError, fault
+from data.cells import name_of, to_value
+from data.columns import RATINGS
+from data.input_file import InputFile, read_objects
+from data.numeric import is_missing, to_number
+from data.rater_rows import RATER, USUAL_RATERS
+from data.rating_words import GivenLevels
+from data.records import name_people
+from data.roles import Roles, find_key, find_roles
+from data.scored import read_scored
+from judge.inputs import Frame
+from judge.label_joins import GivenLabels, add_epochs, name_source
+from judge.label_sheets import ITEM, LABEL, PROBABILITY, Design, is_sheet, read_design
+from judge.label_sheets import SHOWN as SHEET_TEXTS
+from judge.table_rows import Rows, holds_texts_in, leave_out, open_rows, read_cells
+from meta_eval.scored_set import ScoredSet
+
+Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
+LABELS = Path("labels")  # names labels in memory in messages
+GROUP = "group"  # of labels of inputs, where no column names single rows
+
+
+def read_labels(
+    source: Labels,
+    levels: GivenLevels | None = None,
+    folders: Sequence[Path] = (),
+) -> GivenLabels:
+    """Labels of people in a file, rows or a DataFrame of their own: an id, and one column or row for each person.
+
+    Several files are read as one, with an annotator for each where no column names any. A file of an annotation tool
+    has its ratings. Rows of a sheet that `judge label` wrote get the ids of its design, which lies beside the labels or
+    in one of the `folders`.
+
+    Raises SettingError where its columns have two readings, InputError for faults of the file.
+    """
+    opened = [_open_labels(part, levels) for part in _list_sources(source)]
+    name = ", ".join(part.name for part in opened)
+    if all(part.file.tool_file is not None for part in opened):
+        return _gather_labels(name, opened)
+    rows = [row for part in opened for row in _read_label_rows(part, are_several=len(opened) > 1)]
+    probabilities: dict[str, float] = {}
+    by_input = False
+    if is_sheet(row.get(ITEM) for row in rows):
+        design = _find_design(name, rows, [*list_folders(*_list_sources(source)), *folders])
+        probabilities = dict(design.probabilities)
+        rows = [_name_by_design(row, design) for row in rows]
+    elif any("epoch" in row for row in rows):
+        rows = add_epochs(rows)
+    elif find_key(_list_header(rows)) is None and any(row.get(GROUP) for row in rows):
+        by_input = True
+        rows = [{"id": row.get(GROUP), **leave_out(row, [GROUP])} for row in rows]
+    labels = [leave_out(row, [PROBABILITY]) for row in rows]
+    roles = _find_label_roles(labels, levels, name)
+    columns = tuple((field, tuple(names)) for field, names in roles.columns.items())
+    records = [read_cells(row, roles) for row in labels]
+    file = replace(
+        opened[0].file,
+        records=records,
+        columns=columns,
+        needs_text=False,
+    )
+    note = f"{name}: {roles.describe()}"
+    return GivenLabels(
+        name=name,
+        labelled=_keep_rated(name, read_scored(file), [note]),
+        probabilities=probabilities | _read_probabilities(rows, str(roles.key)),
+        key=GROUP if by_input else roles.key,
+    )
+
+
+def _name_by_design(row: Mapping[str, Any], design: Design) -> dict[str, Any]:
+    """A row of a sheet with the id of its text in place of its own name and of the text."""
+    kept = leave_out(row, [ITEM, *SHEET_TEXTS])
+    return {**kept, "id": design.ids[str(row[ITEM])]}
+
+
+def _list_header(rows: Rows) -> list[str]:
+    return [*dict.fromkeys(key for row in rows for key in row)]
+
+
+def _read_probabilities(rows: Rows, key: str) -> dict[str, float]:
+    """By id the number in the column `probability`, where there is one."""
+    numbers = {str(name_of(to_value(row.get(key)))): to_number(row.get(PROBABILITY)) for row in rows}
+    return {name: number for name, number in numbers.items() if number is not None}
+
+
+@dataclass(frozen=True)
+class OpenedLabels:
+    """A file of labels, or rows in memory."""
+
+    # for messages
+    name: str
+    file: InputFile
+
+
+def _open_labels(source: Any, levels: GivenLevels | None) -> OpenedLabels:
+    """A file of labels, or rows; raises SettingError for anything else."""
+    file = open_rows(source, None, levels)
+    if file is None:
+        raise SettingError(f"labels must be a table with ids and labels, but {name_source(source, LABELS)} is none")
+    if file.records is not None:
+        file = replace(file, path=LABELS)
+    return OpenedLabels(name_source(source, LABELS), file)
+
+
+def _list_sources(source: Any) -> Sequence[Any]:
+    """The files of labels, of which there may be several."""
+    are_files = isinstance(source, list | tuple) and source and all(isinstance(part, str | Path) for part in source)
+    return source if are_files else [source]
+
+
+def list_folders(*sources: Any) -> list[Path]:
+    """The folders of files, where the design of a sheet may lie."""
+    paths = [source.path if isinstance(source, InputFile) else source for source in sources]
+    return [Path(path).parent for path in paths if isinstance(path, str | Path)]
+
+
+def _gather_labels(name: str, opened: Sequence[OpenedLabels]) -> GivenLabels:
+    """The ratings of people in files of annotation tools; several files are of several people."""
+    parts = [read_scored(replace(part.file, needs_text=False)) for part in opened]
+    for part in parts:
+        if not part.aspects:
+            raise SettingError(f"labels must be a table with ids and labels, but {part.name} has no ratings of people")
+    if len(parts) == 1:
+        return GivenLabels(name, _keep_rated(name, parts[0], []), {})
+    records = [row for part in parts for row in _list_rater_rows(part)]
+    aspects = dict.fromkeys(aspect for part in parts for aspect in part.aspects)
+    columns = tuple((f"{RATINGS}{aspect}", (aspect,)) for aspect in aspects)
+    joined = read_scored(InputFile(LABELS, columns=columns, needs_text=False, records=records))
+    notes = [note for part in parts for note in part.notes]
+    return GivenLabels(name, _keep_rated(name, joined, notes), {})
+
+
+def _list_rater_rows(labelled: ScoredSet) -> Rows:
+    """A row for each text and each person who rated it; a person without a name is called as the file."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for example in labelled.examples:
+        ratings = {**example.ratings, **example.extra.get("ratings", {})}
+        for aspect, given in ratings.items():
+            for person, rating in name_people(given).items():
+                who = person or labelled.name
+                row = rows.setdefault((example.id, who), {"id": example.id, RATER: who})
+                row[aspect] = rating
+    return [*rows.values()]
+
+
+def _keep_rated(
+    name: str,
+    labelled: ScoredSet,
+    notes: Sequence[str],
+) -> ScoredSet:
+    """The rows that have a label; raises InputError where none has."""
+    rated = [i for i, example in enumerate(labelled.examples) if example.ratings]
+    if not rated:
+        raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
+    return replace(labelled.take(rated), scores={}, notes=(*notes, *labelled.notes))
+
+
+def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> Rows:
+    """The rows of one of the files; raises InputError for faults and for none."""
+    faults: list[str] = []
+    rows = [row for _, row in read_objects(opened.file, faults)]
+    if faults:
+        raise InputError(faults)
+    if not rows:
+        raise InputError([fault(opened.name, 0, "labels need at least one row, found none")])
+    header = {*_list_header(rows)}
+    if are_several and not header & {*USUAL_RATERS}:
+        annotator = Path(opened.name).stem
+        return [{**row, USUAL_RATERS[0]: annotator} for row in rows]
+    return rows
+
+
+def _find_design(
+    name: str,
+    rows: Rows,
+    folders: Sequence[Path],
+) -> Design:
+    """The design of the sheet with these rows; raises InputError for a sheet without labels."""
+    if all(is_missing(row.get(LABEL)) for row in rows):
+        raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
+    return read_design([str(row[ITEM]) for row in rows], folders)
+
+
+def _find_label_roles(
+    rows: Rows,
+    levels: GivenLevels | None,
+    name: str,
+) -> Roles:
+    """The roles of the columns of labels: where one column alone can be a label, its name does not matter."""
+    header = _list_header(rows)
+    roles = find_roles(rows, levels=levels, needs=())
+    if roles.key is None:
+        raise SettingError(f"{name} needs a column with the ids of the verdicts, such as id, found {', '.join(header)}")
+    if roles.people:
+        return replace(roles, judges={}, named_by=None)
+    spare = [key for key in (*roles.judges, *roles.unread) if _is_label(rows, key, levels)]
+    if len(spare) != 1:
+        rule = f"one column of {name} must hold labels by its name, such as human or label"
+        raise SettingError(f"{rule}, found {', '.join(header)}")
+    chosen = find_roles(
+        rows,
+        people=spare,
+        levels=levels,
+        needs=(),
+    )
+    return replace(chosen, judges={}, named_by=None)
+
+
+def _is_label(
+    rows: Rows,
+    key: str,
+    levels: GivenLevels | None,
+) -> bool:
+    return not holds_texts_in(rows, key) or levels not in (None, "auto")

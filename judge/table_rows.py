@@ -1,0 +1,65 @@
+"""Rows of tables in memory: files, lists and DataFrames of them, and their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from data.cells import list_items, to_value
+from data.input_file import InputFile
+from data.numeric import to_number
+from data.rating_words import GivenLevels
+from data.roles import Roles, holds_texts
+from judge.inputs import GIVEN, RULE, Columns
+
+Rows: TypeAlias = list[dict[str, Any]]
+
+
+def open_rows(
+    source: Any,
+    columns: Columns | None,
+    levels: GivenLevels | None,
+) -> InputFile | None:
+    """A source of rows as an input; None for texts, Examples and outputs by system, which have no columns."""
+    if isinstance(source, str | Path | InputFile):
+        return InputFile.of(source, columns=columns, levels=levels)
+    if isinstance(source, Mapping):
+        return None
+    rows = list_items(source, RULE)
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        return None
+    file = InputFile.of(GIVEN, columns=columns, levels=levels)
+    records = [{str(name): to_value(cell) for name, cell in row.items()} for row in rows]
+    return replace(file, records=records)
+
+
+def read_cells(row: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
+    """A row of a table as a record in memory: empty cells are missing, and labels and verdicts that are numbers are so.
+
+    Other cells stay texts: an id such as 007 is no number.
+    """
+    labels = {*roles.judges.values(), *chain.from_iterable(roles.people.values())}
+    return {name: _read_cell(cell, is_label=name in labels) for name, cell in row.items()}
+
+
+def _read_cell(cell: Any, *, is_label: bool) -> Any:
+    """A number in a cell of labels, None for an empty text, and any other value as it is."""
+    if not isinstance(cell, str):
+        return cell
+    number = to_number(cell) if is_label else None
+    if number is not None:
+        return number
+    return cell or None
+
+
+def holds_texts_in(rows: Rows, key: str) -> bool:
+    """Whether a column that is named as one of texts holds no verdicts (`prediction`, `answer`)."""
+    return holds_texts(row.get(key) for row in rows)
+
+
+def leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The row without these columns."""
+    return {key: cell for key, cell in row.items() if key not in names}
