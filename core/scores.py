@@ -60,7 +60,10 @@ def share(usual: Any, given: Iterable[Any], n: int) -> tuple[Any, ...]:
     A long file is scored in many parts of one length, most of which lack nothing.
     """
     values = tuple(given)
-    return values if any(value != usual for value in values) else repeat(usual, len(values) or n)
+    if any(value != usual for value in values):
+        return values
+    length = len(values) or n
+    return repeat(usual, length)
 
 
 @dataclass(frozen=True)
@@ -89,9 +92,12 @@ class Scores:
             raise ValueError(f"all aspects must have one length, but got {sorted(lengths)}")
         n = lengths.pop()
         values = {aspect: np.asarray(column, dtype=np.float64) for aspect, column in self.values.items()}
+        reasons = share(None, self.reasons, n)
+        counts = map(int, self.dropped_tokens)
+        dropped = share(0, counts, n)
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "reasons", share(None, self.reasons, n))
-        object.__setattr__(self, "dropped_tokens", share(0, map(int, self.dropped_tokens), n))
+        object.__setattr__(self, "reasons", reasons)
+        object.__setattr__(self, "dropped_tokens", dropped)
         object.__setattr__(self, "explanations", tuple(self.explanations))
         for name in ("reasons", "dropped_tokens", "explanations"):
             count = len(getattr(self, name))

@@ -27,7 +27,17 @@ from core.extras import named_extras
 from core.objects import find_object
 from core.signature import PACKAGE, version
 from core.threads import share_cores
-from judge.flags import NEEDED, Flag, Given, Parser, add_flags, list_fields, list_parameters, read_flags
+from judge.flags import (
+    NEEDED,
+    Flag,
+    Given,
+    Parser,
+    add_flags,
+    list_fields,
+    list_parameters,
+    read_flags,
+    write_flags,
+)
 from judge.input_flags import SetFiles, SystemFiles, TextFiles, read_inputs
 from judge.metric_flags import JudgeName, MetricNames, describe_metrics, plan_given
 from judge.terminal import describe_failure, open_streams, say
@@ -335,30 +345,6 @@ class Terminal(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.split(".")[0] in ROOMS or record.levelno >= logging.ERROR:
             say(self.format(record))
-
-
-SETTING = re.compile(
-    r"(?<![\w.-])(?:data\.(?!root|download)([a-z][\w.]*)(?:=([\w.]+))?"
-    r"|([a-z_]+(?:\.[a-z_]+)*)=(-|true|drop|[A-Z]+\b|bleu,rouge_l|llm_judge))"
-)
-
-
-def write_flags(text: str) -> str:
-    """A message with flags in place of `key=VALUE`.
-
-    >>> write_flags("data.columns.system=COLUMN names it; data.root=FOLDER and data.download=true")
-    '--columns.system COLUMN names it; --data.root FOLDER and --data.download'
-    >>> write_flags("incomplete=drop leaves such inputs out")
-    '--incomplete drop leaves such inputs out'
-    """
-    return SETTING.sub(_as_flag, text)
-
-
-def _as_flag(setting: re.Match[str]) -> str:
-    name, value = (setting[1], setting[2]) if setting[1] else (setting[3], setting[4])
-    if name == "path":
-        return value or "FILE"
-    return f"--{name}" if value in (None, "true") else f"--{name} {value}"
 
 
 def describe_missing(error: MissingModelError, words: Sequence[str]) -> str:

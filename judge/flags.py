@@ -244,7 +244,7 @@ class Given:
             return self.values.get(name, flag.default)
         if name in self.values:
             raise SettingError(f"--{name} has either a value or settings by name, not both: {', '.join(inner)}")
-        made = next((each for each in flag.kinds if is_dataclass(each)), dict)
+        made: Any = next((each for each in flag.kinds if is_dataclass(each)), dict)
         return made(**inner)
 
 
@@ -359,3 +359,29 @@ def split_commas(word: str) -> list[str]:
     [['a', 'very good'], ['one, and']]
     """
     return re.split(r"(?<=[^\s,]),(?=[^\s,])", word)
+
+
+# ---- messages of other rooms ----------------------------------------------------------------------------------------
+
+SETTING = re.compile(
+    r"(?<![\w.-])(?:data\.(?!root|download)([a-z][\w.]*)(?:=([\w.]+))?"
+    r"|([a-z_]+(?:\.[a-z_]+)*)=(-|true|drop|[A-Z]+\b|bleu,rouge_l|llm_judge))"
+)
+
+
+def write_flags(text: str) -> str:
+    """A message with flags in place of `key=VALUE`.
+
+    >>> write_flags("data.columns.system=COLUMN names it; data.root=FOLDER and data.download=true")
+    '--columns.system COLUMN names it; --data.root FOLDER and --data.download'
+    >>> write_flags("incomplete=drop leaves such inputs out")
+    '--incomplete drop leaves such inputs out'
+    """
+    return SETTING.sub(_as_flag, text)
+
+
+def _as_flag(setting: re.Match[str]) -> str:
+    name, value = (setting[1], setting[2]) if setting[1] else (setting[3], setting[4])
+    if name == "path":
+        return value or "FILE"
+    return f"--{name}" if value in (None, "true") else f"--{name} {value}"
