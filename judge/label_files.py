@@ -106,7 +106,7 @@ def _open_labels(source: Any, levels: GivenLevels | None) -> OpenedLabels:
     """A file of labels, or rows; raises SettingError for anything else."""
     file = open_rows(source, None, levels)
     if file is None:
-        raise SettingError(f"labels must be a table with ids and labels, but {name_source(source, LABELS)} is none")
+        raise SettingError(f"labels must be a table with ids and labels, but {name_source(source, LABELS)} is not one")
     if file.records is not None:
         file = replace(file, path=LABELS)
     return OpenedLabels(name_source(source, LABELS), file)
