@@ -70,7 +70,7 @@ def sample_segments(
     Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. A segment has at least one
     token, and ends where the models close it or begin another turn (`Pair.ends`). A segment with as many
     tokens as `uniforms` has columns is cut: it has not ended. `ranks` receives, for every token drawn, ends
-    included, how many of the tokens that may be drawn the amateur finds likelier; nothing where the amateur is not
+    included, how many of the tokens that may be drawn the amateur finds likelier; nothing if the amateur is not
     evaluated.
     """
     for lm in (pair.amateur, pair.expert):

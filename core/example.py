@@ -148,7 +148,7 @@ class Example:
 
 
 def hint_column(name: str, columns: Iterable[str]) -> str:
-    """How to name the column of a field among those that gave none, as the end of a message; empty if there are none.
+    """The end of a message: how to name the column of a missing field; empty if there are no other columns.
 
     >>> hint_column("system", ["bot", "mark"])
     ': data.columns.system=COLUMN names its column; unread are bot, mark'

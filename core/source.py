@@ -217,7 +217,7 @@ class Module:
 
     @cached_property
     def statements(self) -> list[Statement]:
-        """The statements at its top, except imports and what only type checkers and scripts run."""
+        """The top-level statements, except imports and blocks that only type checkers or scripts run."""
         groups: list[list[Line]] = []
         is_decorated = False
         for line in self.lines:

@@ -6,8 +6,8 @@ from collections.abc import MutableMapping
 def share_cores(environment: MutableMapping[str, str]) -> None:
     """Makes GNU's OpenMP threads sleep soon while they wait, unless the environment says how they wait.
 
-    It must be set before PyTorch is imported. Threads that spin make small models up to fifty times slower when another
-    process takes a core (`benchmarks/bench_threads.py`).
+    Call it before PyTorch is imported. Spinning threads make small models up to fifty times slower when another process
+    takes a core.
     """
     is_said = "GOMP_SPINCOUNT" in environment or "OMP_WAIT_POLICY" in environment
     if not is_said:

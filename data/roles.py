@@ -1,4 +1,4 @@
-"""Which columns of a table hold labels of people and which verdicts of judges, by their names and their values.
+"""Finds which columns of a table are labels of people and which are verdicts of judges, by names and values.
 
 A name says whose a column is (`human`, `annotator_2`, `judge`, `gpt_4o`), its values say whether it can be a label:
 numbers, or words of a known scale. Where a name leaves two readings, the table is refused with the settings that
@@ -54,7 +54,7 @@ PERHAPS_JUDGES = WORDS_BY_ROLE["perhaps judges"]
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of a table are."""
+    """The roles of the columns of a table."""
 
     # the column that names a row; None for the number of its line
     key: str | None
@@ -83,7 +83,7 @@ class Roles:
         return columns
 
     def describe(self) -> str:
-        """What was taken for what, and how to say otherwise, in one line."""
+        """One line: which column was taken for which role, and how to change that."""
         people = [name for names in self.people.values() for name in names]
         parts: list[str] = []
         if people:
@@ -116,7 +116,7 @@ def split_name(name: str) -> list[str]:
 
 
 def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> bool:
-    """Whether a column can hold labels or scores: numbers alone, or words of one known scale.
+    """Whether a column can be labels or scores: only numbers, or only words of one known scale.
 
     >>> can_be_labels(["yes", "No", ""]), can_be_labels([1, None, 4.5]), can_be_labels(["gpt-4", "claude"])
     (True, True, False)
@@ -158,7 +158,7 @@ def is_batch(header: Collection[str]) -> bool:
 
 
 def holds_texts(values: Iterable[Any]) -> bool:
-    """Whether a column that is named like one of texts holds them, and not numbers or verdicts in words."""
+    """Whether a column with a name of texts contains texts instead of numbers or verdicts in words."""
     return not can_be_labels(values)
 
 
@@ -175,10 +175,10 @@ def find_roles(
 
     Args:
         people, judges: columns that are known to be labels of people and verdicts of judges.
-        needs: which of both there must be.
+        needs: which roles must be found.
         command: to show in a message, before the settings.
 
-    Raises SettingError, with the columns and the commands that would work, where names leave two readings or none.
+    Raises SettingError, with the columns and the commands that would work, if the names are ambiguous or unknown.
     """
     header = list(dict.fromkeys(str(name) for row in rows for name in row))[:MOST_COLUMNS]
     values = {name: [row.get(name) for row in rows] for name in header}
@@ -325,7 +325,7 @@ def _propose(
 
 
 def name_aspects(of_people: Sequence[str], of_judges: Sequence[str]) -> dict[str, list[str]]:
-    """The columns of people by aspect; empty where several may be people or aspects.
+    """The columns of people by aspect; empty if it is unclear whether several columns are people or aspects.
 
     Columns that differ by a number or a letter (`rater_1`, `rater_2`; `human_a`, `human_b`), or that are named after
     raters, are people; those whose words a judge's columns repeat are aspects.

@@ -39,7 +39,7 @@ class ScoredFile(ScoredSet):
 
 
 def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
-    """The place of the output of each (system, input); raises InputError where one is not named or has two."""
+    """The index of the output of each (system, input). Raises InputError for an unnamed or repeated one."""
     faults: list[str] = []
     places: dict[tuple[str, str], int] = {}
     for i, example in enumerate(outputs.examples):
@@ -173,7 +173,7 @@ def _name_output(example: Example, system: str) -> Example:
 
 
 def _join_scores(parts: Sequence[ScoredFile]) -> dict[str, Scores]:
-    """The scores of all parts by metric, NaN where a part has none."""
+    """The scores of all parts by metric, NaN if a part has none."""
     joined: dict[str, Scores] = {}
     files = ", ".join(part.name for part in parts)
     for metric in dict.fromkeys(metric for part in parts for metric in part.scores):
@@ -196,7 +196,7 @@ def _check_count(
 
 
 def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFile:
-    """The file with the scores, by name, of files that `judge score` wrote for its examples; raises InputError."""
+    """Adds the scores, by name, of files that `judge score` wrote for these examples. Raises InputError."""
     for name, output in scores.items():
         if not isinstance(output, Path | str):
             raise SettingError(f"scores.{name} must be one file, found {output}")
@@ -215,7 +215,7 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFil
 
 
 def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
-    """Scores that were given, with a hash of their values in the signature; a missing one is NaN with a reason."""
+    """Makes Scores of given values, with their hash in the signature; a missing value is NaN with a reason."""
     column = np.asarray(values, dtype=np.float64)
     digits = sha256(column.tobytes()).hexdigest()[:16]
     signature = f"{signature}|values={digits}"
@@ -249,7 +249,7 @@ def _refuse_mixed_people(
     by_example: Mapping[int, Any],
     places: Sequence[tuple[Path, int]],
 ) -> None:
-    """Raises InputError where lists of ratings have different lengths, or only some lines name the people."""
+    """Raises InputError if lists of ratings have different lengths, or only some lines name the people."""
     forms = {i: len(ratings) if isinstance(ratings, list) else "names" for i, ratings in by_example.items()}
     first = next(iter(forms))
     for i, form in forms.items():
@@ -313,7 +313,7 @@ def _list_numbers(values: NDArray[np.float64]) -> list[float | None]:
 def score_records(
     examples: Iterable[Example], rows: Mapping[str, Iterable[Mapping[str, Any]]]
 ) -> Iterator[dict[str, Any]]:
-    """The lines that `judge score` writes: what the line of each example held, and its rows by metric, joined."""
+    """The lines that `judge score` writes: the input line of each example with its scores by metric."""
     for example, *scored in zip(examples, *rows.values(), strict=True):
         by_metric = dict(zip(rows, scored, strict=True))
         joined = scored[0] if len(scored) == 1 else join_rows(by_metric)
@@ -321,7 +321,7 @@ def score_records(
 
 
 def join_rows(by_metric: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The row of an example with the scores of several metrics.
+    """Joins the rows of an example by several metrics into one.
 
     A score has the name of its metric, or `metric/aspect` if the metric has several aspects. `dropped_tokens` is the
     largest number of any metric; reasons and explanations name their metric.
@@ -350,7 +350,7 @@ def join_name(
     aspect: str,
     aspects: Collection[str],
 ) -> str:
-    """The name of one of the aspects of a metric, among the scores of several metrics."""
+    """The name of a metric's aspect among the scores of several metrics."""
     return metric if len(aspects) == 1 else f"{metric}/{aspect}"
 
 
@@ -375,7 +375,7 @@ def write_score_rows(
     aspects: Sequence[str],
     extra: Sequence[str],
 ) -> None:
-    """Writes records to `path` in the form of its suffix, one of `WRITTEN`, under a temporary name until it is whole.
+    """Writes records to `path` in the form of its suffix (`WRITTEN`), under a temporary name until it is complete.
 
     A CSV or TSV file has the columns `id`, `extra`, `scores.ASPECT`, `dropped_tokens`, `reason` and `explanation` (as
     JSON).

@@ -43,7 +43,7 @@ def readable_path(path: Path) -> Path:
 
 
 def describe_special(path: Path) -> str | None:
-    """What a path is if it is neither a regular file nor free; writing must not replace or follow it."""
+    """Names the kind of a path that exists and is not a regular file; writing must not replace or follow it."""
     if path.is_symlink():
         return f"the link {path}"
     if path.is_dir():
@@ -190,7 +190,7 @@ def _decode(
 
 
 def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
-    """The lines of a file with their numbers; raises InputError as `iterate_lines`, and for bytes of no UTF-8."""
+    """The lines of a file with their numbers. Raises InputError as `iterate_lines` and for bytes that are not UTF-8."""
     faults: list[str] = []
     lines = list(iterate_lines(path, faults, keep_end))
     if faults:
@@ -232,7 +232,7 @@ def read_json(path: Path) -> Any:
 
 
 class RepeatedKeyError(ValueError):
-    """The message names the key."""
+    """A JSON object has a key twice; the message names it."""
 
 
 def _to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -279,7 +279,7 @@ def parse_json(
     content: str | bytes,
     line: int = 0,
 ) -> Any:
-    """The document, or the line of this number, that a text or UTF-8 holds; raises InputError as `decode_json`."""
+    """Parses a document, or the line of this number, from a text or UTF-8 bytes. Raises InputError as `decode_json`."""
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
         return decode_json(text)

@@ -35,7 +35,8 @@ class ClassifierMetric(BaseMetric):
 class DiscriminatorScore(ClassifierMetric):
     """The logit that a text, or a dialogue, is of the class 1 (human, good); higher is better.
 
-    With a discriminator that learned dialogues and their degraded versions it is Generative CDM (CDM, section 3.4.1).
+    With a discriminator that learned dialogues and degraded versions of them, it is Generative CDM (CDM, section
+    3.4.1).
     """
 
     name = "discriminator"
@@ -56,7 +57,7 @@ class DiscriminatorScore(ClassifierMetric):
         dialogues: bool = False,
         explain: bool = False,
     ) -> Self:
-        """Loads a discriminator (a run's `models/discriminator_NAME`). Raises InputError where there is none."""
+        """Loads a discriminator (a run's `models/discriminator_NAME`). Raises InputError if there is none."""
         return cls(Discriminator.from_pretrained(folder, device), dialogues, explain)
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
@@ -95,7 +96,7 @@ class LabelDiscriminatorScore(ClassifierMetric):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> Self:
-        """Raises InputError for a folder without a discriminator, or with one that has no labels."""
+        """Loads a discriminator. Raises InputError for a folder without one, or if it has no labels."""
         discriminator = Discriminator.from_pretrained(folder, device)
         if not discriminator.labels:
             rule = "must be the folder of a classifier of labels"

@@ -1,4 +1,4 @@
-"""Segments: the turns of a text as rows of token ids, what is cut if they do not fit, and padded batches."""
+"""Segments: the turns of a text as rows of token ids, their truncation, and padded batches."""
 
 import logging
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class TokenFrame:
 
 
 class Tokens(Protocol):
-    """What turns segments into ids: a vocabulary, or the tokenizer of an encoder."""
+    """Turns segments into ids: a vocabulary, or the tokenizer of an encoder."""
 
     @property
     def layout(self) -> TokenFrame:
@@ -58,7 +58,7 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True)
 class TokenRow:
-    """What a model reads at once: a whole text or one window of it."""
+    """The ids that a model reads at once: of a whole text or of one window of it."""
 
     # token ids with the special ones, not padded
     ids: NDArray[np.int64]
@@ -69,7 +69,7 @@ class TokenRow:
 
 
 def clean(segment: str) -> str:
-    """One space for any run of whitespace, none at the ends; done alike to both classes, in training and in scoring.
+    """Normalises white space: one space for any run, none at the ends; equal for both classes, always.
 
     >>> clean("  Hi ,\\n there ")
     'Hi , there'
@@ -84,11 +84,11 @@ def pack_segments(
     lengths: Sequence[int] | None = None,
     turns: int | None = None,
 ) -> tuple[list[list[int]], int]:
-    """Neighbouring whole segments packed from the left into as few sequences of at most `room` ids as that gives.
+    """Packs neighbouring whole segments from the left into sequences of at most `room` ids.
 
-    A segment that is longer than `room` by itself is cut. `lengths` are what each segment counts for, by default its
-    own length: the two sides of a pair count for the longer one and are so cut alike. With `turns` a sequence has at
-    most so many segments, as evenly as that gives. Returns the sequences and the number of tokens cut.
+    A segment that is longer than `room` by itself is cut. `lengths` replace the lengths of the segments: both sides
+    of a pair count with the longer one, so that both are cut alike. With `turns` a sequence has at most so many
+    segments, spread evenly. Returns the sequences and the number of tokens cut.
 
     >>> pack_segments([[5, 6], [7], [8, 9, 9, 9, 9]], separator=1, room=4)
     ([[5, 6, 1, 7], [8, 9, 9, 9]], 1)
@@ -112,13 +112,13 @@ def read(
     skip_empty: bool = False,
     turns: int | None = None,
 ) -> tuple[list[TokenRow], NDArray[np.int64]]:
-    """Rows of all texts, in the order of the texts, and per text how many tokens were cut.
+    """Encodes the texts: returns rows in the order of the texts, and the number of cut tokens of each text.
 
-    A text that does not fit is read in windows of neighbouring whole segments, at most `turns`, of which one that does
-    not fit by itself is cut at its end. The score of a text is the mean over its rows weighted by their tokens.
+    A text that does not fit is read in windows of at most `turns` neighbouring whole segments; a segment that does not
+    fit by itself is cut at its end. The score of a text is the mean over its rows weighted by their tokens.
 
     `pairs` are for training: the other side of each text, segment for segment, or None. Both sides are cut alike, and
-    a row that both sides have is left out of both, because nothing in it tells them apart.
+    a row that both sides have is left out of both, because it cannot help to distinguish them.
 
     Raises ValueError for a text without tokens (with `skip_empty` it has no row) and for a string in the place of
     segments.

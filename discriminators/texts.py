@@ -12,7 +12,7 @@ SHORTEST = 2  # tokens of a prefix, OUMG section 4.2
 
 @dataclass(frozen=True)
 class LabelledText:
-    """A text to learn from.
+    """A training text of a classifier, with its label.
 
     Raises ValueError for a label below 0, for a string in place of segments, and for a pair of another length.
     """
@@ -41,7 +41,7 @@ def split_by_group(
     held_out: float,
     seed: int,
 ) -> tuple[list[LabelledText], list[LabelledText]]:
-    """Training and held-out texts: random whole groups are held out until they hold the share `held_out` of the texts.
+    """Splits texts: random whole groups are held out until they contain the share `held_out` of the texts.
 
     Depends on the groups and the seed, not on the order of the texts. Raises ValueError when a side lacks a label.
     """
@@ -92,10 +92,10 @@ def prefix_texts(
     text of one token has no prefix. Texts with characters that the tokens cannot spell are cut after these characters
     too: only human texts have them, so without these prefixes length would tell the classes apart.
 
-    At most `most` prefixes of a text are drawn, by the seed and its place among `texts`. A Bi-LSTM reads each from its
+    At most `most` prefixes of a text are drawn, by the seed and the text's index. A Bi-LSTM reads each from its
     beginning, so the cost of all prefixes grows with the square of the length.
 
-    Raises SettingError for `most` below 1, ValueError where there is no prefix at all.
+    Raises SettingError for `most` below 1, ValueError if there is no prefix at all.
     """
     check(Count | None, most=most)
     found: list[LabelledText] = []

@@ -80,7 +80,7 @@ def held_out_metrics(logits: Float[Tensor, "texts ..."], labels: Float[Tensor, "
 
 
 def order_by_auc(auc: float, loss: float) -> float:
-    """Higher for weights with a higher held-out AUC; where it is equal to two digits, for those with a lower loss.
+    """A value that ranks weights by held-out AUC (two digits), then by lower loss; higher is better.
 
     On texts that are easy to tell apart an early AUC is as high as later ones, but its logits say little yet.
 
@@ -92,7 +92,7 @@ def order_by_auc(auc: float, loss: float) -> float:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """What the network reads at once of labelled texts; each row knows its text."""
+    """Rows of labelled texts for a network; each row knows its text."""
 
     rows: Sequence[TokenRow]
     # of the texts
@@ -108,7 +108,7 @@ class LabelledRows:
         return [partial(self.make_batch, batch) for batch in batches]
 
     def per_batch(self, token_budget: int) -> float:
-        """Texts, or prefixes, in a batch on average."""
+        """The mean number of texts, or prefixes, in a batch."""
         count = sum(len(row.ids) - SHORTEST + 1 for row in self.rows) if self.prefixes else len(self.labels)
         return count / len(self.batches(token_budget))
 
@@ -122,7 +122,7 @@ class LabelledRows:
 
 
 def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledText]) -> LabelledRows:
-    """The rows that a classifier learns or is checked on.
+    """Encodes the rows that a classifier learns or is checked on.
 
     Raises ValueError for a text that cannot be read, and if fewer than two classes have rows.
     """
@@ -177,15 +177,15 @@ class LabelledTextDataModule(BatchDataModule):
 
     @property
     def per_batch(self) -> float:
-        """Texts, or prefixes, in a training batch on average."""
+        """The mean number of texts, or prefixes, in a training batch."""
         return self.train.per_batch(self.token_budget)
 
 
 class DiscriminatorModule(TrainingModule):
-    """A discriminator, or a guide, whose own network learns in place from a `LabelledTextDataModule`.
+    """A Lightning module that trains a discriminator or guide in place, on a `LabelledTextDataModule`.
 
     A step's loss is the sum over its texts divided by the average number of texts in a batch, so that every text
-    weighs the same, though batches of long texts hold fewer. So does every prefix of a guide, as in OUMG's section 4.2.
+    weighs the same, though batches of long texts have fewer. The same holds for the prefixes of a guide (OUMG, 4.2).
     """
 
     def __init__(self, classifier: Discriminator | CausalGuide, settings: TrainingSettings, seed: int = 0) -> None:
@@ -201,7 +201,7 @@ class DiscriminatorModule(TrainingModule):
         self.found: Tensor  # the sum of the weighted logits at each place, and the sum of the weights
 
     def setup(self, stage: str) -> None:
-        """Reads what the loss and the held-out metrics need of the data. Raises TypeError for other data."""
+        """Reads the held-out labels and batch sizes of the data module. Raises TypeError for other data."""
         if stage == "fit":
             self.network.train()  # what was loaded is in eval mode, without dropout
         data: Any = getattr(self.trainer, "datamodule", None)
@@ -244,7 +244,7 @@ class DiscriminatorModule(TrainingModule):
         return batch["ids"].shape[1]
 
     def clipped(self) -> list[nn.Parameter]:
-        """Matrices first."""
+        """The parameters whose gradients are clipped together, matrices first."""
         learned = [p for p in self.network.parameters() if p.requires_grad]
         return sorted(learned, key=lambda parameter: parameter.ndim <= 1)
 
@@ -287,11 +287,11 @@ def train_classifier(
     loggers: Sequence[Logger] = (),
     seed: int = 0,
 ) -> Classifier:
-    """A classifier trained on `texts`, with the weights that `settings.keep` names, on the CPU and in `folder`.
+    """Trains a classifier on `texts`; returns it on the CPU, saved in `folder`, with the weights of `settings.keep`.
 
     The texts, of all classes, are split by group first. `build` makes a classifier of the training texts: a partial of
     `new_bilstm`, `new_bert` or `new_causal_guide`. A guide learns all prefixes of its texts. The seed is that of the
-    split, fresh weights, batches and dropout. A call that was killed is resumed by the same one (see `fit`).
+    split, fresh weights, batches and dropout. The same call resumes a killed one (see `fit`).
 
     Raises ValueError when a side of the split lacks a class and for texts that cannot be read; SettingError when
     training diverges.
@@ -324,6 +324,6 @@ def train_classifier(
 
 
 def kept_point(curve: Sequence[Mapping[str, float]], keep: Literal["auc", "loss"]) -> Mapping[str, float]:
-    """The point of a `curve.json` whose weights were kept, see `TrainingSettings.keep`."""
+    """The point of a learning curve whose weights were saved (`TrainingSettings.keep`)."""
     name, best = MONITORS[keep], max if keep == "auc" else min
     return best((point for point in curve if name in point), key=lambda point: point[name])

@@ -45,7 +45,7 @@ class Vocabulary:
 
     @property
     def layout(self) -> TokenFrame:
-        """Segments with `<sep>` between them and nothing around."""
+        """The frame of segments: `<sep>` between them, nothing around them."""
         return TokenFrame(start=(), separator=SPECIAL.index("<sep>"), end=(), pad=0, max_length=self.max_length)
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
@@ -75,7 +75,7 @@ class SavedVocabulary:
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """The vocabulary that `save` wrote. Raises InputError for a broken file."""
+    """Loads the vocabulary that `save` wrote. Raises InputError for a broken file."""
     content = read_settings(path, SavedVocabulary)
     with blame_file(path):
         tokenizer = Tokenizer.from_str(json.dumps(content["tokenizer"]))
@@ -92,7 +92,7 @@ class EncoderTokens:
 
     @property
     def layout(self) -> TokenFrame:
-        """[CLS] segment [SEP] segment [SEP], with the tokenizer's own special tokens."""
+        """The frame of segments: [CLS] segment [SEP] segment [SEP], in the tokenizer's special tokens."""
         ids = {name: getattr(self.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "pad")}
         missing = [name for name, value in ids.items() if value is None]
         if missing:
@@ -104,10 +104,10 @@ class EncoderTokens:
 
 
 def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Each text once, in the order of their first places; a text that only begins another one is left out.
+    """Removes repeated texts, and texts that are the beginning of another one; keeps the order of first occurrence.
 
-    A text that stands in several pairs, perhaps cut to their lengths, would otherwise count all its tokens twice. So
-    no rare token of such texts would be unknown, while those of other texts are, which tells the two apart.
+    A text in several pairs, perhaps cut to their lengths, would otherwise count its tokens more than once. Then its
+    rare tokens would be known and those of other texts unknown, which would give the class away.
 
     >>> drop_repeated_texts([("ab",), ("abc",), ("b",), ("abc",), ("x", "ab")])
     [('abc',), ('b',), ('x', 'ab')]
@@ -123,9 +123,9 @@ def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...
 
 
 def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: int, min_count: int = 2) -> Vocabulary:
-    """At most `size` tokens (with the three special ones) that occur at least `min_count` times, most frequent first.
+    """Trains a vocabulary: at most `size` tokens (three are special) with `min_count` occurrences, most frequent first.
 
-    Raises SettingError for an unknown kind, also for `tokenizer`, which is borrowed.
+    Raises SettingError for an unknown kind, and for `tokenizer`, which needs `borrowed_vocabulary`.
     """
     if kind not in LEARNED:
         raise SettingError(f"tokens must be {', '.join(LEARNED)}, but are {kind!r}")
@@ -148,7 +148,7 @@ def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: 
 
 
 def borrowed_vocabulary(tokenizer: PreTrainedTokenizerBase, max_length: int) -> Vocabulary:
-    """The tokens of another model. Raises SettingError for a tokenizer that is written in Python only."""
+    """Takes the tokens of another model. Raises SettingError for a slow tokenizer, written in Python."""
     if not tokenizer.is_fast:
         raise SettingError(f"a tokenizer needs a tokenizer.json (a fast one), but {tokenizer.name_or_path!r} has none")
     own = copy_backend(tokenizer)

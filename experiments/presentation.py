@@ -41,7 +41,7 @@ def present(
     data: Corpus | None = None,
     synthetic: bool = False,
 ) -> Outcome:
-    """The outcome: what every experiment shows of its sets and models, and what it adds.
+    """Makes the outcome: what every experiment shows of its sets and models, and what this one adds.
 
     Agreement with the ratings, beside that of cheap cues unless `cues=none`, and a plot `scores_SET` for each rated
     set; the learning curves of all models that were trained here; held-out loss of each language model among them, and
@@ -124,9 +124,9 @@ def list_losses(models: Mapping[str, Trained]) -> dict[str, float]:
 
 
 def name_best(rows: Sequence[Agreement]) -> str:
-    """Which metric agrees best with each aspect, if its interval is above 0; "" where no agreement is defined.
+    """The headline: which metric agrees best with each aspect, if its interval is above 0; "" without any agreement.
 
-    Where cheap cues predict the ratings better, they come first, as in the table.
+    If cheap cues predict the ratings better, they come first, as in the table.
     """
     by_aspect: dict[tuple[str, str], list[Agreement]] = {}
     for row in rows:

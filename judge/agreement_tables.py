@@ -26,7 +26,7 @@ NEARLY = 0.1  # a judge that is shown to lie no further below people, in kappa, 
 
 
 def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
-    """The table of agreement of metrics with ratings: by set, aspect and grouping the best Spearman first."""
+    """Tabulates the agreement of metrics with ratings, the best Spearman first in each set, aspect and grouping."""
     caption = (
         "Correlation of scores with ratings, from -1 to 1; higher is better. cheap_cues is a prediction by counting "
         "alone that is fitted (cross-fitted) to these ratings, as metrics are not. A metric that does not vary within "
@@ -47,7 +47,7 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
 
 
 def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> str:
-    """What a permutation test says about an agreement and chance; `p_value` is two-sided."""
+    """States whether an agreement is above or below chance, by the two-sided `p_value` of a permutation test."""
     if math.isnan(p_value) or math.isnan(kappa.value):
         return f"not held against chance, because {kappa.reason}"
     if p_value >= level:
@@ -61,10 +61,10 @@ def describe_enough(
     is_weighted: bool = False,
     alternatives: Mapping[str, AlternativeTest] | None = None,
 ) -> str:
-    """Whether judges agree with people as these do among themselves, in a clause with the kappas; the answer in short.
+    """A clause with kappas: whether judges agree with people as well as people agree among themselves.
 
-    A judge cannot replace a person if the interval of its distance from people lies below 0, and can stand in for one
-    if it lies above -`NEARLY` and the alternative annotator test, where it was made, does not fail it.
+    A judge cannot replace a person if the interval of its kappa minus people's is below 0. It can replace one if the
+    interval is above -`NEARLY` and the judge does not fail the alternative annotator test (if there is one).
     """
     by_name = {agreement.name: agreement for agreement in single}
     known = [name for name in names if name in by_name]
@@ -103,7 +103,7 @@ def _rank(row: Agreement) -> tuple[float, str]:
 
 
 def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
-    """The agreement of judges with each person, beside that of people among themselves."""
+    """Tabulates the agreement of judges with each person, and of people among themselves."""
     caption = (
         "Observed and expected disagreement are each summed over people (Davies and Fleiss). A judge that agrees with "
         "people as they do among themselves can stand in for one of them. No judge agrees with more of these labels "
@@ -120,7 +120,7 @@ def among_table(
     kind: Kind = "spearman",
     resampling: Resampling = USUAL_RESAMPLING,
 ) -> Table:
-    """The agreement of the raters of each aspect, from their ratings of shape (raters, units)."""
+    """Tabulates the agreement among the raters of each aspect, from ratings of shape (raters, units)."""
     rows: list[Row] = []
     for aspect, table in raters.items():
         scale = name_scale(table)

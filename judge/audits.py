@@ -1,4 +1,4 @@
-"""What an audit found: what fools a metric, in sentences and tables."""
+"""Results of audits: what fools a metric, in sentences and tables."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class AspectAudit:
 
     @cached_property
     def weaknesses(self) -> list[str]:
-        """What fools the metric, one finding each."""
+        """The weaknesses of the metric, one finding each."""
         weaknesses: list[str] = []
         if self.cues and self.cues.explained.low > LARGE_SHARE:
             share = self.cues.explained
@@ -85,7 +85,7 @@ class AspectAudit:
 
     @cached_property
     def untested(self) -> list[str]:
-        """What could not be tested with these texts."""
+        """The damages and edits that could not be tested with these texts."""
         untested: list[str] = []
         if self.cues and math.isnan(self.cues.explained.low):
             untested.append("cheap cues")
@@ -124,7 +124,7 @@ class MetricAudit:
 
     @property
     def conclusion(self) -> str:
-        """What fools the metric, in a sentence."""
+        """One sentence: the weaknesses of the metric."""
         are_several = len(self.aspects) > 1
         clauses: list[str] = []
         untested: list[str] = []
@@ -142,7 +142,7 @@ class MetricAudit:
 
     @property
     def tables(self) -> list[Table]:
-        """What the scores depend on, and how damage and edits change them."""
+        """Tables: what the scores depend on, and how damage and edits change them."""
         aspects = self.aspects.items()
         edits = [
             pick(edit, EDIT_CELLS, aspect=aspect, edit=name)
@@ -184,14 +184,14 @@ class Audits(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """All tables of one metric; of several a row for each of their aspects."""
+        """All tables of one metric; for several metrics one table with a row per aspect."""
         if len(self.metrics) == 1:
             return next(iter(self.metrics.values())).tables
         return [summary_table(self.metrics)]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the metrics say about their scores, then what fools each of them."""
+        """The metrics' notes on their scores, then the weaknesses of each metric."""
         said = (note for each in self.metrics.values() for note in each.said)
         answer = " ".join(each.conclusion for each in self.metrics.values())
         return (*dict.fromkeys(said), *bound_answer(answer))
@@ -203,7 +203,7 @@ def _list_cue_cells(aspect: str, cues: CueAudit) -> Row:
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
-    """The table of falls of the scores under damage."""
+    """Tabulates how far damage lowers the scores."""
     rows = [
         _list_damage_cells(aspect, name, damage, strengths)
         for aspect, audited in found.items()
@@ -235,7 +235,7 @@ def _list_damage_cells(aspect: str, name: str, damage: DamageAudit, strengths: S
 
 
 def summary_table(found: Mapping[str, MetricAudit]) -> Table:
-    """A row for each aspect of each metric: cues, length, every damage at the greatest strength, the largest edit."""
+    """Tabulates each aspect of each metric: cues, length, every damage at full strength, and the largest edit."""
     rows: list[Row] = []
     for name, audited in found.items():
         for aspect, audited_aspect in audited.aspects.items():

@@ -52,7 +52,7 @@ ROOMS = frozenset(path.parent.name for path in Path(__file__).parents[1].glob("*
 
 @dataclass(frozen=True)
 class Verb:
-    """What a verb of the command calls: the function of its name in `judge/verbs`."""
+    """A verb of the command, which calls the function of its name in `judge/verbs`."""
 
     # what it does, for `judge --help`
     line: str
@@ -223,7 +223,7 @@ def check_file(verb: Verb, words: Sequence[str]) -> None:
 
 
 def list_flags(name: str) -> tuple[dict[str, Flag], dict[str, Flag]]:
-    """The flags of a verb: those that its function takes as they are, and those of `Common` and `Verb.named`."""
+    """Lists the flags of a verb: those of its function, and those of `Common` and `Verb.named`."""
     verb = VERBS[name]
     own = [*list_parameters(find_object(f"judge.verbs.{name}.{name}"))]
     for kind in verb.settings:
@@ -237,7 +237,7 @@ def list_flags(name: str) -> tuple[dict[str, Flag], dict[str, Flag]]:
 
 
 def make_parser(name: str, flags: Mapping[str, Flag]) -> Parser:
-    """The parser of a verb, whose help has every flag, what it means, and its default."""
+    """Makes the parser of a verb; its help shows every flag, its meaning, and its default."""
     verb = VERBS[name]
     common = [flag.name for flag in list_fields(Common)]
     is_optional = TextFiles in verb.named or SetFiles in verb.named
@@ -250,7 +250,7 @@ def make_parser(name: str, flags: Mapping[str, Flag]) -> Parser:
 
 
 def kept_stages() -> str:
-    """The folder for scores and replies that later commands find again."""
+    """The folder in which scores and replies are kept for later commands."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return str(Path(cache) / PACKAGE / "stages")
 
@@ -269,7 +269,7 @@ def set_defaults(given: Given) -> None:
 
 
 def call_verb(name: str, own: Mapping[str, Flag], given: Given) -> Any:
-    """The result of the verb's function with what the command says. Raises SettingError and InputError."""
+    """Calls the verb's function with the settings of the command line. Raises SettingError and InputError."""
     from core.progress import shown
     from judge.terminal import show_steps
     from judge.yaml_objects import importable
@@ -288,7 +288,7 @@ def call_verb(name: str, own: Mapping[str, Flag], given: Given) -> Any:
 
 
 def collect_settings(name: str, own: Mapping[str, Flag], given: Given) -> dict[str, Any]:
-    """The arguments of the verb's function. Raises SettingError and InputError."""
+    """Collects the arguments of the verb's function. Raises SettingError and InputError."""
     verb = VERBS[name]
     settings = {flag: given.get(flag) for flag in own if given.has(flag)}
     parameters = [*signature(find_object(f"judge.verbs.{name}.{name}")).parameters]
@@ -309,7 +309,7 @@ def collect_settings(name: str, own: Mapping[str, Flag], given: Given) -> dict[s
 
 
 def deliver(result: Any, name: str, words: Sequence[str], given: Given, seconds: float) -> None:
-    """Prints the tables and notes of a result, and makes its report where one is asked for."""
+    """Prints the tables and notes of a result, and writes its report if asked for."""
     from judge import terminal
     from judge.report.outcome import print_outcome
 
@@ -374,7 +374,7 @@ def complete_by(words: Sequence[str]) -> str:
 
 
 def refuse_verb(word: str) -> str:
-    """What is said where the first word is no verb."""
+    """The error message for a first word that is not a verb."""
     similar = suggest_similar(word, [*VERBS]) if word else ""
     said = f"{printable(word)} is no verb{similar}" if word else "the command lacks a verb"
     return f"{said}\n\n{describe_verbs()}"

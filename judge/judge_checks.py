@@ -70,7 +70,7 @@ class CheckSettings:
 
 @dataclass(frozen=True, eq=False)
 class JudgeChecks:
-    """What the checks of all aspects found."""
+    """The results of the checks for all aspects."""
 
     settings: CheckSettings
     # by aspect
@@ -82,7 +82,7 @@ class JudgeChecks:
 
     @property
     def tables(self) -> list[Table]:
-        """Differences of judges, accuracy by unity, slices and the gate; those that there are."""
+        """Tables of differences between judges, accuracy by unanimity, slices and the gate; empty ones are left out."""
         pairs = [_list_cells(aspect, pair) for aspect, several in self.pairs.items() for pair in several]
         unity = [
             pick(accuracy, ("judge", "people", "n", "accuracy"), aspect=aspect)
@@ -105,7 +105,7 @@ class JudgeChecks:
 
     @property
     def notes(self) -> list[str]:
-        """The differences that tests show, slices that differ or are too small, and the outcomes of the gate."""
+        """Notes on significant differences, slices that differ or are too small, and outcomes of the gate."""
         level = self.settings.level
         notes = [
             f"{aspect}: {describe_pair(pair, level, self.settings.margin)}"
@@ -130,10 +130,10 @@ def check_judges(
     resampling: Resampling,
     probabilities: Mapping[str, float] | None = None,
 ) -> JudgeChecks:
-    """The checks of the judges of each labelled aspect.
+    """Runs the checks of judges for each labelled aspect.
 
-    `probabilities` are those with which labelled texts were drawn, by id: where they differ, judges side by side
-    and the gate count each text by its inverse, slices do not.
+    `probabilities` are those with which labelled texts were drawn, by id. If they differ, comparisons of judges and the
+    gate weight each text by the inverse; slices do not.
 
     Raises SettingError for an unknown column, baseline or condition, and for a gate where no judge gives labels.
     """
@@ -158,7 +158,7 @@ def check_judges(
 
 
 def _read_conditions(labelled: Sequence[LabelledAspect], settings: CheckSettings) -> Sequence[Condition]:
-    """The conditions of the gate; raises SettingError where no judge, or no baseline, can meet them."""
+    """The conditions of the gate; raises SettingError if no judge, or no baseline, can meet them."""
     conditions = read_conditions(settings.fail_if) if settings.fail_if else []
     if conditions and not labelled:
         raise SettingError("fail_if needs a judge of labels, but no scores are labels that people gave")
@@ -189,7 +189,7 @@ def _compare(
 
 
 def list_slices(scored: ScoredSet, by: str) -> list[str]:
-    """The value of a column for each text: a field such as `system` or `label`, or a column that is passed on.
+    """The slice of each text: its value in a field such as `system` or `label`, or in a column that is passed on.
 
     Raises SettingError for a column that no text has.
     """
@@ -244,7 +244,7 @@ def hold_gate(
     settings: CheckSettings,
     drawn: Mapping[str, float],
 ) -> list[GateResult]:
-    """The outcome of each condition for each judge of each aspect; drops are those of judges beside the baseline."""
+    """Decides each condition for each judge and aspect; drops are differences from the baseline judge."""
     wanted = [
         (aspect, judge, condition)
         for aspect in labelled
@@ -314,7 +314,7 @@ def _list_gate_cells(result: GateResult) -> Row:
 
 
 def describe_pair(found: JudgeDifference, level: float, margin: float) -> str:
-    """What differs between two judges, the most certain first, or that nothing is shown to."""
+    """One sentence: the significant differences between two judges, the most certain first, or that there are none."""
     shown = name_difference(found, level)
     pair = f"{found.judge_b} beside {found.judge_a}"
     flips = f"right alone in {found.only_b_right} and {found.only_a_right} texts"
@@ -356,7 +356,7 @@ def _describe_slices(judge: str, agreements: Sequence[SliceAgreement], level: fl
 
 
 def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
-    """How well the judges of an aspect agree with people, the difference that matters, and whether that is enough."""
+    """The answer for an aspect: how well judges agree with people, the main difference, and whether it is enough."""
     agreement = {name: judged for (of, name), judged in labels.agreement.items() if of == aspect}
     is_weighted = any(len(judged.labels) > 2 for judged in agreement.values())
     ranked = sorted(agreement, key=lambda name: -_sort_kappa(agreement[name], is_weighted))

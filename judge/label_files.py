@@ -35,13 +35,13 @@ def read_labels(
     levels: GivenLevels | None = None,
     folders: Sequence[Path] = (),
 ) -> GivenLabels:
-    """Labels of people in a file, rows or a DataFrame of their own: an id, and one column or row for each person.
+    """Reads labels of people from a separate file, rows or a DataFrame: an id, and one column or row per person.
 
-    Several files are read as one, with an annotator for each where no column names any. A file of an annotation tool
+    Several files are read as one; if no column names annotators, each file is one. A file of an annotation tool
     has its ratings. Rows of a sheet that `judge label` wrote get the ids of its design, which lies beside the labels or
     in one of the `folders`.
 
-    Raises SettingError where its columns have two readings, InputError for faults of the file.
+    Raises SettingError if its columns are ambiguous, InputError for faults of the file.
     """
     opened = [_open_labels(part, levels) for part in _list_sources(source)]
     name = ", ".join(part.name for part in opened)
@@ -110,7 +110,7 @@ def _open_labels(source: Any, levels: GivenLevels | None) -> OpenedLabels:
     """A file of labels, or rows; raises SettingError for anything else."""
     file = open_rows(source, None, levels)
     if file is None:
-        raise SettingError(f"labels must be a table with ids and labels, but {name_source(source, LABELS)} is none")
+        raise SettingError(f"labels must be a table with ids and labels, but {name_source(source, LABELS)} is not one")
     if file.records is not None:
         file = replace(file, path=LABELS)
     return OpenedLabels(name_source(source, LABELS), file)
@@ -162,7 +162,7 @@ def _keep_rated(
     labelled: ScoredSet,
     notes: Sequence[str],
 ) -> ScoredSet:
-    """The rows that have a label; raises InputError where none has."""
+    """The rows that have a label; raises InputError if none has."""
     rated = [i for i, example in enumerate(labelled.examples) if example.ratings]
     if not rated:
         raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])

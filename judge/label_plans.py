@@ -1,4 +1,4 @@
-"""How many labels of people a decision needs, and how many texts a judge should read beside them."""
+"""How many labels of people a decision needs, and how many texts a judge should rate in addition."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CAPTION = (
 
 @checked_dataclass
 class PlanSettings:
-    """What a study shall detect or labels shall say, what they cost, and what is known before."""
+    """Settings of a plan: what to detect or estimate, costs, and assumptions used without a pilot."""
 
     # plan labels: half of the width of the interval of a kappa, and of a rate, mean rating or win rate
     within: Positive | None = None
@@ -93,7 +93,7 @@ class PlanSettings:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What labels shall say something about."""
+    """A quantity to estimate from labels."""
 
     # such as kappa or win rate
     name: str
@@ -110,7 +110,7 @@ class Quantity:
 
 
 def assume(given: PlanSettings) -> Iterator[Quantity]:
-    """A kappa and a rate of labels yes and no, and differences of two systems whose labels are independent."""
+    """Quantities by assumptions: kappa and a rate of yes/no labels, and differences of two independent systems."""
     yield Quantity("kappa", ASSUMED, vary_kappa(given.kappa, given.rate))
     whole = given.rate * (1 - given.rate)
     explained = given.correlation**2
@@ -138,7 +138,7 @@ def vary_rates(
     difference: float,
     explained: float,
 ) -> Variation | str:
-    """How the difference of two independent rates varies, of which one is `rate` and the other lies so far off.
+    """The variation of the difference of two independent rates, `rate` and one that is `difference` higher or lower.
 
     `explained` is the share of each variance that verdicts tell. Of the rate above and the one below, the one that
     varies more counts; the reason why none is possible else.
@@ -151,7 +151,7 @@ def vary_rates(
 
 
 def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[Quantity]:
-    """The kappa of each judge with people, or of people among themselves, and win rates near 1/2."""
+    """Measures in a pilot of pairs: kappa of each judge with people (or of people among themselves), and win rates."""
     asked = given.by_majority()
     labels = asked.outcomes
     judges = [name for name, verdicts in asked.judges.items() if not np.isnan(labels + verdicts).all()]
@@ -179,7 +179,7 @@ def measure_texts(
     systems: Sequence[str],
     differences: Sequence[float],
 ) -> Iterator[Quantity]:
-    """The kappas of each judge with people, or of people among themselves, the mean, and differences of two systems."""
+    """Measures a pilot of texts: kappas of judges with people (or of people among themselves), means, differences."""
     rated = scored.split_aspects().rated(aspect)
     labelled = next((found for found in list_labelled(rated, Labelling()) if found.aspect == aspect), None)
     judges = [name for name in rated.scores if not np.isnan(rated.values(name, aspect)).all()]
@@ -276,7 +276,7 @@ class PlannedQuantity:
 
 
 def plan_labels(quantities: Sequence[Quantity], goal: PlanSettings) -> tuple[Table, str]:
-    """The budget of each quantity, and the decision as a sentence."""
+    """Plans a budget for each quantity; returns the table and the decision as a sentence."""
     planned = [_find_budget(quantity, goal) for quantity in quantities]
     has_judge = any(quantity.judge for quantity in quantities)
     rows = [_list_cells(found, goal, has_judge=has_judge) for found in planned]
@@ -355,7 +355,7 @@ def _count_outputs(budget: Budget, quantity: Quantity) -> Budget:
 
 
 def decide(planned: Sequence[PlannedQuantity], goal: PlanSettings) -> str:
-    """What to buy: for each quantity, and the smallest difference, the cheapest budget of any judge."""
+    """One sentence: the cheapest budget of any judge for each quantity and the smallest difference."""
     differences = [found.quantity.difference for found in planned if found.quantity.difference is not None]
     smallest = min(differences, default=None)
     parts: list[str] = []

@@ -1,4 +1,4 @@
-"""Ratings that are labels: kappa, confusion and a judge's surest disagreements, beside people among themselves."""
+"""Ratings that are labels: kappa, confusion and a judge's most confident disagreements, compared with people."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PASSES = {True: "yes", False: "no", None: "not tested"}
 
 @checked_dataclass
 class Labelling:
-    """Which ratings are labels, and which label a score gives."""
+    """Settings of labels: which ratings are labels, and how scores become labels."""
 
     # by aspect the labels, from the worst to the best; with auto, or one scale of words for all, the ratings that are
     # 2 to 10 whole numbers are labels
@@ -61,7 +61,7 @@ class Labelling:
 
     @property
     def signature(self) -> str:
-        """The settings that are not the usual ones, as a part of the signature of a run."""
+        """The settings that differ from the defaults, as a part of a run's signature."""
         parts: list[str] = []
         if self.levels != "auto":
             parts.append(f"|levels={self.levels}")
@@ -72,7 +72,7 @@ class Labelling:
 
 @dataclass(frozen=True, eq=False)
 class LabelStudy:
-    """How well judges agree with the labels of people; empty where ratings, or scores, are no labels."""
+    """How well judges agree with the labels of people; empty if ratings or scores are not labels."""
 
     # by aspect and judge
     agreement: dict[tuple[str, str], LabelAgreement] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class LabelStudy:
 
     @property
     def tables(self) -> list[Table]:
-        """Agreement, also with single people, corrected means, each label, the confusion, the surest disagreements."""
+        """Tables of agreement (also with single people), corrected means, labels, confusion and disagreements."""
         single = [({"aspect": aspect}, person) for aspect, people in self.single.items() for person in people]
         tables = [
             tabulate("Agreement on labels", AGREEMENT_CAPTION, [*self._list_agreement(), *self._list_constants()]),
@@ -157,7 +157,7 @@ class LabelStudy:
 
     @property
     def notes(self) -> list[str]:
-        """Whether each judge is better than chance, harsher than people, and as near to them as they are."""
+        """For each judge: whether it is better than chance, harsher than people, and agrees with people as they do."""
         return [*self._describe_agreement(), *self._describe_samples(), *self._describe_corrected()]
 
     def _describe_agreement(self) -> Iterator[str]:
@@ -205,7 +205,7 @@ ALTERNATIVE_CAPTION = (
 
 @dataclass(frozen=True, eq=False)
 class LabelledAspect:
-    """The labels of people and of judges of the texts that have ratings of one aspect."""
+    """The labels by people and by judges of the texts that are rated for one aspect."""
 
     aspect: str
     rated: ScoredSet
@@ -228,9 +228,9 @@ def study_labels(
     resampling: Resampling,
     probabilities: Mapping[str, float] | None = None,
 ) -> LabelStudy:
-    """The agreement on labels of each judge that `list_labelled` finds; raises as it.
+    """Measures the agreement of each judge that `list_labelled` finds. Raises as `list_labelled`.
 
-    `probabilities` are those with which labelled texts were drawn, by id: figures are then of all texts.
+    `probabilities` are those with which labelled texts were drawn, by id; figures then estimate those of all texts.
     """
     drawn = probabilities or {}
     study = LabelStudy()
@@ -307,7 +307,7 @@ def check_samples(
     aspect: str,
     names: Sequence[str],
 ) -> dict[tuple[str, str], Sequence[SampleDifference]]:
-    """By aspect and metric how rated texts differ from the others, in scores and systems, where they do."""
+    """How rated texts differ from the others in scores and systems, by aspect and metric, if they do."""
     is_rated = ~np.isnan(scored.ratings(aspect))
     by_system = compare_cells(is_rated, scored.systems, scored.layout) if scored.systems else None
     differences: dict[tuple[str, str], Sequence[SampleDifference]] = {}
@@ -325,7 +325,7 @@ def weigh_by_design(
     name: str,
     probabilities: Mapping[str, float],
 ) -> LabelAgreement:
-    """The agreement of a judge with each text counted by the inverse of its probability: that of all texts.
+    """The agreement of a judge on all texts: each drawn text is weighted by the inverse of its probability.
 
     Counts, shares of single labels and the test against chance are those of the drawn texts.
     """
@@ -350,7 +350,7 @@ def weigh_by_design(
 
 
 def weigh_texts(labelled: LabelledAspect, probabilities: Mapping[str, float]) -> Floats | None:
-    """The weight of each rated text of a drawn sample; None where all have the same chance."""
+    """The weight of each rated text of a drawn sample; None if all have the same probability."""
     return 1 / _list_probabilities(labelled.rated, probabilities) if are_unequal(probabilities) else None
 
 
@@ -369,7 +369,7 @@ def correct_mean(
     labelling: Labelling,
     probabilities: Mapping[str, float] | None = None,
 ) -> Row:
-    """The mean label of all texts by the judge, and by people, who labelled some, drawn with `probabilities`."""
+    """A row with the mean label of all texts: by the judge, and by people from a labelled sample (`probabilities`)."""
     ratings = texts.ratings(labelled.aspect)
     scores = texts.values(name, labelled.aspect)
     is_rate = not np.setdiff1d(labelled.labels, (0, 1)).size
@@ -389,12 +389,13 @@ def correct_mean(
 
 
 def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledAspect]:
-    """The aspects whose ratings are labels, with the labels that metrics with one aspect give.
+    """Yields the aspects whose ratings are labels, with the labels of judges.
 
-    A metric that scores a rated aspect by name has this one. It is a judge with a threshold, or if its scores are whole
-    numbers and at least half labels, or lie between the first and the last label. Shares, such as ROUGE's, are no
-    labels of a scale from 0 to more than 1. Raises SettingError for unknown names and for ratings that are no declared
-    label.
+    A metric that scores a rated aspect by name is compared with that aspect only. It is a judge if it has a threshold,
+    if its scores are whole numbers of which at least half are labels, or if they lie between the first and the last
+    label. Shares, such as ROUGE's, are not labels of a scale that ends above 1.
+
+    Raises SettingError for unknown names and for ratings that are not a declared label.
     """
     by_aspect = isinstance(labelling.levels, Mapping)
     scales = {name: scale for name, scale in freeze_levels(labelling.levels) if name}
@@ -413,7 +414,7 @@ def _find_labelled(
     declared: Sequence[float] | None,
     thresholds: Mapping[str, float],
 ) -> LabelledAspect | None:
-    """The labels of people and judges of one aspect; None where its ratings are no labels."""
+    """The labels of people and judges of one aspect; None if its ratings are no labels."""
     rated = scored.rated(aspect)
     people = rated.raters.get(aspect, rated.ratings(aspect)[None])
     labels = find_labels(people) if declared is None else _check_labels(aspect, declared, people)
@@ -520,7 +521,7 @@ def describe_labels(
 ) -> str:
     """How well the judge agrees with people on labels, in a sentence; `single` is the agreement with single people.
 
-    Labels in an order of more than two are held against people by distance: it is the weighted kappa that counts.
+    For more than two ordered labels, the weighted kappa counts.
     """
     is_weighted = len(agreement.labels) > 2
     only = next((shares for shares in agreement.shares if shares.n_judge == agreement.n > 0), None)

@@ -52,7 +52,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells, and what they mean."""
+    """A table: rows of cells, a title and a caption."""
 
     title: str
     # what the columns are, their units and direction
@@ -81,7 +81,7 @@ class Table:
         return [name for name in self.columns if all(map(_is_text, self._list_cells(name)))]
 
     def _list_cells(self, name: str) -> list[Any]:
-        """The cell of this column in each row; None where a row lacks it."""
+        """The cell of this column in each row; None if a row lacks it."""
         return [row.get(name) for row in self.rows]
 
     def _format_column(self, name: str) -> list[str]:
@@ -89,9 +89,9 @@ class Table:
         return [format_cell(row.get(name, "")) for row in self.rows]
 
     def arrange(self) -> tuple[list[str], list[str]]:
-        """The columns to show, and the sentences below them: why values and intervals are undefined, each reason once.
+        """Chooses the columns to show, and the sentences below: the reasons for undefined values, each once.
 
-        A column that is undefined in every row is a sentence. Where this leaves no estimate, there are no columns.
+        A column that is undefined in every row becomes a sentence. If no estimate is left, there are no columns.
 
         >>> row = {"metric": "bleu", "tau": Estimate.undefined("too few")}
         >>> Table("", "", [{**row, "r": 0.5}, {**row, "r": 0.1}]).arrange()
@@ -150,7 +150,7 @@ class Table:
         return lines
 
     def lay_out(self) -> tuple[list[str], list[str]]:
-        """`arrange` for pages; in a wide table names come first, then the verdict; columns of one value are a sentence.
+        """Arranges columns for pages: in a wide table names, then the verdict; constant columns become a sentence.
 
         >>> rows = [{"m": r, **dict.fromkeys("uvwxyz", 1), "better": r, "r": r} for r in ("a", "b")]
         >>> Table("", "", rows).lay_out()
@@ -172,7 +172,7 @@ class Table:
         return [name for name in names if name not in same], below
 
     def flatten(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Rows of these columns (by default `columns`), the interval of `NAME` as `NAME_low` and `NAME_high`."""
+        """Rows of these columns (by default `columns`); intervals are in the columns `NAME_low` and `NAME_high`."""
         wanted = self.columns if names is None else names
         rows: list[dict[str, Any]] = []
         for row in self.rows:
@@ -181,12 +181,12 @@ class Table:
         return rows
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The rows for results.json, the interval of an estimate `NAME` as `NAME_interval`."""
+        """Rows for results.json; the interval of an estimate `NAME` is in `NAME_interval`."""
         rows = (_split_estimates(row, lambda low, high: {"interval": [low, high]}) for row in self.rows)
         return [{**row, "table": self.name} for row in rows]
 
     def to_frame(self) -> Any:
-        """The rows as a DataFrame of pandas, the interval of an estimate `NAME` as `NAME_low` and `NAME_high`.
+        """The rows as a pandas DataFrame; the interval of an estimate `NAME` is in `NAME_low` and `NAME_high`.
 
         Raises SettingError if pandas is not installed.
         """
@@ -215,7 +215,7 @@ class Table:
         return rows
 
     def to_markdown(self, linked: str | None = None) -> str:
-        """The columns as a Markdown table, estimates with their intervals; a cell that a row lacks is empty.
+        """The columns as a Markdown table, with intervals; missing cells are empty.
 
         A cell of the column `linked` becomes a link to the page of this name, `CELL.md`.
 
@@ -232,9 +232,9 @@ class Table:
         return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
     def to_latex(self) -> str:
-        r"""A LaTeX tabular (package booktabs), estimates with their intervals; what it leaves out is a comment.
+        r"""A LaTeX tabular (package booktabs), with intervals; a comment names the columns that it leaves out.
 
-        It has no column that is undefined or holds sentences, and as many as fit across both columns of a paper.
+        Undefined columns and columns of sentences are left out, and columns that do not fit the width of a paper.
 
         >>> Table("", "", [{"metric": "a_b", "r": -0.25}]).to_latex().splitlines()[3:5]
         ['\\midrule', 'a\\_b & $-$0.250 \\\\']
@@ -268,7 +268,7 @@ class Table:
         return fitting
 
     def write_csv(self, file: IO[str]) -> None:
-        """Writes the columns; a spreadsheet takes a text after an apostrophe for a text, also if it is a formula."""
+        """Writes the columns as CSV; an apostrophe keeps spreadsheets from evaluating a text as a formula."""
         rows = self.flatten()
         names = list(dict.fromkeys(name for row in rows for name in row))
         writer = csv.DictWriter(file, names, lineterminator="\n")
@@ -279,7 +279,7 @@ class Table:
     def to_terminal(self, width: int) -> Group:
         """The table for a terminal, with the columns that fit into `width`; long texts are cut.
 
-        Below it are the reasons, and the other columns: with their value if all rows have the same one, else by name.
+        Below it are the reasons, and the columns that did not fit: with their value if it is constant, else by name.
         """
         names, below = self.arrange()
         cells = {name: self._format_column(name) for name in names}
@@ -337,7 +337,7 @@ class Table:
 
 
 def drop_columns(widths: Mapping[str, int], excess: int) -> list[str]:
-    """The last columns that free at least `excess` characters together; none where all of them are too few.
+    """The last columns that together free at least `excess` characters; none if even all of them do not.
 
     >>> drop_columns({"n": 3, "kendall": 18, "pearson": 18}, 20)
     ['pearson']
@@ -353,10 +353,10 @@ def drop_columns(widths: Mapping[str, int], excess: int) -> list[str]:
 
 
 class Result:
-    """What a verb returns: its `tables`, `notes` and `signature` are shown by a notebook and given to pandas."""
+    """The result of a verb; notebooks show its `tables`, `notes` and `signature`, and pandas can read the tables."""
 
     def present(self: Any) -> Outcome:
-        """What the terminal and the page show, without plots."""
+        """The outcome that the terminal and the page show, without plots."""
         from judge.report.outcome import Outcome
 
         return Outcome(self.signature, tables=self.tables, notes=self.notes)
@@ -367,11 +367,11 @@ class Result:
 
     @property
     def findings(self) -> Sequence[str]:
-        """What the user asked to be stopped by, in sentences; the command then ends with exit code 3."""
+        """The failed conditions of the user (`fail_if`) in sentences; the command then ends with exit code 3."""
         return ()
 
     def raise_findings(self) -> None:
-        """Raises FindingError where there are findings, for a test of one's own."""
+        """Raises FindingError if there are findings, for use in tests."""
         if self.findings:
             raise FindingError(self.findings)
 
@@ -397,18 +397,18 @@ def to_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
 
 
 def tabulate(title: str, caption: str, rows: Iterable[Row]) -> Table:
-    """A table whose rows say why an estimate is undefined; a reason that a row has stays."""
+    """Makes a table; adds to each row without a reason why its estimates are undefined."""
     explained = [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows]
     return Table(title, caption, explained)
 
 
 def pick(found: object, columns: Iterable[str], **names: Any) -> dict[str, Any]:
-    """The cells of a row: those that name it, then attributes of what was found."""
+    """Makes a row: the cells that name it, then the attributes named by `columns`."""
     return {**names, **{column: getattr(found, column) for column in columns}}
 
 
 def _split_estimates(row: Row, ends: Callable[[float, float], Row]) -> dict[str, Any]:
-    """The row with the value of each estimate, and its ends in cells of their own, `NAME_END`."""
+    """Flattens estimates: `NAME` keeps the value, `NAME_END` the ends of the interval."""
     cells: dict[str, Any] = {}
     for name, cell in row.items():
         if not isinstance(cell, Estimate):

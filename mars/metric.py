@@ -237,7 +237,7 @@ class MARS(BaseMetric):
         return max(counts, default=0)
 
     def _judge(self, comparison: Compared) -> tuple[float, dict[str, Any]]:
-        """Eq. 7 with the best reference, NaN where there is none, and its explanation."""
+        """Eq. 7 with the best reference, NaN if there is none, and its explanation."""
         explanation: dict[str, Any] = {}
         if comparison.refused:
             explanation["refused"] = [asdict(refused) for refused in comparison.refused]

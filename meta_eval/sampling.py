@@ -65,7 +65,7 @@ def compare_cells(
     cells: Sequence[str],
     layout: Layout,
 ) -> SampleDifference | None:
-    """The cell, of one name for each example, whose labelled share differs most from that of the others; None if small.
+    """The cell of examples with the most unusual share of labels, by name of each example's cell; None if it is small.
 
     The statistic is Pearson's chi-squared.
     """

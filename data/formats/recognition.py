@@ -1,4 +1,4 @@
-"""Recognises files of other evaluation tools by what they hold: the keys of rows, of a document, or of a header."""
+"""Recognises files of other evaluation tools by the keys of their rows, their document or their header."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ def fits(layout: type[Record], row: Row) -> bool:
 
 
 def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None = None) -> ToolFile:
-    """Rows of a chosen and a rejected answer in columns of any name; several columns hold several answers.
+    """Reads rows of a chosen and a rejected answer in columns of any name; several columns are several answers.
 
     Raises SettingError for a name that such rows do not have, InputError with all faults of the file.
     """
@@ -97,7 +97,7 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> Iterator[tuple[str, Any
 
 
 def recognise(path: Path, split: str | None = None) -> ToolFile | None:
-    """What a file or folder of another tool holds, `split` of several parts; None for one of ours.
+    """Reads a file or folder of another tool (`split` names one of several parts); None for a file of our own format.
 
     Raises InputError for a file that cannot be read, and for one of a known tool in a layout that its reader does not
     know.

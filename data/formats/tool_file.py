@@ -55,7 +55,7 @@ class ToolFile:
 
         In a file with judgements, the text of a system for an input (`group`) counts once. Rows with no text or no
         `winner` are left out and counted; an empty text is an answer. Scores of which lower is better are negated and
-        renamed. `REMARK` of a row is said of the file.
+        renamed. The `REMARK` of a row becomes a note on the file.
         """
         listed = list(rows)
         remarks = dict.fromkeys(row.pop(REMARK, "") for _, row in listed)

@@ -33,6 +33,7 @@ from cdm.negatives import Negatives, NegativeSampler, sample_negatives, to_label
 from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
+from cdm.segments import Strategy
 from core.errors import SettingError
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, signature
@@ -242,13 +243,16 @@ def get_negatives(
         known = find_known(spell(get_turns(data.train), pair.spelling))
         return exchange_concepts(pair, chosen, known, plan.sampling, run.seed)
 
-    def sample(folder: Path) -> Negatives:
-        sampler = NegativeSampler.prepare(pair, chosen, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
+    def sample(folder: Path, strategy: Strategy) -> Negatives:
+        sampler = NegativeSampler.prepare(pair, chosen, strategy, plan.sampling, seed=run.seed, graphs=graphs)
         with run.progress("sampling negatives", len(chosen)) as advance:
             return sample_negatives_on_all(sampler, folder, run.trainer, advance)
 
     def build(folder: Path) -> None:
-        negatives = exchange() if plan.strategy == "exchange" else sample(folder)
+        if plan.strategy == "exchange":
+            negatives = exchange()
+        else:
+            negatives = sample(folder, plan.strategy)
         refuse_unchanged(negatives, f"model.negatives.strategy is {plan.strategy}", chosen, run.seed, pair.prompt_turns)
         if run.stages.first:
             text = json.dumps(asdict(negatives), ensure_ascii=False)

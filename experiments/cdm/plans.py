@@ -72,7 +72,7 @@ class PoolerPlan:
 class DiscrepancyPlan(LanguageModelPlan):
     """A model of a pair whose epoch is chosen by discrepancy, the amateur's held-out loss minus the expert's.
 
-    This is the choice of the authors' trainer: the largest.
+    The epoch with the largest discrepancy is taken, as by the authors' trainer.
     """
 
     # the amateur's held-out loss after each epoch, in nats per token; None for the amateur, which keeps every epoch

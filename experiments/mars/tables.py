@@ -236,7 +236,7 @@ def measure_deviation(compared: Sequence[Compared], ratios: Sequence[float]) -> 
         columns = [of_example.ratios.index(ratio) for ratio in ratios]
         for cosines in of_example.cosines[:, columns]:
             if not np.isnan(cosines).any():
-                deviations.append(np.std(cosines, ddof=1))
+                deviations.append(float(np.std(cosines, ddof=1)))
     return mean_or_nan(deviations)
 
 

@@ -107,9 +107,9 @@ def oumg_poetry(
 ) -> Outcome:
     """G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1; G1 is also compared with itself.
 
-    Each has a k of its own. The paper gives none; 32 is that of SongNet's released sampler.
+    Each has its own k. The paper gives none; SongNet's released sampler uses 32.
 
-    Raises SettingError where the generator has too few characters for one of them, or there are too few poems.
+    Raises SettingError if the generator has too few characters for a decoder, or if there are too few poems.
     """
     check(Count, g1_k=g1_k, g2_k=g2_k)
     known = find_characters(data, plan)
@@ -209,7 +209,7 @@ def score_forms(run: Run, data: Corpus, origins: Mapping[str, Sequence[Example]]
 
 
 def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> Contest:
-    """Two of the origins; the human poems of a pair have the form of its outputs."""
+    """Pairs two origins; the human poems of a pair have the form of its outputs."""
     human, first, second = (ScoredSet(name, tuple(origins[name])) for name in ("human", *systems))
     comparison = pair_texts(human, first, second, plan.pairs, form_of=lambda poem: Form.of(poem.full_text))
     return Contest(comparison, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
@@ -224,7 +224,7 @@ def write_poems(
     decoder: Decoder,
     draws: int = 0,
 ) -> tuple[Example, ...]:
-    """A poem for the tune and form of each poem, in their order; they are kept as a stage.
+    """Generates a poem for the tune and form of each poem, in order; the result is a stage.
 
     Poems of similar length are generated together. Decoders with the same number of `draws` share their random draws.
     """
@@ -259,14 +259,14 @@ def write_poems(
 
 
 def train_songnet(run: Run, data: Corpus, plan: PoetryPlan) -> Trained:
-    """The generator, which learns every poem that fits."""
+    """Trains the generator on every poem that fits."""
     learned = plan.choose_fitting(data.train)
     held_out = plan.choose_fitting(data.held_out)
     return find_or_train(run, "songnet", plan.generator, learned, held_out[: plan.checked])
 
 
 def find_characters(data: Corpus, plan: PoetryPlan) -> set[str]:
-    """The characters that the generator will be able to write, marks apart."""
+    """The characters that the generator can write, without punctuation."""
     learned = plan.choose_fitting(data.train)
     return {*frequent_characters(spell_poems(learned), plan.generator.model.min_count)}
 
@@ -280,10 +280,9 @@ def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
 def choose_poems(
     data: Corpus, plan: PoetryPlan, known: Collection[str], fewest: int
 ) -> tuple[tuple[Example, ...], list[str]]:
-    """The human poems whose forms the generators get, and notes on them. Their group is their input, or their id.
+    """Chooses the human poems whose forms the generators get; returns notes too. Their group is their input, or id.
 
-    Poems with a character that the generator cannot write are left out: only human poems could hold it, so it would
-    give them away.
+    Poems with a character that the generator cannot write are left out, because it would give human poems away.
 
     Raises SettingError for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
     """
@@ -332,7 +331,7 @@ def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example], seed: i
 
 
 def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-    """The poems in two halves without common inputs; with an odd number of inputs the second has one more."""
+    """Splits the poems into two halves without common inputs; with an odd number, the second has one input more."""
     number = len({poem.group for poem in poems})
     second, first = split_by(poems, lambda poem: poem.group, number // 2, seed)
     return first, second

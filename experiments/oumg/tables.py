@@ -1,4 +1,4 @@
-"""The table of OUMG that says how poems keep their form."""
+"""The table of OUMG on how well poems keep their form."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -25,8 +25,8 @@ FEWEST_TONE_POEMS = 5  # with fewer, tones are not scored
 def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]) -> list[dict[str, Any]]:
     """A row for each origin: means of the form scores of its poems, over the poems where they are defined.
 
-    `human` are the poems whose forms the other origins got, in the same order; `known` are more of them for the tone
-    patterns of tunes and forms. A poem, and those of its form, are scored with a pattern that excludes it.
+    `human` are the poems whose forms the other origins got, in the same order; `known` are further human poems for the
+    tone patterns. A poem, and generated poems of its form, are scored with a pattern that excludes it.
     """
     human = origins["human"]
     forms = [Form.of(poem.text) for poem in human]

@@ -53,7 +53,7 @@ class SteeringSettings:
 
 @dataclass(frozen=True)
 class Trial:
-    """How judges and guides do on held-out texts, which no model has learned."""
+    """The accuracy of judges and guides on held-out texts, which no model has learned."""
 
     # accuracies by name
     figures: Mapping[str, float]
@@ -70,7 +70,7 @@ def guided_text(
     steering: SteeringSettings,
     sampling: SamplingSettings,
 ) -> Outcome:
-    """A generator steered to each label, at every strength and k; `data` are labelled texts."""
+    """Steers a generator to each label, at every strength and k; `data` are labelled texts."""
     labels = choose_labels(data, steering)
     if isinstance(plan.generator, LanguageModelPlan):
         generation.check_candidates(steering.ks, plan.generator.model.vocabulary)
@@ -114,7 +114,7 @@ def guided_text(
 
 
 def choose_labels(data: Corpus, steering: SteeringSettings) -> list[str]:
-    """The labels to steer to. Raises InputError for one that the data lacks."""
+    """Chooses the labels to steer to. Raises InputError for a label that the data lacks."""
     labels = list(data.labels if steering.labels is None else steering.labels)
     unknown = [label for label in labels if label not in data.labels]
     if unknown:
@@ -123,7 +123,7 @@ def choose_labels(data: Corpus, steering: SteeringSettings) -> list[str]:
 
 
 def tabulate(found: Sequence[SteeredSetting], trial: Trial, rule: GuidanceRule, seed: int) -> Table:
-    """The rows of all labels together, then those of each label; the sentence says what the strongest guidance does."""
+    """Tabulates all labels together, then each label; the finding is the effect of the strongest guidance."""
     together = [tables.steering_row(setting, "all", setting.texts, rule, seed) for setting in found]
     by_label: list[dict[str, Any]] = []
     for setting in found:
@@ -141,7 +141,7 @@ def steer(
     steering: SteeringSettings,
     sampling: SamplingSettings,
 ) -> list[SteeredSetting]:
-    """Texts steered to the label of each guide, at each k and strength; `prompts` gives the tokens by text."""
+    """Steers texts to the label of each guide, at each k and strength; `prompts` maps texts to tokens."""
     found: list[SteeredSetting] = []
     rows = list(prompts.values())
     full_batch = [rows[i % len(rows)] for i in range(sampling.batch_size)]
@@ -206,7 +206,7 @@ def measure_steered_texts(
 def judge_held_out(data: Corpus, judges: LabelJudges, guides: Mapping[str, GuideModel]) -> Trial:
     """The accuracy of judges and guides on held-out texts.
 
-    A note says where the judges, or a guide, are not above chance, or these texts have one label alone.
+    A note says if judges or a guide are not above chance, or if these texts have only one label.
     """
     if not data.held_out:
         return Trial({}, [], are_judges_known=True)
@@ -237,12 +237,12 @@ def judge_held_out(data: Corpus, judges: LabelJudges, guides: Mapping[str, Guide
 
 
 def mean_equal(wanted: Sequence[str], found: Sequence[str]) -> float:
-    """The share of places at which two lists are equal."""
+    """The share of positions at which two lists are equal."""
     return float(np.mean([name == other for name, other in zip(wanted, found, strict=True)]))
 
 
 def is_above_chance(wanted: Sequence[str], found: Sequence[str], labels: int) -> bool:
-    """Whether the mean accuracy over the labels that are wanted, less two standard errors, is above 1 / `labels`.
+    """Whether the mean accuracy over labels, minus two standard errors, is above 1 / `labels`.
 
     >>> is_above_chance(["a", "b"] * 20, ["a", "b"] * 20, 2), is_above_chance(["a", "b"] * 20, ["b"] * 40, 2)
     (True, False)

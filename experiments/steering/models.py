@@ -44,10 +44,10 @@ class TextParts:
 
 
 def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
-    """A share of the training texts for a generator to train here; guides and judges halve the others.
+    """Splits the training texts: a share for a generator to train here, and halves of the rest for guides and judges.
 
-    Raises InputError without labelled training texts, and where guides or judges would get fewer than ten different
-    texts of a label.
+    Raises InputError without labelled training texts, and if guides or judges would get fewer than ten different texts
+    of a label.
     """
     if not any(example.label for example in data.train):
         raise InputError([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
@@ -64,7 +64,7 @@ def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
 
 
 def find_lack(label: str, data: Corpus, parts: TextParts) -> list[str]:
-    """What to do where guides or judges get too few texts of a label; nothing where they get enough."""
+    """What to do where guides or judges get too few texts of a label; nothing if they get enough."""
     guides = count_texts(parts.guide, label)
     judges = count_texts(parts.judge, label)
     if min(guides, judges) >= FEWEST:
@@ -88,7 +88,7 @@ def label_texts(
     most: int | None,
     seed: int,
 ) -> list[LabelledText]:
-    """Different texts of the label (1) and as many of the others (0), drawn at random, `most` in all; None for all.
+    """Draws different texts of the label (1) and as many of others (0), at most `most` in all; None for all.
 
     Each group pairs one text of the label with one of the others, so every split has both classes.
     """
@@ -110,7 +110,7 @@ def distinct_texts(examples: Iterable[Example]) -> list[str]:
 
 
 def name_file(label: str) -> str:
-    """A label as part of a folder name. A label with other characters gets a hash, so that names stay different.
+    """Makes a label part of a folder name; a label with other characters gets a hash, so that names stay different.
 
     Only ASCII letters, digits, `_` and `-` stay, because settings and W&B accept no others without quotation marks.
 
@@ -122,7 +122,7 @@ def name_file(label: str) -> str:
 
 
 def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data: Corpus) -> tuple[Trained, CausalLM]:
-    """A pretrained generator, or one that learns these texts without their labels; and the loaded model."""
+    """Finds or trains the generator, on these texts without labels, and loads it."""
     learned = [example.full_text for example in texts]
     held_out = [example.full_text for example in data.held_out]
     generator = Pretrained(plan.generator) if isinstance(plan.generator, str) else plan.generator
@@ -131,9 +131,9 @@ def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data:
 
 
 def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts: Sequence[Example]) -> Trained:
-    """The guide to a label, the label against the others.
+    """Trains the guide to a label, against all other labels.
 
-    It is trained on prefixes of whole texts, so let it read the prompt too.
+    It learns prefixes of whole texts, so it should read the prompt too.
     """
     learned = label_texts(texts, label, plan.texts, run.seed)
     return find_or_train(run, f"guide_{name_file(label)}", plan, learned, tokenizer=lm.tokenizer)
@@ -145,7 +145,7 @@ def train_label_judges(
     labels: Sequence[str],
     texts: Sequence[Example],
 ) -> dict[str, Trained]:
-    """The judge of each label, the label against the others; with two labels only that of the second.
+    """Trains a judge for each label, against all other labels; with two labels only for the second.
 
     Their seed differs from that of the guides.
     """
@@ -177,6 +177,6 @@ class LabelJudges:
 
 
 def load_judges(labels: Sequence[str], judges: Mapping[str, Trained], device: str) -> LabelJudges:
-    """The trained judges, by label, of data with these labels."""
+    """Loads the trained judges, by label."""
     loaded = {label: Discriminator.from_pretrained(trained.source, device) for label, trained in judges.items()}
     return LabelJudges(labels, loaded)

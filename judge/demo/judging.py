@@ -99,12 +99,12 @@ def choose_pooling(models: Path) -> Literal["classifier", "average"]:
 
 
 def list_fitting(metrics: Mapping[str, Metric], example: Example) -> list[str]:
-    """The metrics that can say something about an example: not those of another label, nor of texts for a dialogue."""
+    """The metrics that apply to an example: no judges of another label, and no metrics of texts for a dialogue."""
     return [name for name, metric in metrics.items() if fits(name, metric, example)]
 
 
 def fits(name: str, metric: Metric, example: Example) -> bool:
-    """Whether an example has what a metric reads, and a judge is one of its label."""
+    """Whether a metric applies to an example: it has the fields, and a judge's label is the example's label."""
     if name.startswith(JUDGE):
         return name == f"{JUDGE}{example.label}"
     if example.turns and name.startswith("CTRLEval"):
@@ -113,7 +113,7 @@ def fits(name: str, metric: Metric, example: Example) -> bool:
 
 
 def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
-    """The example under one metric; a metric that cannot judge it says why."""
+    """Judges the example by one metric; a metric that cannot judge it says why."""
     try:
         scores = metric.score([example])
     except ExampleError as faults:
@@ -132,7 +132,7 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
 
 
 def list_remarks(explanation: Mapping[str, Any], aspect: str) -> Sequence[str]:
-    """What a metric says about this text beside its score of an aspect (`ctrl_eval.metric`)."""
+    """The remarks of a metric on this text and aspect (`ctrl_eval.metric`)."""
     of_aspect = explanation.get(aspect)
     return of_aspect.get("remarks", ()) if isinstance(of_aspect, Mapping) else ()
 
@@ -146,7 +146,7 @@ def make_example(
     context: str,
     characters: int,
 ) -> Example:
-    """The example that a person typed; the lines of a dialogue are its turns, each line of `references` is one.
+    """Makes an Example of typed text; lines are the turns of a dialogue, and each line of `references` is a reference.
 
     Raises SettingError for a text that is blank or too long.
     """
@@ -166,15 +166,15 @@ def split_lines(text: str) -> list[str]:
 
 
 def check_length(text: str, characters: int, name: str) -> None:
-    """Raises SettingError for a text of more characters."""
+    """Raises SettingError if the text is longer than `characters`."""
     if len(text) > characters:
         raise SettingError(f"{name} must have at most {characters} characters, but has {len(text)}")
 
 
 def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
-    """The outputs of all systems: those of one file, or of several that have the names of their systems.
+    """Reads the outputs of all systems: from one file, or from several named after their systems.
 
-    Faults call a file by its name alone, since its folder means nothing to the person who chose it.
+    Faults give a file's name without its folder, which means nothing to the person who chose it.
 
     Raises SettingError without a file, InputError for a faulty file and for more than `most` outputs.
     """

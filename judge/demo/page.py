@@ -42,7 +42,7 @@ def warn_of_models(models: DemoModels) -> str:
 
 
 def serve_page(page: Any, settings: DemoSettings) -> str:
-    """Serves the page in threads of its own; returns its address."""
+    """Serves the page in separate threads; returns its address."""
     _, address, _ = page.launch(
         server_name=HOST,
         server_port=settings.port,

@@ -1,4 +1,4 @@
-"""Explanations: what stands behind a score as lines of text, whose pieces are coloured by what they add."""
+"""Explanations of scores as lines of text, whose pieces are coloured by their contributions."""
 
 import json
 import re
@@ -29,14 +29,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class Line:
-    """A turn, a pattern or a reference: what it is, and its pieces."""
+    """One line of an explanation, for a turn, a pattern or a reference: its label and its pieces."""
 
     label: str
     pieces: tuple[Piece, ...]
 
 
 def read_explanation(explanation: Mapping[str, Any], aspect: str) -> list[Line]:
-    """The explanation of one example as lines; of a metric with several aspects those of `aspect`, if it has it."""
+    """Converts the explanation of one example to lines; if a metric has several aspects, those of `aspect`."""
     match explanation:
         case {"turns": turns}:  # Discriminative CDM: every token has its momentum
             lines = _shade([_read_turn(turn) for turn in turns])

@@ -1,4 +1,4 @@
-"""Joint: what all jobs of a sweep found as one table, in the form of a paper's ablation."""
+"""Joint: the results of all jobs of a sweep in one table, in the form of a paper's ablation."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def hide_columns(rows: Sequence[Row], varied: Sequence[str], hidden: Collection[
 def joint_rows(jobs: Sequence[Job], varied: Sequence[str]) -> list[dict[str, Any]]:
     """One row per set, aspect and job: the varied settings, then the agreement of each metric by the job's statistic.
 
-    A job without ratings has one row (see `Job.list_findings`).
+    A job without ratings has one row (see `Job.list_estimates`).
     """
     rows: dict[tuple[Place, int], dict[str, Any]] = {}
     for number, job in enumerate(jobs):
@@ -184,7 +184,7 @@ def locate_row(row: Row) -> Place:
 
 
 def list_estimates(row: Row) -> list[str]:
-    """The columns of a row that hold estimates."""
+    """The columns of a row with estimates."""
     return [name for name, cell in row.items() if isinstance(cell, Estimate)]
 
 
@@ -194,7 +194,7 @@ def list_metrics(rows: Sequence[Row]) -> list[str]:
 
 
 def list_same(rows: Sequence[Row], places: Sequence[Place]) -> list[str]:
-    """The metrics whose estimates all jobs share at every place."""
+    """The metrics whose estimates are equal in all jobs, for every set and aspect."""
     same: list[str] = []
     for name in list_metrics(rows):
         if all(is_same(rows, place, name) for place in places):
@@ -203,7 +203,7 @@ def list_same(rows: Sequence[Row], places: Sequence[Place]) -> list[str]:
 
 
 def is_same(rows: Sequence[Row], place: Place, name: str) -> bool:
-    """Whether all jobs have one estimate of a metric at a place."""
+    """Whether the estimate of a metric for a set and aspect is equal in all jobs."""
     cells = [row.get(name) for row in rows if locate_row(row) == place]
     return len(set(map(repr, cells))) == 1  # NaN equals itself here
 
@@ -214,7 +214,7 @@ def list_differences(
     varied: Sequence[str],
     same: Collection[str],
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """A row for each job and place but those of the first job: its correlations minus those of the first job.
+    """A row for each job but the first, by set and aspect: its correlations minus those of the first job.
 
     Both are computed on the same resamples of inputs. Metrics that are the same in all jobs have none. Jobs whose
     texts, inputs or ratings differ from those of the first one have no row; a note says so.
@@ -261,7 +261,7 @@ def subtract_metrics(job: Job, first: Job, place: Place, same: Collection[str]) 
 
 
 def subtract(texts: ScoredTexts, base: ScoredTexts, metric: str, aspect: str, statistic: str) -> Estimate:
-    """The correlation of a metric in one job minus that in another one, which scores the same texts."""
+    """The correlation of a metric in one job minus that in another job with the same texts."""
     return difference(
         texts.get_scores(metric, aspect),
         base.get_scores(metric, aspect),
@@ -272,7 +272,7 @@ def subtract(texts: ScoredTexts, base: ScoredTexts, metric: str, aspect: str, st
 
 
 def merge_differences(rows: Sequence[Row], differences: Sequence[Row]) -> list[Row]:
-    """The rows with the differences of their jobs as further columns, `METRIC difference`."""
+    """Adds the differences of jobs to their rows, as columns `METRIC difference`."""
     by_job = {_name_row(row): row for row in differences}
     merged: list[Row] = []
     for row in rows:
@@ -295,7 +295,7 @@ def name_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
 
 
 def caption_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
-    """What the numbers of the table are."""
+    """The caption: what the numbers of the table are."""
     if places == [()]:
         return "Estimates of each job with their 95 % intervals."
     names = dict.fromkeys(job.statistic.title() for job in jobs)
@@ -321,7 +321,7 @@ def note_settings(jobs: Sequence[Job], varied: Sequence[str]) -> list[str]:
 
 
 def count_clear(differences: Sequence[Row], first: str) -> list[str]:
-    """How many differences have an interval without 0, and how many would have one by chance."""
+    """A note: how many differences have an interval without 0, and how many would be expected by chance."""
     estimates = [row[name] for row in differences for name in list_estimates(row)]
     known = [estimate for estimate in estimates if not math.isnan(estimate.low)]
     clear = [estimate for estimate in known if estimate.low > 0 or estimate.high < 0]
@@ -369,7 +369,7 @@ def title_plot(jobs: Sequence[Job], place: Place) -> str:
 
 
 def get_column(rows: Sequence[Row], name: str) -> list[Estimate | None]:
-    """The cells of a column; None where a row lacks it."""
+    """The cells of a column; None if a row lacks it."""
     return [row.get(name) for row in rows]
 
 

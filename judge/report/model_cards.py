@@ -39,7 +39,7 @@ def write_cards(outcome: Outcome, run: Mapping[str, Any], folder: Path) -> None:
 
 
 class Kind(NamedTuple):
-    """What a model is, in the hub's words and in a sentence."""
+    """A kind of model, in the hub's terms and in a sentence."""
 
     library: str
     task: str
@@ -47,7 +47,7 @@ class Kind(NamedTuple):
 
 
 def find_kind(place: Path) -> Kind | None:
-    """What a folder holds; None for what is no model (word frequencies)."""
+    """The kind of model in a folder; None for other contents (word frequencies)."""
     for file, sentence in KINDS.items():
         if (place / file).is_file():
             return Kind(PACKAGE, "text-classification", sentence)
@@ -102,7 +102,7 @@ def describe_data(outcome: Outcome, is_synthetic: bool) -> str:
 
 
 def list_settings(depends: Any) -> Iterator[str]:
-    """The settings of the training, as the kept stage has them."""
+    """The settings of the training, from the kept stage."""
     plan = depends.get("plan") if isinstance(depends, dict) else None
     if plan is None:
         return
@@ -112,7 +112,7 @@ def list_settings(depends: Any) -> Iterator[str]:
 
 
 def list_held_out(curve: Any, depends: Any) -> Iterator[str]:
-    """What was measured on held-out texts with the weights that were kept."""
+    """The held-out metrics of the saved weights."""
     if (point := find_kept(curve, depends)) is None:
         return
     yield "## Held-out texts"
@@ -122,7 +122,7 @@ def list_held_out(curve: Any, depends: Any) -> Iterator[str]:
 
 
 def find_kept(curve: Any, depends: Any) -> Mapping[str, float] | None:
-    """The point of a learning curve whose weights were kept; None without a curve."""
+    """The point of a learning curve whose weights were saved; None without a curve."""
     points = [point for point in curve or () if "val/loss" in point]
     if not points:
         return None
@@ -147,5 +147,5 @@ def list_agreement(tables: Sequence[Table], metrics: Sequence[str]) -> Iterator[
 
 
 def read_json(file: Path) -> Any:
-    """The content of a JSON file; None where there is none."""
+    """The content of a JSON file; None if the file is missing."""
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None

@@ -31,7 +31,7 @@ def make_figure(height: float) -> Figure:
 
 
 class NameWrapper(textwrap.TextWrapper):
-    """Wraps between words, and inside a name behind an underscore, a slash or a hyphen."""
+    """Wraps text between words, and names after an underscore, a slash or a hyphen."""
 
     wordsep_re = re.compile(r"(\s+)|(?<=[_/-])(?=\w)")
 
@@ -113,7 +113,7 @@ def average_levels(values: Floats, ratings: Floats, levels: Floats) -> tuple[lis
 
 
 def make_panels(names: Sequence[str], height: float = 3.3) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel of this height in cm for each name, two beside each other."""
+    """A figure with a panel of this height in cm for each name, two per row."""
     columns = min(2, len(names))
     rows = -(-len(names) // columns)
     figure = make_figure(1.5 + height * rows)
@@ -127,9 +127,9 @@ def make_panels(names: Sequence[str], height: float = 3.3) -> tuple[Figure, list
 
 @styled
 def plot_intervals(titled: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> dict[str, Figure]:
-    """By name the estimates and their title: a line for each estimate with its interval, the highest first.
+    """Plots each group of estimates with its title: a line per estimate and interval, the highest first.
 
-    Fewer than two estimates with intervals are no plot: the table says more.
+    Groups with fewer than two intervals are not plotted, because the table shows more.
     """
     figures: dict[str, Figure] = {}
     for key, (estimates, title) in titled.items():
@@ -173,7 +173,7 @@ def plot_settings(
     named: str,
     title: str,
 ) -> Figure:
-    """A panel for each metric with a line for each job of a sweep: its estimate and, where there is one, its interval.
+    """A panel for each metric with a line for each job of a sweep: its estimate and, if there is one, its interval.
 
     `labels` are the values of the settings of each job, `named` the names of these settings.
     """

@@ -1,4 +1,4 @@
-"""Texts of a scored set with their scores: those that fit into the page."""
+"""The texts of a scored set that fit into the page, with their scores."""
 
 import json
 import math
@@ -31,7 +31,7 @@ class TextRows:
 
     @property
     def as_json(self) -> str:
-        """What the page's script reads, without the characters that would end a script."""
+        """JSON for the page's script, without characters that would end a script."""
         head = {"metrics": self.metrics, "aspects": self.aspects, "hasSystems": self.has_systems}
         text = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "rows": [{",".join(self.rows)}]}}'
         return text.replace("<", "\\u003c")

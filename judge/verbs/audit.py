@@ -102,7 +102,7 @@ def audit(
 def choose_set(sets: Sequence[ScoredSet], name: str, metric: Metric) -> ScoredSet:
     """The first set whose examples all have the fields that a metric needs; the only set in any case.
 
-    Raises SettingError where none of several has them.
+    Raises SettingError if none of several has them.
     """
     if len(sets) == 1:
         return sets[0]
@@ -158,7 +158,7 @@ def audit_metric(
 def score_perturbed(
     metric: Metric, perturbed: Mapping[str, Sequence[Sequence[Example]]], signature: str, stages: Stages | None
 ) -> dict[str, list[dict[str, list[float]]]]:
-    """The scores by aspect of the texts of each damage or edit at each strength; kept in `stages`."""
+    """Scores the texts of each damage or edit at each strength; `stages` keeps the scores."""
     score_level = partial(score_accepted, metric)
     if stages is None:
         return {name: [*map(score_level, levels)] for name, levels in perturbed.items()}
@@ -181,9 +181,9 @@ def _list_read(examples: Sequence[Example]) -> list[tuple[Any, ...]]:
 
 
 def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, list[float]]:
-    """The scores by aspect; NaN for examples that break a rule of the metric after they were damaged.
+    """The scores by aspect; NaN for examples that break a rule of the metric because of the damage.
 
-    Such a rule is that the prefix begins the text.
+    For example, the text must begin with its prefix.
     """
     accepted = np.full(len(examples), True)
     try:
@@ -200,7 +200,7 @@ def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, lis
 
 
 def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, seed: int) -> list[int]:
-    """Draws at most `count` of the examples that have the required fields, or of all if none has; in order.
+    """Draws at most `count` examples with the required fields (of all if none has them); returns sorted indices.
 
     Empty answers are left out, because there is nothing to damage.
     """
@@ -235,7 +235,7 @@ def edit_all(examples: Sequence[Example], name: str) -> list[list[Example]]:
 def audit_aspect(
     examples: Sequence[Example], scores: Floats, perturbed: Perturbed, cues: Cues | None, resampling: Resampling
 ) -> AspectAudit:
-    """The audit of one aspect. Texts that a perturbation leaves as they are do not count in it.
+    """Audits one aspect. Texts that a perturbation leaves unchanged do not count for it.
 
     `scores` have the shape (n,); `perturbed` holds for each damage or edit the texts and their scores by strength, of
     shape (strengths, n).

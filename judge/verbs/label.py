@@ -29,7 +29,7 @@ CAPTION = "texts: in the file; drawn: on the sheet; probability: with which each
 
 @dataclass(frozen=True)
 class LabelSheet(Result):
-    """The sheet that was written, and what was drawn."""
+    """The written sheet and its sample."""
 
     signature: str
     # how many texts were drawn, by verdict where the draw is stratified
@@ -41,7 +41,7 @@ class LabelSheet(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """What was drawn."""
+        """A table of the sample."""
         return [self.strata]
 
 
@@ -108,7 +108,7 @@ def label(
 
 
 def list_files(output: Path) -> list[Path]:
-    """The table, the page and the design of a sheet; raises SettingError where one exists, which may hold labels."""
+    """The paths of the table, the page and the design of a sheet. Raises SettingError if one exists."""
     paths = [output.with_name(f"{output.name}{end}") for end in (".csv", ".html", DESIGN)]
     there = [str(path) for path in paths if path.exists()]
     if there:
@@ -117,7 +117,7 @@ def list_files(output: Path) -> list[Path]:
 
 
 def name_strata(texts: ScoredSet, judge: str) -> list[str]:
-    """The verdict of a judge on each text, or of many different ones the part of their range."""
+    """The stratum of each text: the verdict of a judge, or a range of verdicts if there are many different ones."""
     if judge not in texts.scores:
         known = join_names([*texts.scores]) if texts.scores else "none"
         raise SettingError(f"stratify must be a judge of {texts.name}, but {judge} is none of {known}")
@@ -138,7 +138,7 @@ def count_strata(
     places: Sequence[int],
     total: int,
 ) -> list[dict[str, str | int | float]]:
-    """A row for each stratum: its texts, those drawn, and the probability."""
+    """A row for each stratum: its number of texts, of drawn texts, and the probability."""
     names = ["all"] * total if strata is None else [*strata]
     drawn = [names[i] for i in places]
     rows: list[dict[str, str | int | float]] = []
@@ -153,7 +153,7 @@ def note_sheet(
     drawn: int,
     wanted: int,
 ) -> list[str]:
-    """Sentences about what limits the sheet."""
+    """Notes on the limits of the sheet."""
     notes: list[str] = []
     if not have_texts(texts):
         notes.append(f"{texts.name} has no texts: the sheet shows ids, and people must look the texts up")
@@ -165,7 +165,7 @@ def note_sheet(
 
 
 def describe_next(paths: Sequence[Path], name: str) -> str:
-    """What to do with the sheet."""
+    """Instructions for using the sheet."""
     sheet, page, design = paths
     return (
         f"open {page} in a browser, or fill the column label of {sheet}; keep {design.name} beside the labels; then "

@@ -138,7 +138,7 @@ def read_pilot(
 ) -> ScoredSet | Preferences | None:
     """Reads the texts of a pilot, or its preferences if it has pairs of systems."""
     if pilot is None and columns:
-        raise SettingError("columns are those of a pilot: give its file too")
+        raise SettingError("columns name those of a pilot: pass the file of the pilot too")
     if pilot is None or isinstance(pilot, ScoredSet | Preferences):
         return pilot
     if isinstance(pilot, str | Path | InputFile):

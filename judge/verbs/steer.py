@@ -1,4 +1,4 @@
-"""Texts that a guide steers, beside those of the generator alone, step by step (`judge.steer`; OUMG, section 3.2)."""
+"""Steers texts with a guide, and shows them beside unguided ones, step by step (`judge.steer`; OUMG, section 3.2)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Steering:
 
 @dataclass(frozen=True)
 class SteeredText:
-    """A prompt with its continuation under guidance, and the one that the same draws give without."""
+    """A prompt with its guided continuation, and the unguided one from the same random draws."""
 
     prompt: str
     guided: tuple[WrittenToken, ...] = ()
@@ -81,7 +81,7 @@ class SteeredText:
 class SteeredTexts(Result):
     """Texts with and without guidance, prompt after prompt.
 
-    The guide judges its own work here: its probability rises by construction. Judge the texts by another metric.
+    The probabilities are those of the guide itself, which rise by construction. Judge the texts by another metric.
     """
 
     texts: tuple[SteeredText, ...]
@@ -189,7 +189,7 @@ def steer(
 
 
 def write_steps(lm: CausalLM, guide: Any, prompt: str, how: Steering) -> Iterator[SteeredText]:
-    """The texts after each step; nothing is computed for a step that nobody asks for.
+    """Yields the texts after each step, lazily.
 
     Raises SettingError or InputError for wrong settings, a blank prompt or one that is too long for the generator, and
     more candidates than the generator has tokens.
@@ -211,7 +211,7 @@ def write_steps(lm: CausalLM, guide: Any, prompt: str, how: Steering) -> Iterato
 
 
 def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN) -> list[dict[str, Any]]:
-    """The candidates of each step, likeliest first: the `shown` first before and the `shown` first after guidance."""
+    """The candidates of each step: the `shown` likeliest before guidance and the `shown` likeliest after it."""
     rows: list[dict[str, Any]] = []
     text = prompt
     for number, token in enumerate(tokens):

@@ -27,7 +27,7 @@ CASES = [
         "score 3.jsonl --metric cdm_discriminative --metric.models nowhere --output out.jsonl",
         "--metric.models nowhere: there is no such folder",
     ),
-    ("plan --columns.text t", "columns are those of a pilot: give its file too"),
+    ("plan --columns.text t", "columns name those of a pilot: pass the file of the pilot too"),
     (
         "prefer --data pandalm --data.root . --data.part t",
         "part is not a setting of data (did you mean root?)",
