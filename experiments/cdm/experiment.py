@@ -249,10 +249,7 @@ def get_negatives(
             return sample_negatives_on_all(sampler, folder, run.trainer, advance)
 
     def build(folder: Path) -> None:
-        if plan.strategy == "exchange":
-            negatives = exchange()
-        else:
-            negatives = sample(folder, plan.strategy)
+        negatives = exchange() if plan.strategy == "exchange" else sample(folder, plan.strategy)
         refuse_unchanged(negatives, f"model.negatives.strategy is {plan.strategy}", chosen, run.seed, pair.prompt_turns)
         if run.stages.first:
             text = json.dumps(asdict(negatives), ensure_ascii=False)
