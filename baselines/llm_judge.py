@@ -463,7 +463,7 @@ def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
 
     Raises SettingError for other settings of an endpoint.
     """
-    usual = {each.name: each.default for each in fields(Asking)}
+    usual: dict[str, Any] = {setting.name: setting.default for setting in fields(Asking)}
     taken = {"answer_tokens"} if explain else set[str]()
     unread = sorted(
         name for name, value in asking.items() if value not in (usual.get(name), None) and name not in taken

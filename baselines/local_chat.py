@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -225,7 +226,7 @@ class Written:
             best = log_probabilities.topk(min(LIKELIEST, len(log_probabilities)))
             names = self.lm.tokenizer.batch_decode(best.indices[:, None].tolist())
             likeliest = tuple(zip(names, best.values.tolist(), strict=True))
-            name = self.lm.tokenizer.decode([chosen])
+            name = str(self.lm.tokenizer.decode([chosen]))
             self.chosen.append(ChosenToken(place=len(self._spell(self.ids)), token=name, likeliest=likeliest))
         self.ids.append(chosen)
 
@@ -245,9 +246,10 @@ class Written:
 
 def list_ends(lm: ConditionalLM) -> frozenset[int]:
     """The tokens that end an answer."""
-    stated = lm.model.generation_config.eos_token_id if lm.model.generation_config is not None else None
+    stated: Any = lm.model.generation_config.eos_token_id if lm.model.generation_config is not None else None
     several = stated if isinstance(stated, list) else [stated]
-    return frozenset(token for token in (*several, lm.tokenizer.eos_token_id) if token is not None)
+    of_tokenizer: Any = lm.tokenizer.eos_token_id
+    return frozenset(token for token in (*several, of_tokenizer) if token is not None)
 
 
 def name_model(model: str) -> str:

@@ -151,6 +151,7 @@ def prefer(chosen: argparse.Namespace) -> None:
     rows = draw_battles(chosen.systems, chosen.battles)
     study, seconds = time_processor(lambda: judge.prefer(rows))
     given = read_given(rows, {})
+    assert given is not None
     draws, plain_seconds = time_processor(lambda: bootstrap_plainly(given, Resampling().resamples))
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     plain_width = float(np.mean(high - low))

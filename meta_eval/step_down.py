@@ -6,10 +6,10 @@ takes the place of Holm's factor, so that the smallest p-value is 1/(1 + B) with
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from meta_eval.bootstrap import BATCH, Floats, Mask
 
@@ -82,7 +82,7 @@ def randomisation_p(
         where=size > 0,
     )
     total = times @ unit
-    memberships = csr_array((np.ones(n), (np.arange(n), kind_of)), shape=(n, kinds))
+    memberships = None if rows is None else _find_memberships(kind_of, kinds)
 
     def to_evidence(sums: Floats) -> Floats:
         """Sizes of sums, where rounding may not make one that is 0 look like evidence against others that are."""
@@ -90,7 +90,7 @@ def randomisation_p(
 
     def flip(swapped: Mask) -> Floats:
         """The evidence where these differences have the other sign."""
-        by_kind = swapped if rows is None else swapped.astype(np.float64) @ memberships
+        by_kind = swapped if memberships is None else swapped.astype(np.float64) @ memberships
         return to_evidence(total - 2 * (by_kind @ unit))
 
     blocks = list_swaps(
@@ -102,6 +102,14 @@ def randomisation_p(
     )
     observed = to_evidence(math.sqrt(1 - fitted) * total)
     return step_down(observed, map(flip, blocks))
+
+
+def _find_memberships(kind_of: NDArray[np.intp], kinds: int) -> Any:
+    """The sparse matrix of shape (n, kinds) with a 1 where a row is of a kind."""
+    from scipy.sparse import csr_array  # takes as long to import as all else that a small table needs
+
+    n = len(kind_of)
+    return csr_array((np.ones(n), (np.arange(n), kind_of)), shape=(n, kinds))
 
 
 def smallest_p(

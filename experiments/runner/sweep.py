@@ -13,7 +13,6 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from judge import terminal
-from judge.report.jobs import Job, name_settings
 
 FINE, FAILED = 0, 1  # exit codes
 JOB = "job.json"  # in the folder of a job: its number, settings and exit code
@@ -54,6 +53,8 @@ def write_job(folder: Path, hydra: HydraConf, exit_code: int) -> None:
 
 def name_job(hydra: HydraConf) -> str:
     """The settings of a job that vary in its sweep."""
+    from judge.report.jobs import name_settings  # imports numpy, which the first line of a run must not wait for
+
     named = name_settings(split_settings(hydra.overrides.task), list_varied(hydra))
     return named or f"job {hydra.job.num}"
 
@@ -106,6 +107,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
     Writes the table in several forms if jobs have different settings.
     """
+    from judge.report.jobs import Job
     from judge.report.joint import join_jobs  # draws with matplotlib, which a start without a run does not need
     from judge.wording import literal
 

@@ -518,7 +518,7 @@ def test_probabilities_inside_an_answer_are_those_of_a_whole_reading(
         words = answer.text.split()
         for chosen in answer.chosen:
             before = answer.text[: chosen.place].split()
-            ids = chat.lm.tokenizer.convert_tokens_to_ids(before)
+            ids = [chat.lm.tokenizer.get_vocab()[word] for word in before]
             with torch.inference_mode():
                 logits = chat.lm.model(torch.tensor([[*chat.read(text), *ids]])).logits[0, -1].float()
             expected = logits.log_softmax(-1)[chat.lm.tokenizer.convert_tokens_to_ids(chosen.token)]

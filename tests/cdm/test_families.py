@@ -264,7 +264,9 @@ def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogue
         Gaps(LONGEST, order="left-to-right").build(TinyT5(400, 16, 32, 2, 1, 1), dialogues, 0)
     texts = [turn for turns in dialogues for turn in turns]
     encoder_decoder = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), 0)
-    with pytest.raises(SettingError, match="one way of filling gaps, but are T5ForConditionalGeneration and GPTNeoX"):
+    with pytest.raises(
+        SettingError, match="must fill gaps in the same way, but are T5ForConditionalGeneration and GPTNeoX"
+    ):
         Pair(encoder_decoder, CausalLM(make("gpt_neox").model, encoder_decoder.tokenizer))
     unmarked = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (), 0)
     with pytest.raises(SettingError, match=rf"the pair's tokenizer needs the token {SEPARATOR} between turns"):

@@ -778,6 +778,7 @@ def test_comparisons_of_label_studio(tmp_path: Path) -> None:
     found = read_preferences(write_tasks(tmp_path / "x.json", {"data": data, "annotations": annotations}))
     assert (found.outcomes.tolist(), found.raters, found.systems) == ([1, 0], ("1", "2"), ("old", "new"))
     _, texts = read_judged(tmp_path / "x.json")
+    assert texts is not None
     assert [(each.system, each.text, each.group) for each in texts.examples] == [
         ("old", "So.", "100"),
         ("new", "Thus.", "100"),

@@ -105,7 +105,7 @@ def test_ctrl_c_ends_while_a_local_model_generates(lm: CausalLM, guide: CausalGu
 def test_ctrl_c_ends_while_a_local_model_judges(toy_chat_model: Path, tmp_path: Path) -> None:
     write(tmp_path / "in.jsonl", *({"text": f"text {i}"} for i in range(20_000)))
     model = ("--metric", "llm_judge", "--metric.model", str(toy_chat_model))
-    running = start(tmp_path, "score", "in.jsonl", *model, watched="baselines.local_chat:LocalChat.ask")
+    running = start(tmp_path, "score", "in.jsonl", *model, watched="baselines.local_chat:LocalChat._answer")
     check_interrupted(running)
 
 

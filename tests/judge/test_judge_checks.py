@@ -112,7 +112,7 @@ def test_wrong_gates(settings: dict, said: str) -> None:
 
 def test_a_gate_needs_labels() -> None:
     rows = [{"text": f"text {i}", "ratings": {"q": i / 7}, "scores": {"m": i % 5}} for i in range(40)]
-    with pytest.raises(SettingError, match="no score is a label that people give"):
+    with pytest.raises(SettingError, match="no scores are labels that people gave"):
         judge.agree(rows, fail_if="kappa < 0.5", cues=False, **FEW)
 
 

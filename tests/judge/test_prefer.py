@@ -398,7 +398,9 @@ def test_few_systems_and_rows_end_well() -> None:
 def test_many_battles_are_read_and_tested_once() -> None:
     """What is computed for each test grows with the kinds of inputs, not with the battles."""
     rows = [{**row, "id": f"{row['id']}-{i}"} for i, row in enumerate(make_battles(12, 50))]
-    games = Games.of(read_given(rows, {}))
+    given = read_given(rows, {})
+    assert given is not None
+    games = Games.of(given)
     assert len(rows) == len(games.kind_of) == 3300
     assert games.kind_count == 2 * 66
     assert games.times.sum() == 3300

@@ -30,9 +30,9 @@ CASES = [
     ("plan --columns.text t", "columns name those of a pilot: pass the file of the pilot too"),
     (
         "prefer --data pandalm --data.root . --data.part t",
-        "part is not a setting of data (did you mean root?)",
+        "--data.part is not a setting of pandalm (did you mean --data.root?)",
     ),
-    ("compare pilot.jsonl --metrics word_count --level [0.1,0.2]", "level must be a valid number, but is [0.1, 0.2]"),
+    ("compare pilot.jsonl --metrics word_count --level [0.1,0.2]", "level must be a valid number, but is '[0.1,0.2]'"),
     (TABLE, "metrics must name the metrics to audit"),
     (f"{TABLE} --metrics word_count --cards nowhere", "cards must be an existing folder, but there is no nowhere"),
     ("prefer judged.jsonl --metrics bleu", "metrics need the texts of the systems: pass them as outputs"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.errors import InputError
+from core.errors import InputError, SettingError
 from data.input_file import InputFile
 from data.preferences import read_judged, read_preferences
 from data.scored import read_scored
@@ -276,7 +276,7 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     means = {each.system: each.mean.value for each in compared.means["human overall"]}
     assert means == pytest.approx(right["mean overall by system"], abs=1e-4)
     unnamed = judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})
-    with pytest.raises(InputError, match='at least one example needs "ratings"'):
+    with pytest.raises(SettingError, match="does not say which scorer is a person"):
         judge.agree(unnamed)
 
 
