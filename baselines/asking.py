@@ -27,7 +27,7 @@ SCHEMAS: dict[Form, dict[str, Any]] = {  # of answers that are a verdict alone, 
 
 @checked_dataclass
 class Asking:
-    """What a question is sent with. None leaves a setting out, for endpoints that refuse it."""
+    """The settings of a request. None leaves a setting out, for endpoints that refuse it."""
 
     # maximum tokens of an answer, those of its reasoning included where the endpoint counts them
     answer_tokens: Count | None = 1024
@@ -55,7 +55,7 @@ class Asking:
         repeat: int = 0,
         form: Form = "number",
     ) -> bytes:
-        """The body of a request; each repeat has a seed of its own."""
+        """The body of a request; each repeat has its own seed."""
         schema = {"name": "verdict", "strict": True, "schema": SCHEMAS[form]}
         settings: dict[str, Any] = {
             "temperature": self.temperature,

@@ -32,7 +32,7 @@ PARTS: tuple[str, ...] = ("precision", "recall", "f1")  # in explanations; the l
 
 
 def find_layers(model: str, depth: int) -> int:
-    """How many layers bert-score tuned for a model that it knows, by a name with or without its owner; else all."""
+    """The number of layers that bert-score recommends for a model (with or without the owner in its name); else all."""
     name = model if model in model2layers or Path(model).exists() else model.rpartition("/")[2]
     return int(model2layers.get(name, depth))
 
@@ -42,8 +42,8 @@ class BertScore(BaseMetric):
     """F1 of greedy matching, without IDF weights and rescaling; at most 1, higher is better.
 
     Of several references the best one counts, as in bert-score. A blank text scores 0. An explanation has precision,
-    recall, and the share of unknown tokens where there are any. Notes name a model other than roberta-large, and say
-    where the tokenizer does not know much of the texts.
+    recall, and the share of unknown tokens if there are any. Notes name a model other than roberta-large, and warn if
+    the tokenizer does not know many tokens of the texts.
     """
 
     name = "bertscore"
@@ -74,7 +74,7 @@ class BertScore(BaseMetric):
     ) -> "BertScore":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder; `settings` are the other fields.
 
-        By default `layers` is what bert-score tuned for a model that it knows, and all layers for any other model.
+        By default `layers` is the number that bert-score recommends for the model, or all layers of an unknown model.
         Raises SettingError for more layers than it has.
         """
         source = encoder_source(model)

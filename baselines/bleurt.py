@@ -38,7 +38,7 @@ class Regressor(LanguageModel):
         device: str = "cpu",
         dtype: str = "float32",
     ) -> Self:
-        """Raises SettingError for a model with more than one output, and as `LanguageModel`."""
+        """Loads a model. Raises SettingError for one with several outputs, and as `LanguageModel`."""
         regressor = super().from_pretrained(name, device, dtype)
         outputs = regressor.model.config.num_labels
         if outputs != 1:
@@ -63,7 +63,7 @@ class Bleurt(PairMetric, ModelMetric):
         return f"the model reads {self.lm.max_length} tokens at once, but a text with its {self.reference} has more"
 
     def list_pairs(self, example: Example) -> list[tuple[str, str]]:
-        """(reference, text)."""
+        """The pairs (reference, text) of an example."""
         text = example.full_text
         if not text.strip():
             return []

@@ -40,12 +40,12 @@ class Chat(Protocol):
 
     @property
     def depends(self) -> dict[str, Any]:
-        """What answers depend on besides the question."""
+        """The settings that answers depend on."""
         ...
 
     @property
     def most_tokens(self) -> int | None:
-        """The most tokens of an answer, where there is such a number."""
+        """The maximum number of tokens of an answer; None without a limit."""
         ...
 
     def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
@@ -57,7 +57,7 @@ class Chat(Protocol):
 
 
 class CachedChat:
-    """Keeps the replies of another chat in a cache of a folder of stages, so that a killed run asks nothing twice."""
+    """Keeps the replies of another chat in a cache on disk, so that a killed run asks nothing twice."""
 
     def __init__(self, chat: Chat, kept: Path) -> None:
         self.chat = chat
@@ -70,7 +70,7 @@ class CachedChat:
 
     @cached_property
     def cache(self) -> Cache:
-        """Opened at the first question."""
+        """The cache, which is opened at the first question."""
         return Stages(self.kept).open_cache("llm_judge", self.depends, code=[type(self.chat)])
 
     @property

@@ -28,7 +28,7 @@ class DisScore:
         label: str | Path,
         device: str = "cpu",
     ) -> "DisScore":
-        """Raises InputError for a folder without such a discriminator."""
+        """Loads both discriminators. Raises InputError for a folder without one."""
         judge = DiscriminatorScore.from_pretrained(quality, device)
         return cls(judge, LabelDiscriminatorScore.from_pretrained(label, device))
 

@@ -75,15 +75,15 @@ class EndpointChat:
 
     @property
     def depends(self) -> dict[str, Any]:
-        """What answers depend on besides the question. Raises as `settled`."""
+        """The settings that answers depend on. Raises as `settled`."""
         return {"model": self.model, "endpoint": self.place, **asdict(self.settled)}
 
     @property
     def settled(self) -> Asking:
-        """What questions are sent with. For `logprobs` and for `structured`, one question finds out if they are heeded.
+        """The settings of requests. A test question shows whether the endpoint supports `logprobs` and `structured`.
 
-        Raises EndpointFault where the endpoint does not answer that, SettingError where it refuses key or model, and
-        where it does not heed what is set to true.
+        Raises EndpointFault if the endpoint does not answer it, and SettingError if it refuses the key or the model, or
+        ignores a setting that is true.
         """
         with self.trying:
             return self._settled
@@ -129,9 +129,9 @@ class EndpointChat:
         repeat: int = 0,
         form: Form = "number",
     ) -> Reply:
-        """The reply. Raises ChatFault where there is none, SettingError where key or model are refused.
+        """Asks a question. Raises ChatFault if there is no reply, SettingError if the key or the model is refused.
 
-        EndpointFault where the endpoint cannot be reached, and where the first GIVEN_UP questions fail alike.
+        Raises EndpointFault if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for one reason.
         """
         body = self.settled.body(self.model, question, repeat, form)
         try:

@@ -78,9 +78,9 @@ class Judged:
 class LLMJudge(BaseMetric):
     """A chat model's rating per aspect, on the scale of the rubric; higher is better. A yes is 1 and a no 0.
 
-    The rating is read in its place in the answer alone (`baselines.verdicts`). Where the model gives probabilities, the
-    score is the mean of the scale's numbers weighted by those at the token of the rating (G-Eval's sum of p(s) s, over
-    the numbers of the scale alone).
+    The rating is read only in the form that was asked for (`baselines.verdicts`). If the model gives probabilities, the
+    score is the mean of the scale's numbers, weighted by their probabilities at the token of the rating (G-Eval's sum
+    of p(s) s, over the numbers of the scale).
 
     With a panel or repeats the score is the mean of the models' ratings, each the mean of its repeats; a text that some
     model does not rate has none. The ratings themselves are further aspects, `ASPECT by MODEL`, with the number of the
@@ -130,10 +130,10 @@ class LLMJudge(BaseMetric):
         explain: bool = False,
         **asking: Any,
     ) -> LLMJudge:
-        """A judge behind `base_url`, or by transformers without one; with several models a panel.
+        """Builds a judge behind `base_url`, or a local one by transformers; several models are a panel.
 
-        `aspects` None takes all of a file, and coherence of our own rubric. `cache` is a folder of stages for replies,
-        `asking` holds settings of `EndpointChat`. Raises SettingError.
+        Without `aspects`, all aspects of a rubric file are asked, or coherence of the built-in rubric. `cache` is a
+        folder of stages for replies, `asking` holds settings of `EndpointChat`. Raises SettingError.
         """
         check(Count, parallel=parallel, repeats=repeats)
         check(Price | None, price=price)
@@ -189,9 +189,9 @@ class LLMJudge(BaseMetric):
         return name_models([chat.name for chat in self.chats])
 
     def compare(self, pairs: Sequence[tuple[Example, Example]]) -> Verdicts:
-        """Which text of each pair is better, asked in both orders; the input is that of the first.
+        """Asks which text of each pair is better, in both orders; the question shows the input of the first text.
 
-        A panel, or repeats, say in each order what most of them say; those that cannot be read do not count.
+        The verdict of a panel, or of repeats, is that of their majority in each order; unread answers do not count.
 
         Raises SettingError for several aspects, for a prompt of one text, and as `score_all`.
         """
@@ -237,9 +237,9 @@ class LLMJudge(BaseMetric):
         return ask(show(first), show(second)), ask(show(second), show(first))
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """One aspect per aspect of the rubric, and its ratings; NaN with a reason where the model gave no rating.
+        """One score per aspect of the rubric, and the ratings behind it; NaN with a reason if the model gave no rating.
 
-        Raises SettingError where the endpoint refuses the key or the model, and for a prompt of two texts.
+        Raises SettingError if the endpoint refuses the key or the model, and for a prompt of two texts.
         """
         if self.template is not None and is_of_pairs(self.template):
             raise SettingError(f"prompt={self.prompt} must mark one text, {{text}}, to rate it")
@@ -282,7 +282,7 @@ class LLMJudge(BaseMetric):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        """Models, rubric, repeats, and whether probabilities of tokens and answers of a schema are asked for."""
+        """Models, rubric, repeats, and whether requests ask for token probabilities and for answers in a schema."""
         depends = [chat.depends for chat in self.chats]
         questions = [describe_questions(aspect, self.template, self.explain) for aspect in self.asked.values()]
         settings: dict[str, Setting] = {
@@ -296,7 +296,7 @@ class LLMJudge(BaseMetric):
         return {**settings, "source": fingerprint(depends)}
 
     def announce(self, examples: Iterable[Example]) -> None:
-        """Says in the log what rating these examples may cost."""
+        """Logs what rating these examples may cost."""
         texts = 0
         characters = 0
         for example in examples:
@@ -435,7 +435,7 @@ def describe_questions(
     prompt: str | None,
     explains: bool,
 ) -> list[Any]:
-    """What changes with the aspect and with the words of its questions."""
+    """Values that identify an aspect and the wording of its questions."""
     rating = aspect.ask_rating(SAMPLE, prompt, explains)
     choice = aspect.ask_choice(SAMPLE, "first", "second", prompt, explains)
     return [*vars(aspect).values(), rating, choice]

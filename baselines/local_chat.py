@@ -38,7 +38,7 @@ class LocalChat:
     A model without a chat template, such as Flan-T5, reads the question alone, which a prompt of the user's must fit to
     it.
 
-    Raises SettingError for a model that has neither, MissingModelError for a template that fails or shows no question.
+    Raises SettingError for a model with neither a template nor a prompt, MissingModelError for a faulty template.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ AT_ONCE = 256  # examples whose token embeddings are held in memory
 
 @checked_dataclass
 class MoverScore(BaseMetric):
-    """1 / (1 + distance): tokens, weighed by IDF in a corpus or alike, moved at the distance of their unit vectors.
+    """1 / (1 + distance): the cost of moving tokens, weighted by IDF or equally, between unit vectors.
 
     At most 1, higher is better. The best of several references counts. A blank text scores 0.
     """

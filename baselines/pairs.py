@@ -1,4 +1,4 @@
-"""Metrics of models: values of tokens and pairs become the score of an example. Pairs are scored all at once."""
+"""Metrics of models: scores of examples from values of tokens and pairs. All pairs are scored together."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
@@ -21,7 +21,7 @@ Values = NDArray[np.float64]
 
 @checked_dataclass
 class ModelMetric(BaseMetric):
-    """A metric of one model, which its `loader` reads."""
+    """A metric of one model, which its `loader` loads."""
 
     composes = True
     libraries = MODEL_LIBRARIES
@@ -78,7 +78,7 @@ def score_pairs(
     pairs_of: Callable[[Example], Sequence[Pair]],
     score: Callable[[list[Pair]], tuple[Values, Sequence[int]]],
 ) -> tuple[list[Values], list[int]]:
-    """The values of the pairs of each example, which `score` gives for one or more, and how many tokens it lost."""
+    """Scores the pairs of all examples together; returns the values of each example's pairs and its cut tokens."""
     pairs = [pairs_of(example) for example in examples]
     flat = [pair for several in pairs for pair in several]
     scored: Values = np.empty(0)

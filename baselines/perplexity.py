@@ -48,9 +48,9 @@ class Perplexity(ModelMetric):
 class InfillingPerplexity(ModelMetric):
     """The mean log-probability of a text that fills an otherwise empty gap (CTRLEval's PPL-PEGASUS); higher is better.
 
-    The paper does not say how an encoder-decoder model is asked for a perplexity. Here the source is the model's mask
-    alone and the whole text is what fills it, written as the model's family fills gaps; the tokens that frame or end a
-    segment are not scored. NaN for a text without tokens.
+    The paper does not say how to compute the perplexity of an encoder-decoder model. Here the source is only the
+    model's mask, and the whole text is the target that fills it, in the form of the model's family; the tokens that
+    frame or end a segment are not scored. NaN for a text without tokens.
     """
 
     name = "perplexity_seq2seq"

@@ -28,7 +28,7 @@ def repeat_sentence(
     other: Sentences,
     rng: random.Random,
 ) -> Sentences | None:
-    """A sentence stands a second time, in the place of the next one; None for one sentence.
+    """Replaces a sentence by a copy of the previous one; None for one sentence.
 
     >>> repeat_sentence(("A.", "B."), (), random.Random(0))
     ('A.', 'A.')
@@ -44,7 +44,7 @@ def substitute(
     other: Sentences,
     rng: random.Random,
 ) -> Sentences | None:
-    """A sentence gives way to one of another text, or some words to words of it.
+    """Replaces a sentence, or some words, by those of another text.
 
     >>> substitute(("A.",), ("B.",), random.Random(1))
     ('B.',)
@@ -66,7 +66,7 @@ def reorder_sentences(
     other: Sentences,
     rng: random.Random,
 ) -> Sentences | None:
-    """The sentences in another order; None where they have only one order.
+    """Shuffles the sentences; None if they have only one order.
 
     >>> reorder_sentences(("A.", "B."), (), random.Random(0))
     ('B.', 'A.')
@@ -81,7 +81,7 @@ def alter_negation(
     other: Sentences,
     rng: random.Random,
 ) -> Sentences | None:
-    """A sentence loses its negation or gets one; None where no sentence has a negation or an auxiliary verb.
+    """Removes a negation or adds one; None if no sentence has a negation or an auxiliary verb.
 
     >>> alter_negation(("It was not good.",), (), random.Random(0))
     ('It was good.',)
@@ -112,7 +112,7 @@ def exchange_ending(
     other: Sentences,
     rng: random.Random,
 ) -> Sentences | None:
-    """The text goes on as another text does; the second half of its words, where one of both has one sentence.
+    """Replaces the ending by that of another text: its last sentences, or the second half of the words of one sentence.
 
     >>> exchange_ending(("A.", "B."), ("C.", "D."), random.Random(0))
     ('A.', 'D.')

@@ -18,7 +18,7 @@ def rate(
     scale: tuple[int, int],
     label: str = "",
 ) -> float | Lack:
-    """The verdict of an answer, or how many it gives; with probabilities, the mean of what it might have been.
+    """The verdict of an answer, or how many verdicts it has instead of one; with probabilities, the expected verdict.
 
     The numbers of the scale, 1 for yes and 0 for no, or 1 for A and 0 for B, are weighted by the probabilities that
     their tokens had where the token of the verdict was chosen. A tie stays one.
@@ -55,7 +55,7 @@ def list_levels(form: Form, scale: tuple[int, int]) -> Mapping[str, float]:
 
 
 def stands_at(token: ChosenToken, place: int | None) -> bool:
-    """Whether a token holds the character at a place of the answer."""
+    """Whether a token covers the character at a position of the answer."""
     return place is not None and token.place <= place < token.place + len(token.token)
 
 
@@ -65,7 +65,7 @@ def describe_lack(
     scale: tuple[int, int],
     lack: Lack = "no",
 ) -> str:
-    """Why an answer counts for nothing."""
+    """The reason why an answer has no verdict."""
     verdicts = {
         "number": f"number from {scale[0]} to {scale[1]}",
         "letter": "choice of A, B or C",

@@ -17,7 +17,7 @@ MOST_TOKENS = 10**9  # that an endpoint may say it has counted
 
 
 class ChatFault(Exception):  # noqa: N818, a reason why there is no score
-    """There is no answer to a question; the message says why. `cause` is equal for questions that fail alike.
+    """A question got no answer; the message says why. Questions that fail for one reason have an equal `cause`.
 
     `passes` says that the same question may get an answer later: the endpoint was busy, slow or cut off.
     """
@@ -47,7 +47,7 @@ class ChosenToken(Record):
 
 
 class Reply(Record):
-    """What a chat model answered; nothing else of an answer is read or kept."""
+    """The reply of a chat model: the only parts of an answer that are read."""
 
     # the last LONGEST characters, after an ellipsis where there were more
     text: str
@@ -61,7 +61,7 @@ class Reply(Record):
 
 
 def to_word(token: str) -> str:
-    """A token without the spaces and quotes around it, in small letters and usual digits."""
+    """Strips spaces and quotes from a token, and unifies case and digits."""
     return unicodedata.normalize("NFKC", token).strip(" \t\n\"'").lower()
 
 

@@ -1,4 +1,4 @@
-"""Rubrics: what a judge is asked about a text, aspect by aspect, in a text file that people write by hand.
+"""Rubrics: the questions of a judge about a text, one per aspect, in a text file written by hand.
 
     # a comment
     [coherence]
@@ -56,12 +56,12 @@ class Aspect:
 
     @property
     def scale(self) -> tuple[int, int]:
-        """The least and the greatest number."""
+        """The lowest and the highest number of the scale."""
         return min(self.levels), max(self.levels)
 
     @property
     def form(self) -> Form:
-        """That of a rating."""
+        """The form of a rating."""
         return "word" if self.is_yes_no else "number"
 
     def ask_rating(
@@ -70,7 +70,7 @@ class Aspect:
         prompt: str | None = None,
         explains: bool = False,
     ) -> str:
-        """The question for a rating of the text, in the words of a prompt if there is one.
+        """The question for a rating of the text, by the user's prompt if there is one.
 
         In our own words it asks for the verdict alone, or, with `explains`, for reasons before it.
         """
@@ -97,7 +97,7 @@ class Aspect:
         prompt: str | None = None,
         explains: bool = False,
     ) -> str:
-        """The question which of two texts for the input of the example is better; C is a tie. As `ask_rating`."""
+        """Asks which of two texts is better for the input of the example; C is a tie. As `ask_rating`."""
         if prompt is not None:
             return self._fill(prompt, example, text_a=first, text_b=second)
         low, high = (self.levels[end] for end in self.scale)
@@ -164,7 +164,7 @@ def fence_fields(example: Example, fence: str) -> dict[str, str]:
 
 
 def read_prompt(file: str | None) -> str | None:
-    """The text of a prompt; None without a file. Raises InputError unless it marks the place of one text or of two."""
+    """The text of a prompt; None without a file. Raises InputError unless it has placeholders for one or two texts."""
     if file is None:
         return None
     path = Path(str(file))  # it may be called 5
@@ -182,7 +182,7 @@ def is_of_pairs(prompt: str) -> bool:
 
 
 def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspect]:
-    """The aspects of a rubric, or those of these names; without a file those of this repository.
+    """Reads the aspects of a rubric, all or those named; without a file, those of the built-in rubric.
 
     Raises InputError with all faults of the file, SettingError for an aspect that it lacks.
     """
@@ -269,7 +269,7 @@ def find_problem(part: Part, known: Collection[str]) -> str:
 
 
 def fields_of(aspects: Iterable[Aspect], prompt: str | None = None) -> tuple[Field, ...]:
-    """The fields of an Example that some instruction, or the prompt, names, apart from the text."""
+    """The fields of an Example that instructions or the prompt name, except the text."""
     known = get_args(Field)
     templates = [*(aspect.instruction for aspect in aspects), prompt or ""]
     named = {name for template in templates for name in names_in(template, known)}
@@ -277,7 +277,7 @@ def fields_of(aspects: Iterable[Aspect], prompt: str | None = None) -> tuple[Fie
 
 
 def find_fence(*texts: str) -> str:
-    """A line of backticks that stands in none of the texts, so that no text can end where another one seems to begin.
+    """A line of backticks that occurs in none of the texts, so that no text can forge the end of its block.
 
     >>> find_fence("plain"), find_fence("a ```` b", "c")
     ('```', '`````')
@@ -287,12 +287,12 @@ def find_fence(*texts: str) -> str:
 
 
 def put_in_fence(text: str, fence: str) -> str:
-    """The text between two lines of a fence."""
+    """Puts the text between two fence lines."""
     return f"{fence}\n{text}\n{fence}"
 
 
 def show(example: Example) -> str:
-    """The text, or the turns of a dialogue with A and B before them."""
+    """The text as a judge sees it: a dialogue as turns of A and B."""
     return example.text or show_turns(example)
 
 

@@ -23,7 +23,7 @@ SMALLEST = 1e-3  # most scores below it: vectors are so long that exp(-distance)
 
 
 def move(ours: Masses, theirs: Masses) -> float:
-    """The least cost of moving weighted vectors to others at their Euclidean distance; NaN where one has no value.
+    """The minimal cost of moving weighted vectors to others by Euclidean distance; NaN if a vector has a NaN.
 
     >>> move((np.array([1.0, 1.0]), np.array([[1.0], [3.0]])), (np.array([2.0]), np.array([[0.0]])))
     2.0
@@ -37,7 +37,7 @@ def move(ours: Masses, theirs: Masses) -> float:
 
 @dataclass(frozen=True)
 class SentenceMover(BaseMetric):
-    """exp(-distance): sentences as vectors, weighed by their words, moved at their Euclidean distance (SMS).
+    """exp(-distance), the cost of moving sentence vectors, weighted by their words, by Euclidean distance (SMS).
 
     0 to 1, higher is better. The best of several references counts. A blank text scores 0. `embedder` is a sentence
     encoder, or word vectors as in the paper.
@@ -58,7 +58,7 @@ class SentenceMover(BaseMetric):
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "SentenceMover":
-        """An encoder's name or folder, see `load_embedder`."""
+        """Loads an encoder by name or folder, as `load_embedder` does."""
         return cls(load_embedder(encoder, static, device, dtype))
 
     @property
@@ -66,7 +66,7 @@ class SentenceMover(BaseMetric):
         return super().settings | {"encoder": self.embedder.name, "identity": self.embedder.identity}
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN where a sentence has no vector."""
+        """The aspect `quality`; NaN if a sentence has no vector."""
         texts = [split_sentences(example.full_text) for example in examples]
         references = [[*map(split_sentences, references_of(example))] for example in examples]
         read = [[*text, *chain.from_iterable(others)] for text, others in zip(texts, references, strict=True)]

@@ -1,4 +1,4 @@
-"""Verdicts: what a chat model's answer says, a rating, a yes or no, or the better of two texts.
+"""Verdicts in the answers of chat models: a rating, a yes or no, or the better of two texts.
 
 The grammar is small, so that what an answer quotes is not taken for what it says:
 
@@ -42,7 +42,7 @@ WIDE = {0xFF01 + i: chr(0x21 + i) for i in range(94)}  # letters and signs as wi
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an answer says."""
+    """The verdict of an answer."""
 
     # a number of the scale; yes is 1 and no 0; A is 1, B 0, and a tie .5
     value: float
@@ -83,7 +83,7 @@ def read_verdict(
     label: str = "",
     is_cut: bool = False,
 ) -> Verdict | Lack:
-    """The verdict of an answer, or how many it gives where it has none.
+    """Reads the verdict of an answer; a Lack says how many verdicts there are instead of one.
 
     A number lies on the scale. `label` is a further label, such as the name of what was asked about. Of an answer that
     was cut before its end only the first line counts.

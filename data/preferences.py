@@ -68,7 +68,7 @@ Winner = Annotated[str | float, BeforeValidator(_check_winner)]
 
 
 class PreferenceRecord(Record):
-    """A judgement as a file holds it."""
+    """One judgement of a file."""
 
     id: Name | None = None
     group: Name | None = None
@@ -87,7 +87,7 @@ class PreferenceRecord(Record):
         return [winner for winner in winners if winner is not None]
 
     def by_name(self, winner: str | float) -> float | None:
-        """1 if the winner is the name of system a, 0 for system b, else None."""
+        """1 if the winner is the name of system a, 0 for that of system b, else None."""
         name = winner if isinstance(winner, str) else str(name_of(winner))
         if name == self.system_a:
             return 1.0
@@ -99,7 +99,7 @@ FIELDS = tuple(PreferenceRecord.model_fields)
 
 
 def read_side(winner: str | float) -> float | None:
-    """1 where the winner is a side such as a or left, 0 for b, .5 for a tie, or a number from 0 to 1; else None."""
+    """1 if the winner is the first side (a, left ...), 0 the second, .5 a tie, or a number from 0 to 1; else None."""
     outcome = _read_word(winner) if isinstance(winner, str) else winner
     is_outcome = outcome is not None and 0 <= outcome <= 1
     return outcome if is_outcome else None
@@ -112,7 +112,7 @@ def _read_word(winner: str) -> float | None:
 
 @dataclass(frozen=True)
 class WinnerReader:
-    """How the winners of a file are read: by the names of systems first, or as sides first."""
+    """Reads the winners of a file: first as names of systems, or first as sides."""
 
     # whether the names a and b are sides, because some winner can only be a side
     sides_first: bool
@@ -121,7 +121,7 @@ class WinnerReader:
 
     @classmethod
     def of(cls, records: Iterable[PreferenceRecord]) -> "WinnerReader":
-        """How a file is read; neither is known where both kinds of winners occur, or none."""
+        """Finds which comes first; undecided if both kinds of winners occur, or neither."""
         only_sides = only_names = names = False
         for record in records:
             has_other = not {record.system_a.lower(), record.system_b.lower()} <= {*A, *B}
@@ -134,7 +134,7 @@ class WinnerReader:
         return cls(only_sides and not only_names, not only_sides and (only_names or names))
 
     def read(self, record: PreferenceRecord, winner: str | float | None) -> float | None:
-        """1 for a, 0 for b, .5 for a tie, between them how surely a; None for a winner that is unknown or missing."""
+        """The preference for a: 1, 0 for b, .5 for a tie, or a probability; None for an unknown or missing winner."""
         if winner is None:
             return None
         name = record.by_name(winner)
@@ -147,8 +147,8 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     """The judgements of a .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, or of another tool.
 
     A line has `group` (else `id`), the input; `system_a` and `system_b`; `winner`, the name of one of them, or `a`, `b`
-    or `tie` (or what `WINS` lists), or from 0 to 1 how surely a is preferred, or nothing where only judges judged;
-    `rater` where several people judged; `judges`, the winners by the name of a judge; and `length_a` and `length_b`.
+    or `tie` (or what `WINS` lists), or a probability from 0 to 1 that a is better, or nothing if only judges judged;
+    `rater` if several people judged; `judges`, the winners by the name of a judge; and `length_a` and `length_b`.
     `columns` names the columns that give these, before the names in `USUAL`, also as paths into objects. Lines without
     a winner are left out with a note.
 
@@ -204,7 +204,7 @@ def check_preferences(
     faults: list[str],
     columns: Columns = (),
 ) -> Preferences:
-    """The judgements of numbered rows; raises InputError for `faults` and all that are found here."""
+    """Checks numbered rows of judgements. Raises InputError with `faults` and all faults of these rows."""
     seen: dict[str, None] = {}
     renamed = _rename_rows(rows, columns, seen)
     first = list(islice(renamed, 1))
@@ -393,7 +393,7 @@ def read_judged(
     columns: Mapping[str, str | Sequence[str]] | None = None,
     systems: Sequence[str] | None = None,
 ) -> tuple[Preferences | None, ScoredFile | None]:
-    """The preferences in `path` and the systems' outputs; with a judge but without `outputs`, `path` holds these.
+    """Reads the preferences in `path` and the systems' outputs; with a judge alone, `path` has the outputs.
 
     `outputs` are examples with `system` and `group`, and `scores` are theirs; `systems`, as `NAME=FILE`, hold those of
     each. A file of another tool may have both. `columns` are those of `path`. Raises InputError with all faults of

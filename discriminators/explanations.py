@@ -21,8 +21,9 @@ def explain_parts(
 ) -> list[dict[str, Any]]:
     """`{"parts": [[part, added], ...]}` for each text: its logit minus the logit without this part.
 
-    A part is a segment (`turn`) or a sentence of the last segment, to which those before it are the source. A part
-    beside which nothing can be read has the whole logit; a text that cannot be read has no parts. A pass for each part.
+    A part is a segment (`turn`), or a sentence of the last segment, whose source are the other segments. If nothing
+    else can be read, a part gets the whole logit; a text that cannot be read has no parts. Takes one pass for each
+    part.
     """
     divided = [divide(text, part) for text in texts]
     rest: list[Segments] = []

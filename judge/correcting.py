@@ -1,4 +1,4 @@
-"""Rankings corrected for a judge: by labels of some pairs, and for the lengths of outputs."""
+"""Corrected rankings: a judge's errors by labels of some pairs, and the effect of output length."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LENGTH_CELLS = ("win_rate", "controlled", "change", "strength", "n")
 
 @dataclass(frozen=True)
 class Corrections:
-    """The ranking by each judge beside that by people, and the win rates at equal lengths."""
+    """The rankings by each judge and by people, and the win rates at equal lengths."""
 
     # the pairs, and those with a label of people
     pairs: int
@@ -50,7 +50,7 @@ class Corrections:
 
     @property
     def tables(self) -> list[Table]:
-        """The systems of each judge as it ranks them and as people do, and at equal lengths; those that there are."""
+        """Tables of the systems as each judge and people rank them, and at equal lengths; empty ones are left out."""
         caption = "Intervals are over inputs."
         if self.labels < self.pairs:
             caption += PARTLY.format(pairs=self.pairs, labels=self.labels)
@@ -71,7 +71,7 @@ class Corrections:
 
     @property
     def notes(self) -> list[str]:
-        """What the corrections change; no order from few labels has intervals, and such an order is not told."""
+        """What the corrections change. An order from few labels has no intervals, and is not stated."""
         return [*self._describe_samples(), *self._describe_orders(), *self._describe_lengths()]
 
     def _describe_samples(self) -> Iterator[str]:
@@ -111,7 +111,7 @@ def correct(
     lengths: Floats | None,
     asked_judges: Sequence[str] = (),
 ) -> Corrections:
-    """The corrected rankings of pairs whose outcomes are those of people, NaN where they did not judge.
+    """Corrects rankings; the outcomes of `given` are those of people, NaN for pairs that they did not judge.
 
     `judges` are the outcomes by the name of a judge or metric, of shape (n,), `lengths` those of both outputs, of shape
     (n, 2). Lengths are controlled for `asked_judges` and for the judges of the file.
@@ -163,7 +163,7 @@ def note_sample(
     examples: str,
     difference: SampleDifference,
 ) -> str:
-    """The sentence that corrected figures of a judge do not hold, because labels are visibly no random sample."""
+    """A warning that the labelled texts are not a random sample, so that corrected figures of the judge are invalid."""
     labelled = format_number(difference.labelled)
     others = format_number(difference.others)
     if difference.what == "verdicts":

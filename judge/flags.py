@@ -370,7 +370,7 @@ SETTING = re.compile(
 
 
 def write_flags(text: str) -> str:
-    """A message with flags in place of `key=VALUE`.
+    """Rewrites a message: flags in place of `key=VALUE`.
 
     >>> write_flags("data.columns.system=COLUMN names it; data.root=FOLDER and data.download=true")
     '--columns.system COLUMN names it; --data.root FOLDER and --data.download'

@@ -1,4 +1,4 @@
-"""Labels of people in a file of their own, joined to the verdicts by id; and scorers or raters that are people."""
+"""Joins labels of people in a separate file to verdicts by id, and marks scorers or raters as people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEYED = ("sample", "epoch")  # columns that together are an id of Inspect, SAMPL
 
 @dataclass(frozen=True)
 class GivenLabels:
-    """Labels of people as a file of their own holds them."""
+    """Labels of people from a separate file."""
 
     # the name of the file, for messages
     name: str
@@ -48,13 +48,13 @@ def join_labels(
     *,
     has_ids: bool = True,
 ) -> ScoredSet:
-    """The verdicts with the ratings of the labels that have their id, else their input (`group`).
+    """Joins labels to verdicts by id, else by input (`group`), and returns the verdicts with ratings.
 
     An input with several outputs of one system, such as the epochs of a sample, gets one label for all of them: they
-    stay repeats of one input. Rows without a partner are counted and named in a note. Without `has_ids`, the ids of
+    stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of
     verdicts are numbers of lines, by which nothing is joined.
 
-    Raises InputError where no id is in both files, and for a label of an input with outputs of several systems.
+    Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
     """
     places = _choose_places(verdicts, given, has_ids=has_ids)
     examples = [*verdicts.examples]
@@ -177,7 +177,7 @@ def describe_matches(
     *,
     by: str = "id",
 ) -> str:
-    """How many labels of a file were joined to verdicts, and which were not."""
+    """A note: how many labels of a file were joined to verdicts, and which were not."""
     said = f"{name}: {count - len(lost)} of {count} labels joined by {by} to {to}"
     return f"{said}; without a verdict: {show_names(lost)}" if lost else said
 
@@ -189,12 +189,12 @@ def show_names(names: Sequence[str]) -> str:
 
 
 def choose_people(scored: S, people: Sequence[str]) -> S:
-    """The set in which these scorers, or raters, are people.
+    """Declares these scorers, or raters, to be people.
 
-    A name of a metric makes its scores ratings, one aspect named after it; several are several people of one aspect,
-    `label`. A name of a rater keeps these raters as people, and every other rater becomes a metric.
+    The scores of a named metric become ratings, of an aspect with its name; several metrics become several people of
+    one aspect, `label`. If raters are named, every other rater becomes a metric.
 
-    Raises SettingError for a name that is neither, with those that are there.
+    Raises SettingError for an unknown name, and lists the known ones.
     """
     if not people:
         return scored
@@ -311,7 +311,7 @@ def _explain_missing(values: Mapping[str, Floats]) -> list[str | None]:
 
 
 def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with `SAMPLE-EPOCH` as their id, where columns of these names have both.
+    """Gives rows with the columns sample and epoch the id `SAMPLE-EPOCH`.
 
     >>> add_epochs([{"sample": 8, "epoch": 2, "human": 1}])
     [{'sample': 8, 'epoch': 2, 'human': 1, 'id': '8-2'}]
@@ -331,7 +331,7 @@ def name_source(
     *,
     whole: bool = False,
 ) -> str:
-    """The name of a file, or its `whole` path, or of rows in memory, in messages."""
+    """How messages name a source: by file name (or `whole` path), or by `default` for rows in memory."""
     if not isinstance(source, str | Path):
         return str(default)
     return str(source) if whole else Path(source).name

@@ -39,7 +39,7 @@ MOST_CHOICES = 9  # a key for each
 
 @dataclass(frozen=True)
 class SheetRow:
-    """A text as people see it."""
+    """One row of a sheet: a text as people see it."""
 
     item: str
     # what is shown, by name
@@ -66,7 +66,7 @@ def make_rows(examples: Sequence[Example], seed: int) -> list[SheetRow]:
 
 
 def find_token(ids: Sequence[str], seed: int) -> str:
-    """Some letters that tell a sheet from others."""
+    """A short token that identifies a sheet."""
     content = json.dumps([seed, *ids])
     return hashlib.sha256(content.encode()).hexdigest()[:TOKEN]
 
@@ -153,9 +153,9 @@ def write_design(
 
 
 def read_design(items: Sequence[str], folders: Iterable[Path]) -> Design:
-    """The design of the sheet with these rows, from the first of the folders that has it.
+    """Reads the design of the sheet with these rows, from the first folder that has it.
 
-    Raises SettingError where none has it.
+    Raises SettingError if no folder has it.
     """
     searched = list(dict.fromkeys(folder.resolve() for folder in folders))
     for folder in searched:

@@ -1,4 +1,4 @@
-"""Metrics by name, with the settings of `configs/metric/NAME.yaml`, and functions of your own as metrics."""
+"""Loads metrics by name, with the settings of `configs/metric/NAME.yaml`, and wraps your functions as metrics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Metrics: TypeAlias = "AnyMetric | Sequence[AnyMetric] | Mapping[str, AnyMetric]"
 
 @dataclass(frozen=True)
 class MetricPlan:
-    """A metric by its complete configuration, before its models are loaded."""
+    """The complete configuration of a metric, before its models are loaded."""
 
     # as it was named
     name: str
@@ -74,10 +74,10 @@ def plan_metric(
     stages: Path | None = None,
     place: str = "",
 ) -> Planned:
-    """The metric of a name or a YAML file with these settings, ready to be built, or a metric as it is.
+    """Plans the metric of a name or a YAML file with these settings; a metric object is returned unchanged.
 
-    `place` is how its settings are called in messages (`MetricPlan.place`). Replies and references that a metric can
-    keep are kept in `stages`. Raises as `load_metric`, but no model is loaded.
+    Messages put `place` before its settings (`MetricPlan.place`). The metric may keep replies and references in
+    `stages`. Raises as `load_metric`, but loads no model.
     """
     given = dict(settings or {})
     if isinstance(metric, str):
@@ -100,14 +100,14 @@ def plan_metric(
 
 
 def holds_names(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether a configuration has all settings by name, and its inner objects theirs."""
+    """Whether a configuration contains all these settings, also inside inner objects."""
     pairs = [(config.get(name), value) for name, value in settings.items()]
     inner = [(own, value) for own, value in pairs if isinstance(own, Mapping) and isinstance(value, Mapping)]
     return set(settings) <= set(config) and all(holds_names(own, value) for own, value in inner)
 
 
 def check_models(config: Mapping[str, Any]) -> None:
-    """Raises MissingModelError for a model that is not here, before a library is imported that takes seconds."""
+    """Raises MissingModelError for a model that is not here, before slow libraries are imported."""
     if config.get("base_url") is not None or find_spec("torch") is None:
         return  # an endpoint knows its models; without libraries no model is read
     named = [config[key] for key in MODELS if key in config]
@@ -122,7 +122,7 @@ def check_models(config: Mapping[str, Any]) -> None:
 
 
 def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) -> Metric:
-    """The metric of a name with these settings; other settings are those of `configs/metric/NAME.yaml`.
+    """Loads a metric by name with these settings; other settings come from `configs/metric/NAME.yaml`.
 
     `metric` may also be a function `f(examples, **settings)` that returns a score per example, or a metric, which is
     returned as it is; or a YAML file of the same form. The first call of a process decides whether models may be
@@ -139,14 +139,14 @@ def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) ->
 
 
 def load_planned(planned: Planned) -> Metric:
-    """The metric of a plan, or a metric as it is."""
+    """Builds the metric of a plan; a metric object is returned unchanged."""
     return planned.build() if isinstance(planned, MetricPlan) else planned
 
 
 def plan_metrics(
     metrics: Metrics, settings: Mapping[str, Any] | None = None, *, network: bool = False, stages: Path | None = None
 ) -> dict[str, Planned]:
-    """The metrics by name: the given one, that of a configuration or a function, or the first word of a signature.
+    """Plans metrics, by the given name, the name of a configuration or function, or the first word of a signature.
 
     Raises SettingError for settings of several metrics, for a name given twice, and as `plan_metric`.
     """
@@ -176,7 +176,7 @@ JUDGE = "llm_judge"  # the metric that asks a chat model
 
 
 def name_metric(given: AnyMetric, planned: Planned) -> str:
-    """What a metric is called that was given without a name."""
+    """The name of a metric that was given without one."""
     if isinstance(given, str):
         return short_name(given)
     if isinstance(planned, MetricPlan):
@@ -238,10 +238,10 @@ def read_config(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FunctionMetric:
-    """A plain function as a metric: its name, the hash of its source and its settings are the signature.
+    """Wraps a plain function as a metric; its signature has its name, the hash of its source and its settings.
 
-    The source is that of its module, or of the function itself where there is no such file (a notebook). Other modules
-    that it imports are not part of the hash.
+    The source is that of its module, or of the function itself if there is no file (in a notebook). Imported modules
+    are not part of the hash.
 
     Raises SettingError for a function without source, for settings that it does not take, and for a wrong result.
     """
@@ -262,7 +262,7 @@ class FunctionMetric:
 
     @classmethod
     def from_name(cls, name: str, settings: Mapping[str, Any] | None = None) -> FunctionMetric:
-        """The metric of `MODULE.FUNCTION`. Raises SettingError where there is none, and where it is not allowed."""
+        """The metric of `MODULE.FUNCTION`. Raises SettingError if there is no such function or it is not allowed."""
         allowed = importable.get()
         if allowed is not None and not any(name.startswith(f"{package}.") for package in allowed):
             raise SettingError(f"name={name} is refused: --allow {name.partition('.')[0]} would trust this package")
@@ -295,9 +295,9 @@ class FunctionMetric:
             raise SettingError(str(error)) from None
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """The scores of the function; NaN and infinity are NaN with a reason. Raises RuntimeError where it fails.
+        """Scores by the function; NaN and infinity become NaN with a reason. Raises RuntimeError if the function fails.
 
-        The function is not asked about empty answers, which have no score.
+        The function is not called for empty answers, which have no score.
         """
         return score_complete(examples, (), self.name, self._call)
 

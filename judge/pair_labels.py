@@ -1,4 +1,4 @@
-"""Labels of people on judged pairs: read from a file of their own, joined to the verdicts, or drawn from them."""
+"""Labels of people on judged pairs: read from a separate file, joined to the verdicts, or drawn from them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ RULE = "human_labels must be in a file, a list of rows or a DataFrame"
 
 
 def read_pair_labels(source: Any, judged: Preferences) -> Preferences:
-    """People's preferences of some of the judged pairs, in a file, rows or a DataFrame.
+    """Reads people's preferences for some judged pairs from a file, rows or a DataFrame.
 
     Rows may name both systems, as those of verdicts do. Rows without systems have the id of a judged pair, or of an
     input with one pair, and one column with the winner: a system, or a, b or tie as the verdict calls the sides.
 
-    Raises InputError for faults of the file, SettingError where it is not clear which column has the winner.
+    Raises InputError for faults of the file, SettingError if it is unclear which column has the winner.
     """
     if isinstance(source, Preferences):
         return source
@@ -117,7 +117,7 @@ def add_labels(
     labels: Preferences | int,
     seed: int,
 ) -> Preferences:
-    """The judgements with people's labels: joined (`join_pair_labels`), or so many of their own (`draw_labels`)."""
+    """Adds people's labels to judgements: joins them (`join_pair_labels`), or keeps a number (`draw_labels`)."""
     if isinstance(labels, int):
         return draw_labels(given, labels, seed)
     return join_pair_labels(given, labels)
@@ -128,7 +128,7 @@ def draw_labels(
     count: int,
     seed: int,
 ) -> Preferences:
-    """One judgement of each pair, of which so many keep their outcomes, drawn at random; the others become NaN.
+    """Returns one judgement per pair; `count` of them, drawn at random, keep their outcomes, others become NaN.
 
     Raises SettingError for too large a number.
     """
@@ -145,9 +145,9 @@ def draw_labels(
 def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
     """One judgement of each pair with the outcomes of people, else NaN; those of `given` are a judge's, its rater.
 
-    Labels are joined by input and systems. Those of pairs that nobody judged are counted and named in a note.
+    Labels are joined by input and systems. Labels of pairs without a verdict are counted and named in a note.
 
-    Raises InputError where no pair is in both.
+    Raises InputError if no pair is in both.
     """
     given = given.by_majority()
     labels = labels.by_majority()

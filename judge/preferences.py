@@ -1,4 +1,4 @@
-"""The tables and sentences about preferences: systems, pairs of systems, judges and what these favour."""
+"""Tables and sentences about preferences: systems, pairs of systems, judges and their biases."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
 
 @dataclass(frozen=True, eq=False)
 class PreferenceStudy(Result):
-    """Which systems are preferred, and which metrics prefer as people do."""
+    """A study of preferences: which systems are preferred, and which metrics agree with people."""
 
     signature: str
     ranking: PreferenceRanking
@@ -93,7 +93,7 @@ class PreferenceStudy(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """Systems, pairs of systems, raters, agreement of metrics, corrections, the judge; those that there are."""
+        """Tables of systems, pairs, raters, agreement of metrics, corrections and the judge; without empty ones."""
         systems = [pick(system, SYSTEM_CELLS) for system in self.ranking.systems]
         among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in self.among.items()]
         agreement = [
@@ -116,7 +116,7 @@ class PreferenceStudy(Result):
         return [table for table in tables if table.rows]
 
     def draw(self) -> dict[str, Figure]:
-        """The strength of each system."""
+        """Plots the strength of each system."""
         from judge.report.plots import plot_intervals
 
         strengths = {system.system: system.strength for system in self.ranking.systems}
@@ -149,12 +149,12 @@ class PreferenceStudy(Result):
 
     @property
     def position(self) -> Estimate | None:
-        """How often the judge prefers the output that it sees first, minus 1/2; None without a judge."""
+        """The position bias of the judge: the share of wins of the first output, minus 1/2; None without a judge."""
         return None if self.verdicts is None else position_effect(self.verdicts.first, self.judged_inputs)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What limits the ranking, and the answer: who wins, and whether each judge is better than chance."""
+        """The limits of the ranking, and the answer: who wins, and whether each judge is better than chance."""
         whole = {name: agreement for (name, a, _), agreement in self.agreement.items() if a == ALL}
         notes = [self.whose] if self.whose else []
         notes += note_position(self.position)
@@ -207,7 +207,7 @@ def _excludes_0(estimate: Estimate) -> bool:
 
 
 def note_one_answer(verdicts: Verdicts | None) -> list[str]:
-    """A sentence for each judge that was asked and gave one answer to all questions."""
+    """A sentence for each judge that gave the same answer to all questions."""
     words = {1.0: "the output that it read first", -1.0: "the output that it read second"}
     by_judge = verdicts.by_judge if verdicts else {}
     notes: list[str] = []
@@ -220,7 +220,7 @@ def note_one_answer(verdicts: Verdicts | None) -> list[str]:
 
 
 def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str]:
-    """A sentence where the win rates of pairs do not follow the strengths by which systems are ranked."""
+    """A sentence if the win rates of pairs do not fit the strengths by which systems are ranked."""
     if fit.worst is None or not fit.p_value < level:
         return []
     a, b = fit.worst
@@ -233,15 +233,15 @@ def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str
 
 
 def contradicts(pair: PreferredPair) -> bool:
-    """Whether the judgements of a pair itself lie on the other side of 1/2 than its strengths."""
+    """Whether the win rate of a pair and the strengths of its systems favour different systems."""
     return (pair.win_rate.value - 0.5) * pair.difference.value < 0
 
 
 def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
-    """The systems that the tests separate, in a sentence.
+    """One sentence: the systems that the tests separate.
 
-    A pair whose own judgements lie on the other side than its strengths is named with its win rate, and as separated
-    by strengths only. Of many systems the sentence names the first ones alone.
+    A pair whose win rate contradicts the strengths is named with its win rate, as separated by strengths only. Of many
+    systems the sentence names the first ones alone.
     """
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
@@ -294,14 +294,14 @@ def _describe_unseparated(ranking: PreferenceRanking, order: Sequence[str]) -> s
 
 
 def find_better(pair: PreferredPair, level: float) -> str | None:
-    """The preferred system of a pair; None where the test does not separate the two."""
+    """The preferred system of a pair; None if the test does not separate the two."""
     if not pair.p_value < level:
         return None
     return pair.system_a if pair.difference.value > 0 else pair.system_b
 
 
 def note_circle(pairs: Sequence[PreferredPair]) -> list[str]:
-    """A sentence where systems are preferred to each other in a circle.
+    """A sentence if preferences between systems form a circle.
 
     These are many tests: a win rate counts if it is twice as far from 1/2 as its interval reaches.
     """

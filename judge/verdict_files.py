@@ -1,4 +1,4 @@
-"""The tables that people who check a judge have: verdicts and labels, with or without texts, in one file or two."""
+"""Reads tables for checking a judge: verdicts and labels, with or without texts, in one file or two."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_verdicts(
         scores: by name, scores of the same texts as in `judge.read`; columns are then not recognised by their values.
         needs: what columns must hold; labels that are given stand for those of people.
 
-    Raises SettingError where the columns have two readings, InputError for faults of the files.
+    Raises SettingError if the columns are ambiguous, InputError for faults of the files.
     """
     lacking = [role for role in needs if role != "people" or labels is None]
     asked = Asked(list_names(people), list_names(judges), levels, lacking)

@@ -55,7 +55,7 @@ class PoweredEstimate:
 
     @property
     def cells(self) -> dict[str, Estimate | float]:
-        """What labels say alone, and with the help of a judge, as cells of a table."""
+        """The estimates from labels alone and with a judge, as cells of a table."""
         worth = self.effective_n
         if math.isfinite(worth):
             worth = round(worth)
@@ -187,9 +187,9 @@ def powered_difference(
 ) -> PoweredEstimate:
     """Estimates the mean rating of system a minus that of b on the same inputs; all arrays have the shape (inputs,).
 
-    A rating is NaN where there is none; an output without a score is left out. Other inputs may be rated for a than for
-    b. The difference is a sum over inputs, of what each adds to the means of ratings (u) and to the means of unrated
-    minus rated scores (d); the lambdas minimise the sum of squares of u + lambda_a d_a - lambda_b d_b.
+    A missing rating is NaN; an output without a score is left out. The rated inputs of a and of b may differ. The
+    difference is a sum over inputs, of the contributions to the means of ratings (u) and to the means of unrated minus
+    rated scores (d); the lambdas minimise the sum of squares of u + lambda_a d_a - lambda_b d_b.
     """
     y_a, y_b, f_a, f_b = to_columns(
         ratings_a=ratings_a,

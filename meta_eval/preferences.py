@@ -62,7 +62,7 @@ class Preferences:
 
     @cached_property
     def numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Systems a and b of each judgement, as places in `systems`."""
+        """Systems a and b of each judgement, as indices of `systems`."""
         places = {name: place for place, name in enumerate(self.systems)}
         first = np.array([places[name] for name in self.systems_a], dtype=np.intp)
         second = np.array([places[name] for name in self.systems_b], dtype=np.intp)
@@ -77,7 +77,7 @@ class Preferences:
 
     @cached_property
     def layout(self) -> Layout:
-        """The inputs as numbers."""
+        """The layout of the judgements: each input has a number."""
         return lay_out(len(self), inputs=self.inputs)
 
     def take(self, kept: NDArray[np.bool_]) -> Preferences:
@@ -96,7 +96,7 @@ class Preferences:
         )
 
     def by_majority(self) -> Preferences:
-        """One judgement of each input and pair where several raters are named: what most of them say, else a tie."""
+        """Merges the judgements of several named raters of an input and pair: their majority, else a tie."""
         if len(set(self.raters) - {None}) < 2:
             return self
         outcomes = self.outcomes.copy()
@@ -110,7 +110,7 @@ class Preferences:
 
     @cached_property
     def units(self) -> list[list[int]]:
-        """The judgements of each input and pair of systems, in the order of their first ones."""
+        """The indices of the judgements of each input and pair of systems, in order of first occurrence."""
         units: dict[tuple[str, str, str], list[int]] = {}
         for row, name in enumerate(self.inputs):
             low, high = sorted([self.systems_a[row], self.systems_b[row]])
@@ -118,7 +118,7 @@ class Preferences:
         return [*units.values()]
 
     def by_rater(self) -> Floats:
-        """The outcomes of each named rater, of shape (raters, units), as `by_majority` calls a and b; else NaN.
+        """The outcomes of each named rater, of shape (raters, units), in the units of `by_majority`; NaN for none.
 
         A rater who judged the same pair several times counts with the majority.
         """
@@ -143,7 +143,7 @@ class Preferences:
         return np.where(is_same, outcomes, 1 - outcomes)
 
     def of(self, system: str) -> Floats:
-        """The outcomes as the system sees them: 1 for a win, 0 for a loss, .5 for a tie; NaN where it is not compared.
+        """The outcomes from the view of a system: 1 for a win, 0 for a loss, .5 for a tie; NaN if it is not compared.
 
         >>> Preferences("p", ("i",), ("x",), ("y",), np.array([1.0]), (None,)).of("y").tolist()
         [0.0]
@@ -153,11 +153,11 @@ class Preferences:
         return np.where(is_first, self.outcomes, as_second)
 
     def between(self, system: str, other: str) -> Floats:
-        """`of(system)` where it is compared with `other`, else NaN."""
+        """`of(system)` for judgements against `other`, else NaN."""
         return np.where(self.compares(other), self.of(system), np.nan)
 
     def compares(self, system: str) -> NDArray[np.bool_]:
-        """Where the system is compared."""
+        """Whether each judgement compares the system."""
         is_first, is_second = self._sides(system)
         return is_first | is_second
 
@@ -251,7 +251,7 @@ def agree_among(
 
 
 def find_majority(table: Floats) -> Floats:
-    """What most of the outcomes in each column of (raters, n) say: 1, 0, or .5 where several say so as often.
+    """The majority of the outcomes in each column of (raters, n): 1, 0, or .5 without a majority.
 
     >>> find_majority(np.array([[1, 1, 0.5], [1, 0, np.nan], [0, np.nan, np.nan]])).tolist()
     [1.0, 0.5, 0.5]
@@ -269,7 +269,7 @@ def find_majority(table: Floats) -> Floats:
 
 
 def in_both_orders(table: Floats, layout: Layout) -> tuple[Floats, Layout]:
-    """Outcomes of shape (..., n), and then again with a and b exchanged, and the layout of shape (2 n,)."""
+    """Repeats outcomes of shape (..., n) with a and b exchanged; returns them and the layout of shape (2 n,)."""
     twice = Layout(np.tile(layout.systems, 2), np.tile(layout.inputs, 2))
     return np.concatenate([table, 1 - table], axis=-1), twice
 
@@ -304,9 +304,9 @@ def prefer_by_scores(
     outputs: Mapping[Output, int],
     scores: Floats,
 ) -> Floats:
-    """The outcomes by which output of each pair scores higher; NaN where one has no score.
+    """The outcomes by scores: the output with the higher score wins; NaN if one has no score.
 
-    `outputs` holds the place of the output of each (system, input) among the scores.
+    `outputs` maps (system, input) to the index of the output's score.
     """
     padded = np.append(scores, np.nan)
     first, second = asked.outputs
@@ -335,7 +335,7 @@ class PairAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What a judge said about n pairs of outputs, each shown in both orders."""
+    """The verdicts of a judge on n pairs of outputs, each shown in both orders."""
 
     # whether the output that is shown first is preferred, of shape (n, 2), for the order as asked and the reverse
     # order: 1, 0, .5 for a tie, between them by how probable it was, NaN if there is no answer
@@ -357,7 +357,7 @@ class Verdicts:
         reasons: Sequence[str | None],
         signature: str,
     ) -> Verdicts:
-        """What most judges say in each order; a judge alone is no panel."""
+        """The majority of a panel of judges in each order; one judge is not a panel."""
         if len(panel) == 1:
             ((name, first),) = panel.items()
             return cls(first, reasons, signature, name=name)
@@ -396,7 +396,7 @@ def settle_orders(first: Floats) -> Floats:
 
 
 def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:
-    """How often the output that is shown first is preferred, ties counted half, minus 1/2; 0 without an effect.
+    """The share of preferences for the output shown first, ties counted half, minus 1/2; 0 without an effect.
 
     `first` is that of `Verdicts`.
     """

@@ -22,9 +22,9 @@ Swaps = Mask  # (rows, n): whether each of n units is swapped
 def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Floats]) -> Floats:
     """Adjusted p-values of shape (m,): at most `level` keeps the chance of any false positive at or below `level`.
 
-    A test's p-value is the share of resamples in which the largest statistic among it and all weaker tests reaches its
-    own, (1 + count) / (1 + B), and no smaller than that of a stronger test. Tests that differ in their spread under the
-    null need statistics that are studentised alike in every resample.
+    A test's p-value is the share of resamples, (1 + count) / (1 + B), in which the largest statistic of this and all
+    weaker tests reaches the observed one; it is never below that of a stronger test. Tests that differ in their spread
+    under the null need statistics that are studentised alike in every resample.
 
     `observed` has the shape (m,); larger is more evidence. NaN is a test that cannot be made: its p-value is NaN.
     `resampled` holds the same statistics under the null, drawn together, of shape (B, m), or blocks of such rows. An
@@ -136,9 +136,10 @@ def list_swaps(
     rows: int,
     is_exact: bool,
 ) -> Iterator[Swaps]:
-    """Which of n units are swapped, of shape (up to `rows`, n).
+    """Yields patterns of swaps of n units, of shape (up to `rows`, n).
 
-    If `is_exact`, each pattern but none or its reverse, which changes the statistics alike in size; else random ones.
+    If `is_exact`, all patterns except the empty one and reverses, which give statistics of equal size; else random
+    ones.
     """
     if is_exact:
         return _enumerate_swaps(n, rows)
@@ -176,7 +177,7 @@ def clusters(
     p_values: Mapping[tuple[str, str], float],
     level: float = 0.05,
 ) -> dict[str, str]:
-    """The cluster of each metric (or system), "1" for the best; "1-2" is in both, between what they tell apart.
+    """The cluster of each metric (or system), "1" for the best; "1-2" is in both.
 
     A cluster is a longest run of the order in which the tests separate no pair, so that no cluster ever holds a pair
     that they separate. This departs from the compact letter display of Piepho (2004), where two without a common letter

@@ -74,7 +74,7 @@ class PreferredPair(Wins):
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether strengths, which put the systems in one order, describe the comparisons of single pairs."""
+    """Whether strengths, which imply one order of the systems, fit the comparisons of single pairs."""
 
     # of Pearson's chi-squared test over pairs, with the variance over inputs; NaN where too few pairs can be tested
     p_value: float
@@ -96,8 +96,8 @@ def fit_strengths(wins: Floats) -> Floats:
     """Bradley-Terry strengths with mean 0, of shape (rows, systems), by Newton's method on the likelihood.
 
     `wins` says how often each system wins against each other one, of shape (rows, systems, systems). Each system needs
-    a chain of wins and a chain of losses to every other one. A row is NaN where the likelihood has no maximum, which
-    only wins below 0 can cause beside such chains.
+    a chain of wins and a chain of losses to every other one. A row is NaN if the likelihood has no maximum, which, with
+    such chains, only happens with wins below 0.
 
     >>> fit_strengths(np.array([[[0.0, 3.0], [1.0, 0.0]]])).round(4).tolist()  # their difference is log 3
     [[0.5493, -0.5493]]

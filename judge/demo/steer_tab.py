@@ -35,7 +35,7 @@ CLICK = "Click on a token to see its candidates. A colour says whether guidance 
 
 
 def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
-    """Continues a prompt with and without guidance; the page opens on one that is already written."""
+    """Builds the tab that continues a prompt with and without guidance; it opens with a text already written."""
     gr.Markdown(STEERED.format(name=name_generator(settings)))
     lm = models.generator
     if lm is None:
@@ -84,14 +84,14 @@ def name_generator(settings: DemoSettings) -> str:
 
 
 def offer_prompts(prompt: gr.Textbox, label: gr.Dropdown, labels: list[str]) -> None:
-    """Buttons that fill in a prompt and a label."""
+    """Adds buttons that fill in a prompt and a label."""
     examples = [[start, name] for start, name in zip(cycle(PROMPTS), labels)]
     named = [f"{start} … ({name})" for start, name in examples]
     gr.Examples(examples, [prompt, label], example_labels=named, label="examples to click")
 
 
 def view_side(text: SteeredText, side: Side) -> gr.HighlightedText:
-    """The coloured text of a side; one legend is enough for both."""
+    """Adds the coloured text of a side; only one side has a legend."""
     return gr.HighlightedText(
         shade_side(text, side),
         label=side,
@@ -136,7 +136,7 @@ def make_selector(side: Side) -> Callable[..., str]:
 
 
 def write_opening(lm: CausalLM, guide: CausalGuide | Discriminator, tokens: int, k: int) -> SteeredText:
-    """What the page shows before anybody clicks: the first prompt, continued with the settings of the page."""
+    """The text on the page before anybody clicks: the first prompt, continued with the page's settings."""
     how = Steering(STRENGTH, k=k, new_tokens=tokens, seed=SEED)
     *_, written = write_steps(lm, guide, PROMPT, how)
     return written
@@ -149,9 +149,9 @@ def shade_side(text: SteeredText, side: Side) -> list[Shaded]:
 
 
 def move_spaces(pieces: Sequence[Shaded]) -> list[Shaded]:
-    """The pieces with the space that begins each one at the end of the piece before it.
+    """Moves the space at the beginning of each piece to the end of the previous piece.
 
-    A space that begins a piece would indent a line, because the page breaks lines between pieces.
+    Otherwise it would indent a line, because the page breaks lines between pieces.
 
     >>> move_spaces([("The food", None), (" was", "likelier"), (" hot", None)])
     [('The food ', None), ('was ', 'likelier'), ('hot', None)]

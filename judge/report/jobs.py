@@ -29,7 +29,7 @@ class ScoredTexts:
         return ScoredTexts([line for line in self.lines if aspect in line["ratings"]])
 
     def identify(self, aspect: str) -> list[tuple[Any, ...]]:
-        """What must be equal in two jobs whose scores are compared: texts, inputs and ratings, in their order."""
+        """Values that must be equal in two jobs to compare their scores: texts, inputs and ratings, in order."""
         identities: list[tuple[Any, ...]] = []
         for line in self.lines:
             text = (line["id"], line["text_hash"])
@@ -38,7 +38,7 @@ class ScoredTexts:
 
     @property
     def inputs(self) -> list[str]:
-        """The input of each text; a text that names none has one of its own."""
+        """The input of each text; a text without a name of its input gets a separate one."""
         names: list[str] = []
         for number, line in enumerate(self.lines):
             group = line["group"]
@@ -55,7 +55,7 @@ class ScoredTexts:
         return all(metric in line["scores"] for line in self.lines)
 
     def get_scores(self, metric: str, aspect: str) -> Floats:
-        """The scores of a metric for an aspect, or for its first one; NaN where there is none; of shape (texts,)."""
+        """The scores of a metric for an aspect, or for its first one, of shape (texts,); NaN for none."""
         values: list[float] = []
         for line in self.lines:
             by_aspect = line["scores"][metric]
@@ -66,7 +66,7 @@ class ScoredTexts:
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a sweep that ended well, as its run folder tells it."""
+    """A successful job of a sweep, read from its run folder."""
 
     # those of its command line, as they were typed
     settings: Mapping[str, str]
@@ -77,14 +77,14 @@ class Job:
 
     @classmethod
     def read(cls, folder: Path, settings: Mapping[str, str]) -> Job:
-        """Reads the run folder of a job; the scores only where they are compared with ratings."""
+        """Reads the run folder of a job; scores are only read if they are compared with ratings."""
         results = json.loads((folder / "results.json").read_text("utf-8"))
         has_ratings = any(row["table"] == AGREEMENT for row in results["table"])
         sets = read_sets(folder / "scores.jsonl") if has_ratings else {}
         return cls(settings, results, sets)
 
     def get_rated(self, name: str, aspect: str) -> ScoredTexts:
-        """The texts of a set that are rated for an aspect; none where the job has no such set."""
+        """The texts of a set that are rated for an aspect; none if the job has no such set."""
         return self.sets.get(name, ScoredTexts(())).rated(aspect)
 
     @property
@@ -94,7 +94,7 @@ class Job:
         return named if named in CORRELATIONS else "spearman"
 
     def list_estimates(self) -> Iterator[tuple[Place, str, Estimate]]:
-        """Each agreement over all texts with its place and metric.
+        """Yields each agreement over all texts with its set, aspect and metric.
 
         A job without ratings has the estimates of the first row of its tables that has some, else its figures.
         """
@@ -159,7 +159,7 @@ def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
-    """The shortest ending of each dotted name that no other one has.
+    """The shortest unique ending of each dotted name.
 
     >>> shorten_names(["model.negatives.sampling.gamma", "data.seed", "seed"])
     {'model.negatives.sampling.gamma': 'gamma', 'data.seed': 'data.seed', 'seed': 'seed'}

@@ -59,7 +59,7 @@ class Outcome:
 
 
 def print_outcome(outcome: Outcome, out: Console, name: Callable[[Path], str] = str) -> None:
-    """Prints tables, figures, notes and the files that were written, which `name` calls."""
+    """Prints tables, figures, notes and the names of written files."""
     tables = [*outcome.tables]
     if outcome.figures:
         rows = [{"figure": figure, "value": value} for figure, value in outcome.figures.items()]

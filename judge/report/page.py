@@ -78,7 +78,7 @@ def choose_asked(asked: Sequence[Asked]) -> list[Asked]:
 
 
 def break_names(text: str) -> Markup:
-    """The text as HTML whose names may break behind an underscore, so that a narrow screen has room for figures.
+    """The text as HTML in which names may break after an underscore, so that a narrow screen has room for figures.
 
     >>> break_names("mars_to_20 <x>")
     Markup('mars_<wbr>to_<wbr>20 &lt;x&gt;')
@@ -87,7 +87,7 @@ def break_names(text: str) -> Markup:
 
 
 def name_run(outcome: Outcome, called: str) -> str:
-    """The verb or experiment with its title, or with its metrics, where these are few, and its sets."""
+    """The title of the page: verb or experiment with its title, or with its metrics (if they are few) and sets."""
     if outcome.title:
         return f"{called}: {outcome.title}"
     rated = {row["set"] for table in outcome.tables if table.key == AGREEMENT for row in table.rows}
@@ -102,7 +102,7 @@ def name_run(outcome: Outcome, called: str) -> str:
 
 
 def define_columns() -> dict[str, str]:
-    """By name what a column of a table means, from the glossary of the docs."""
+    """The meaning of each column of tables, from the glossary of the docs."""
     lines = (HERE / "glossary.md").read_text(encoding="utf-8").splitlines()
     rows = (re.fullmatch(r"\| (`.+`) \| (.+) \|", line) for line in lines)
     return {name: row[2] for row in rows if row for name in re.findall("`([^`]+)`", row[1])}

@@ -50,7 +50,7 @@ def to_json(value: Any) -> Any:
 
 
 def results(outcome: Outcome, run: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of results.json: what the runner knows about a run (its command, its times), then its outcome."""
+    """The content of results.json: facts about the run (its command, its times), then its outcome."""
     return {
         **run,
         "timings": {step: round(seconds, 3) for step, seconds in run["timings"].items()},
@@ -76,7 +76,7 @@ def library_versions() -> dict[str, str]:
 
 
 def name_machine() -> str:
-    """The processor, and the threads and instructions of torch where it was used: by these, trained models differ."""
+    """The processor and, if torch was used, its threads and instructions, all of which change trained models."""
     named = f"{name_processor()} ({os.cpu_count()} cores)"
     torch = sys.modules.get("torch")
     if torch is None:
@@ -128,7 +128,7 @@ def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
 
 
 def check_run_folder(folder: Path, setting: str = "hydra.run.dir") -> None:
-    """Raises SettingError unless the folder is new, empty, or of an earlier run or sweep: no other one is changed."""
+    """Raises SettingError unless the folder is new, empty, or of an earlier run or sweep."""
     check_place(setting, folder)
     mark = folder / MARK
     is_ours = folder.is_dir() and (not any(folder.iterdir()) or (mark.is_file() and not mark.is_symlink()))
@@ -139,7 +139,7 @@ def check_run_folder(folder: Path, setting: str = "hydra.run.dir") -> None:
 
 @contextmanager
 def claim_folder(folder: Path, setting: str = "hydra.run.dir") -> Iterator[None]:
-    """Creates the folder of a run or a sweep, or takes that of an earlier one, for one process at a time.
+    """Creates the folder of a run or a sweep, or takes over that of an earlier one; one process at a time.
 
     Raises SettingError for a folder that is not a run's (`check_run_folder`), that another run writes into, or that
     cannot be written to.
@@ -193,7 +193,7 @@ def write_models(outcome: Outcome, folder: Path) -> None:
 
 
 def name_files(names: Iterable[str]) -> dict[str, str]:
-    """The names of files, which LaTeX and every system read, of plots or tables that may be named by the user's data.
+    """Safe file names, for LaTeX and every system, for plots or tables whose names may come from the user's data.
 
     >>> name_files(["human coherence", "human_coherence", "Difference?"])
     {'human coherence': 'human_coherence', 'human_coherence': 'human_coherence_2', 'Difference?': 'Difference'}

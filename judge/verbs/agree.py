@@ -91,7 +91,7 @@ class MetricStudy(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """The ranking, agreement, the pairs of metrics, the raters and the labels."""
+        """Tables of the ranking, agreement, pairs of metrics, raters and labels."""
         against = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.against_cues]
         pairs = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.pairs]
         caption = PAIRS.format(level=self.rankings[0].comparison.level)
@@ -110,7 +110,7 @@ class MetricStudy(Result):
         return replace(super().present(), scored=[self.scored], asked=self.asked, files=self.files)
 
     def draw(self) -> dict[str, Figure]:
-        """The agreement of each metric, by ranking, and the scores against the ratings of each aspect."""
+        """Plots of the agreement of each metric, and of scores against the ratings of each aspect."""
         from judge.report.plots import plot_intervals, scores_against_ratings
 
         intervals = {}
@@ -266,7 +266,7 @@ def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Resamp
 
 
 def order_by_name(scored: ScoredSet) -> list[int]:
-    """The places of the examples by input, system and id, since random draws number rows: their order decides nothing.
+    """Sorts examples by input, system and id, so that the order of rows does not change random draws; returns indices.
 
     Shorter names come first, so that 10 follows 9.
     """
@@ -280,7 +280,7 @@ def order_by_name(scored: ScoredSet) -> list[int]:
 
 
 def check_rated(scored: ScoredSet) -> None:
-    """Raises InputError where no example is rated, and for rated ones without a system or group that others have."""
+    """Raises InputError if no example is rated, or if only some rated examples have a system or group."""
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
         found = f"found none in {len(scored)} examples{hint_ratings(scored.examples)}"
@@ -305,7 +305,7 @@ def hint_ratings(examples: Sequence[Example]) -> str:
 
 
 def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
-    """The set with the scores of these metrics negated and `(negated)` behind their names."""
+    """Negates the scores of these metrics, and adds `(negated)` to their names."""
     check_names(lower_is_better, scored.scores, "lower_is_better")
     scores: dict[str, Scores] = {}
     for name, found in scored.scores.items():
@@ -327,7 +327,7 @@ def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
 
 
 def note_reversed(rows: Sequence[Agreement]) -> list[str]:
-    """A sentence for each metric that agrees with the ratings of an aspect in reverse, by a test over all metrics."""
+    """A sentence for each metric with a significantly negative agreement, by a test over all metrics."""
     return [
         f"{row.metric} agrees with {row.aspect} in reverse ({format_cell(row.spearman)}): if its lower scores are "
         f"better, name {row.metric.split('/')[0]} in lower_is_better"
@@ -344,9 +344,9 @@ def answer_question(
     *,
     has_cues: bool,
 ) -> str:
-    """Which metric agrees best with each aspect, which are not separated from it, and whether it only counts.
+    """The answer: the metric that agrees best with each aspect, those not separated from it, whether it only counts.
 
-    Where every metric is a judge of labels, the answer is how well these agree with people, and whether it is enough.
+    If every metric is a judge of labels, the answer is how well they agree with people, and whether it is enough.
     """
     first = {ranking.aspect: ranking for ranking in reversed(rankings)}
     aspects = dict.fromkeys(ranking.aspect for ranking in rankings)

@@ -284,7 +284,7 @@ def find_outputs(
     outputs: Source | None,
     is_asked: bool,
 ) -> tuple[InputFile | None, Source | None]:
-    """The file of preferences, and the outputs: a file may have both, or the outputs alone where a judge is asked."""
+    """Finds the file of preferences and the outputs: one file may have both, or only outputs if a judge is asked."""
     if outputs is not None:
         return file, outputs
     if has_outputs(file):
@@ -295,7 +295,7 @@ def find_outputs(
 
 
 def describe_winners(given: Preferences, has_people: bool) -> str:
-    """Whose the winners of a file are, where they are not those of people; `has_people`: whether tables say people."""
+    """A note on who chose the winners of a file, if not people; `has_people`: whether tables mention people."""
     if given.by_model is None:
         return f"{given.name} does not say whether people or a model chose the winners"
     if not given.by_model:
@@ -305,7 +305,7 @@ def describe_winners(given: Preferences, has_people: bool) -> str:
 
 
 def read_given(source: Any, columns: Columns) -> Preferences | None:
-    """Preferences in a file, rows or a DataFrame; None for none. Raises InputError, SettingError for other rows."""
+    """Reads preferences from a file, rows or a DataFrame; None without them. Raises InputError and SettingError."""
     if source is None or isinstance(source, Preferences):
         return source
     if isinstance(source, str | Path | InputFile):
@@ -377,7 +377,7 @@ def find_favours(
     family: Family,
     resampling: Resampling,
 ) -> dict[tuple[str, str], Favour]:
-    """How much more often than people each judge prefers the longer text, and systems of its own family.
+    """How much more often than people each judge prefers the longer text, and systems of its family.
 
     Raises SettingError for an unknown judge or system in `family`.
     """
@@ -402,7 +402,7 @@ def ask_judge(
     outputs: ScoredSet,
     places: Mapping[tuple[str, str], int],
 ) -> Verdicts:
-    """The verdicts on the pairs whose outputs are there; the others have none."""
+    """Asks the judge about all pairs with both outputs; other pairs get no verdict."""
     pairs: list[tuple[Example, Example]] = []
     rows: list[int] = []
     for row, (first, second) in enumerate(zip(*asked.outputs, strict=True)):
