@@ -148,8 +148,14 @@ class LLMJudge(BaseMetric):
             raise SettingError("repeats need base_url and a temperature above 0: the answers are equal otherwise")
         chats: list[Chat] = []
         if base_url is None:
-            answer_tokens = find_answer_tokens(asking, explain)
-            chats += load_chats(models, device, dtype, [*asked.values()], prompt is not None, answer_tokens)
+            chats += load_chats(
+                models,
+                device=device,
+                dtype=dtype,
+                aspects=[*asked.values()],
+                has_prompt=prompt is not None,
+                answer_tokens=find_answer_tokens(asking, explain),
+            )
         else:
             how = {**asking, "structured": False} if explain else asking
             if explain and asking.get("structured") is True:

@@ -103,7 +103,17 @@ class NegativeSampler:
             _check_graphs(len(dialogues) - uncovered, len(dialogues))
         lengths = [len(turn) for turns in tokenised.dialogues for turn in turns]
         longest = sampling.longest or 1 + max(lengths, default=0)
-        return cls(pair, tokenised, positives, strategy, sampling, seed, graphs, uncovered, longest)
+        return cls(
+            pair=pair,
+            tokenised=tokenised,
+            positives=positives,
+            strategy=strategy,
+            sampling=sampling,
+            seed=seed,
+            graphs=graphs,
+            uncovered=uncovered,
+            longest=longest,
+        )
 
     def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Drawn:
         """Draws the negatives of the dialogues with these indices."""
@@ -202,7 +212,14 @@ def sample_negatives(
 
     Raises SettingError for `amr-multi` if fewer than half of the dialogues have a graph with related tokens.
     """
-    sampler = NegativeSampler.prepare(pair, dialogues, strategy, sampling, seed, graphs)
+    sampler = NegativeSampler.prepare(
+        pair,
+        dialogues,
+        strategy=strategy,
+        sampling=sampling,
+        seed=seed,
+        graphs=graphs,
+    )
     return sampler.join([sampler.draw(range(len(dialogues)), advance)])
 
 

@@ -65,7 +65,14 @@ def sample_negatives_on_all(
     """Draws the negatives of all dialogues on all devices; see `predict` for the folder, the trainer and the size."""
     module = NegativesModule(sampler, advance)
     models = (module.amateur, module.expert)
-    parts = predict(module, models, len(sampler.positives), folder, make_trainer, size)
+    parts = predict(
+        module,
+        models,
+        count=len(sampler.positives),
+        folder=folder,
+        make_trainer=make_trainer,
+        size=size,
+    )
     return sampler.join([Drawn(**part) for part in parts])
 
 
@@ -80,7 +87,14 @@ def find_steps_on_all(
     """Runs `find_steps` of all dialogues on all devices; see `predict` for the folder, the trainer and the size."""
     module = MomentumModule(pair, tokenised, token_budget)
     models = (module.amateur, module.expert)
-    parts = predict(module, models, len(tokenised.dialogues), folder, make_trainer, size)
+    parts = predict(
+        module,
+        models,
+        count=len(tokenised.dialogues),
+        folder=folder,
+        make_trainer=make_trainer,
+        size=size,
+    )
     return [_to_steps(step) for part in parts for step in part]
 
 

@@ -76,12 +76,22 @@ def sample_segments(
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
     segments: list[list[int]] = [[] for _ in sources]
-    found, forbidden = [] if ranks is None else ranks, pair.never_drawn
-    for batch in batches_by_budget([len(source) for source in sources], token_budget):
-        drawn = halve_when_out_of_memory(
-            lambda rows: _sample_batch(pair, [sources[i] for i in rows], sampling, uniforms[rows], forbidden, found),
-            batch,
+    forbidden = pair.never_drawn
+    if ranks is None:
+        ranks = []
+
+    def draw(rows: list[int]) -> list[list[int]]:
+        return _sample_batch(
+            pair,
+            [sources[i] for i in rows],
+            sampling=sampling,
+            uniforms=uniforms[rows],
+            forbidden=forbidden,
+            ranks=ranks,
         )
+
+    for batch in batches_by_budget([len(source) for source in sources], token_budget):
+        drawn = halve_when_out_of_memory(draw, batch)
         for i, segment in zip(batch, drawn, strict=True):
             segments[i] = segment
     return segments

@@ -135,7 +135,14 @@ def check_scorable(data: FileLike, metrics: Mapping[str, Planned], chunk: int) -
         ends.append(rows)
         places.append(held.tell())
         opened.pop_all()
-        return ScorableFile(source, source.sha256(), tuple(first), tuple(ends[1:]), held, tuple(places))
+        return ScorableFile(
+            source=source,
+            sha256=source.sha256(),
+            first=tuple(first),
+            ends=tuple(ends[1:]),
+            held=held,
+            places=tuple(places),
+        )
 
 
 def _suggest_aspects(metric: Planned, example: Example) -> str:

@@ -177,9 +177,16 @@ def encode_infills(
     closing = infilling.closing if closed and family.closes else ()
     infills: list[Infill] = []
     for before, after, written in zip(befores, afters, _segments(tokenizer, infilling, gaps), strict=True):
-        target = (*written.ids, *closing)
-        stop = written.stop + len(closing)
-        infills.append(Infill(infilling, before, after, target, written.start, stop, len(infilling.opening)))
+        infill = Infill(
+            infilling,
+            before=before,
+            after=after,
+            target=(*written.ids, *closing),
+            start=written.start,
+            stop=written.stop + len(closing),
+            frame=len(infilling.opening),
+        )
+        infills.append(infill)
     return infills
 
 

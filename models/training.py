@@ -265,4 +265,14 @@ def train_language_model(
     module = LanguageModelModule(learner, schedule, seed, against)
     data = TaskDataModule(lm, train, held_out, schedule.batch_size, seed)
     monitor = "val/loss" if against is None else "val/discrepancy"
-    fit(module, data, folder, make_trainer, loggers, save, monitor, every_epoch, max_epochs=schedule.epochs)
+    fit(
+        module,
+        data,
+        folder=folder,
+        make_trainer=make_trainer,
+        loggers=loggers,
+        save=save,
+        monitor=monitor,
+        every_epoch=every_epoch,
+        max_epochs=schedule.epochs,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -201,8 +202,15 @@ def write_steps(lm: CausalLM, guide: Any, prompt: str, how: Steering) -> Iterato
     text = SteeredText(prompt.strip())
     ((_, row),) = encode_prompts(lm, [text.prompt], how.new_tokens).items()
     guidance = make_guidance(lm, guide, how.rule, how.strength, how.k) if how.strength else None
-    sides = (write_tokens(lm, row, how.new_tokens, how.k, how.seed, side) for side in (guidance, None))
-    for guided, unguided in zip_longest(*sides):
+    write = partial(
+        write_tokens,
+        lm,
+        row,
+        new_tokens=how.new_tokens,
+        k=how.k,
+        seed=how.seed,
+    )
+    for guided, unguided in zip_longest(write(guidance=guidance), write(guidance=None)):
         if guided:
             text = replace(text, guided=(*text.guided, guided))
         if unguided:
