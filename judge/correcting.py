@@ -64,10 +64,17 @@ class Corrections:
     def _list_lengths(self) -> Iterator[Row]:
         """A row for each judge and system at equal lengths; one whose strength is not known has no rank."""
         for name, ranks in self.ranks_as_judged.items():
-            for place, (system, controlled) in enumerate(self.by_length.get(name, {}).items(), start=1):
-                rank = math.nan if math.isnan(controlled.strength.value) else place
-                ranked = {"by": name, "rank": rank, "rank_as_judged": ranks.get(system, math.nan), "system": system}
-                yield pick(controlled, LENGTH_CELLS, **ranked)
+            systems = self.by_length.get(name, {})
+            for place, (system, controlled) in enumerate(systems.items(), start=1):
+                is_unknown = math.isnan(controlled.strength.value)
+                yield pick(
+                    controlled,
+                    LENGTH_CELLS,
+                    by=name,
+                    rank=math.nan if is_unknown else place,
+                    rank_as_judged=ranks.get(system, math.nan),
+                    system=system,
+                )
 
     @property
     def notes(self) -> list[str]:
@@ -96,13 +103,20 @@ class Corrections:
     def _describe_lengths(self) -> Iterator[str]:
         """How many win rates equal lengths change, and which most."""
         for name, systems in self.by_length.items():
-            changes = {system: controlled.change for system, controlled in systems.items()}
-            known = {system: change for system, change in changes.items() if not math.isnan(change.value)}
-            moved = {system: change for system, change in known.items() if change.low > 0 or change.high < 0}
-            if moved:
-                most = max(moved, key=lambda system: abs(moved[system].value))
-                said = f"equal lengths change {len(moved)} of {len(known)} win rates"
-                yield f"by {name}, {said}, most that of {most}: {format_cell(moved[most])}"
+            known = 0
+            moved: dict[str, Estimate] = {}
+            for system, controlled in systems.items():
+                change = controlled.change
+                if math.isnan(change.value):
+                    continue
+                known += 1
+                if change.low > 0 or change.high < 0:
+                    moved[system] = change
+            if not moved:
+                continue
+            most = max(moved, key=lambda system: abs(moved[system].value))
+            said = f"equal lengths change {len(moved)} of {known} win rates"
+            yield f"by {name}, {said}, most that of {most}: {format_cell(moved[most])}"
 
 
 def correct(
@@ -121,20 +135,28 @@ def correct(
     if not np.isnan(given.outcomes).any():
         controlled_for.add(WINNER)
     by_length: dict[str, dict[str, Controlled]] = {}
-    if lengths is not None:
-        controlled = {
-            name: control_lengths(given, sources[name], lengths) for name in sources if name in controlled_for
-        }
-        by_length = {name: systems for name, systems in controlled.items() if systems}
-    ranks = {name: _rank_verdicts(given, sources[name]) for name in sources if name in judges or name in by_length}
-    samples = {name: _check_sample(given, verdicts) for name, verdicts in judges.items()}
+    ranks: dict[str, dict[str, float]] = {}
+    for name, outcomes in sources.items():
+        if lengths is not None and name in controlled_for:
+            systems = control_lengths(given, outcomes, lengths)
+            if systems:
+                by_length[name] = systems
+        if name in judges or name in by_length:
+            ranks[name] = _rank_verdicts(given, outcomes)
+    by_labels: dict[str, list[Row]] = {}
+    unrepresentative: dict[str, list[SampleDifference]] = {}
+    for name, verdicts in judges.items():
+        by_labels[name] = correct_by_labels(given, verdicts, ranks[name])
+        differences = _check_sample(given, verdicts)
+        if differences:
+            unrepresentative[name] = differences
     return Corrections(
         pairs=len(given),
         labels=int((~np.isnan(given.outcomes)).sum()),
-        by_labels={name: correct_by_labels(given, verdicts, ranks[name]) for name, verdicts in judges.items()},
+        by_labels=by_labels,
         by_length=by_length,
         ranks_as_judged=ranks,
-        unrepresentative={name: differences for name, differences in samples.items() if differences},
+        unrepresentative=unrepresentative,
     )
 
 
@@ -189,15 +211,24 @@ def correct_by_labels(
     for system, rank in _rank(strengths).items():
         compared = given.compares(system)
         by_judge = judged.of(system)
-        rate = powered_rate(given.of(system)[compared], by_judge[compared], restrict(given.layout, compared))
+        rate = powered_rate(
+            given.of(system)[compared],
+            by_judge[compared],
+            restrict(given.layout, compared),
+        )
         row = {
             "rank": rank,
             "rank_by_judge": ranks_by_judge.get(system, math.nan),
             "system": system,
             "by_judge": _share(by_judge, given.layout),
         }
-        row |= rate.cells if is_partly else {"labels": rate.rated, "by_people": rate.classical}
-        rows.append({**row, "strength": strengths[system]})
+        if is_partly:
+            row |= rate.cells
+        else:
+            row["labels"] = rate.rated
+            row["by_people"] = rate.classical
+        row["strength"] = strengths[system]
+        rows.append(row)
     return rows
 
 
@@ -218,10 +249,16 @@ def _rank_verdicts(given: Preferences, outcomes: Floats) -> dict[str, float]:
 def _rank(strengths: Mapping[str, Estimate]) -> dict[str, float]:
     """The systems, best first, and their ranks: equal strengths share one, and one that is not known has none."""
     values = {system: strength.value for system, strength in strengths.items()}
+
+    def by_strength(system: str) -> float:
+        value = values[system]
+        return math.inf if math.isnan(value) else -value
+
     ranks: dict[str, float] = {}
-    for system in sorted(values, key=lambda name: -np.nan_to_num(values[name], nan=-np.inf)):
-        better = sum(value > values[system] + EQUAL for value in values.values())
-        ranks[system] = math.nan if math.isnan(values[system]) else 1 + better
+    for system in sorted(values, key=by_strength):
+        value = values[system]
+        better = sum(other > value + EQUAL for other in values.values())
+        ranks[system] = math.nan if math.isnan(value) else 1 + better
     return ranks
 
 

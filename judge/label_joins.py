@@ -103,10 +103,13 @@ def _choose_places(
     by_id = sum(name in ids for name in names)
     by_group = sum(name in groups for name in names)
     if not (by_id or by_group):
-        shown = f"{show_names(names)} there and {show_names([*(ids or groups)])} in {verdicts.name}"
-        raise InputError([fault(given.name, 0, f"labels must have ids of {verdicts.name}, but none matches: {shown}")])
-    are_inputs = by_group > by_id or (by_group == by_id and given.key in INPUT_KEYS)
-    return groups if are_inputs else ids
+        known = [*(ids or groups)]
+        shown = f"{show_names(names)} there and {show_names(known)} in {verdicts.name}"
+        rule = f"labels must have ids of {verdicts.name}, but none matches: {shown}"
+        raise InputError([fault(given.name, 0, rule)])
+    if by_id == by_group:
+        return groups if given.key in INPUT_KEYS else ids
+    return groups if by_group > by_id else ids
 
 
 def _find_outputs(
@@ -222,25 +225,28 @@ def list_raters(scored: ScoredSet) -> list[str]:
 def _rate_by_person(scored: ScoredSet) -> dict[str, list[Mapping[str, Any]]]:
     """By aspect that several people rated, the ratings of each example by person."""
     given = [example.extra.get("ratings", {}) for example in scored.examples]
-    return {aspect: [name_people(ratings.get(aspect, {})) for ratings in given] for aspect in scored.raters}
+    by_aspect: dict[str, list[Mapping[str, Any]]] = {}
+    for aspect in scored.raters:
+        by_aspect[aspect] = [name_people(ratings.get(aspect, {})) for ratings in given]
+    return by_aspect
 
 
 def _rate_by_scorers(scored: S, people: Sequence[str]) -> S:
     """The scores of these metrics as ratings of one aspect."""
     columns = np.stack([scored.values(name, "") for name in people])
     are_several = len(people) > 1
-    aspect = LABEL if are_several else people[0]
     examples: list[Example] = []
     for example, ratings in zip(scored.examples, columns.T, strict=True):
         by_person = dict(zip(people, ratings.tolist(), strict=True))
         known = {name: rating for name, rating in by_person.items() if not math.isnan(rating)}
         if are_several:
-            examples.append(_rate(example, {aspect: known}))
+            rated = _rate(example, {LABEL: known})
         else:
-            examples.append(replace(example, ratings={**example.ratings, **known}))
+            rated = replace(example, ratings={**example.ratings, **known})
+        examples.append(rated)
     raters = dict(scored.raters)
     if are_several:
-        raters[aspect] = columns
+        raters[LABEL] = columns
     scores = {name: given for name, given in scored.scores.items() if name not in people}
     return replace(
         scored,
@@ -261,11 +267,17 @@ def _judge_by_raters(
     for name in raters:
         if name not in people:
             values = {aspect: _to_column(rows, name) for aspect, rows in by_aspect.items()}
-            scores[name] = Scores(values, f"{name}|ratings in {scored.name}", _explain_missing(values))
+            scores[name] = Scores(
+                values,
+                signature=f"{name}|ratings in {scored.name}",
+                reasons=_explain_missing(values),
+            )
     examples: list[Example] = []
     for i, example in enumerate(scored.examples):
         kept = {aspect: _pick_people(rows[i], people) for aspect, rows in by_aspect.items()}
-        others = {aspect: rating for aspect, rating in example.ratings.items() if aspect not in by_aspect}
+        others = dict(example.ratings)
+        for aspect in by_aspect:
+            others.pop(aspect, None)
         examples.append(_rate(replace(example, ratings=others), kept))
     several: dict[str, Floats] = {}
     if len(people) > 1:
@@ -285,8 +297,12 @@ def _pick_people(by_person: Mapping[str, Any], people: Sequence[str]) -> dict[st
 
 def _rate(example: Example, by_aspect: Mapping[str, Mapping[str, Any]]) -> Example:
     """The example with the ratings of several people and their means."""
-    extra = {**example.extra, "ratings": {**example.extra.get("ratings", {}), **by_aspect}}
-    return replace(example, ratings={**example.ratings, **_average(by_aspect)}, extra=extra)
+    by_person = {**example.extra.get("ratings", {}), **by_aspect}
+    return replace(
+        example,
+        ratings={**example.ratings, **_average(by_aspect)},
+        extra={**example.extra, "ratings": by_person},
+    )
 
 
 def _average(by_aspect: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
@@ -319,9 +335,12 @@ def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     sample, epoch = KEYED
     named: list[dict[str, Any]] = []
     for row in rows:
-        parts = [name_of(to_value(row.get("id", row.get(sample)))), name_of(to_value(row.get(epoch)))]
-        is_whole = not any(is_missing(part) for part in parts)
-        named.append({**row, "id": f"{parts[0]}-{parts[1]}"} if is_whole else dict(row))
+        sample_name = name_of(to_value(row.get("id", row.get(sample))))
+        epoch_name = name_of(to_value(row.get(epoch)))
+        completed = dict(row)
+        if not (is_missing(sample_name) or is_missing(epoch_name)):
+            completed["id"] = f"{sample_name}-{epoch_name}"
+        named.append(completed)
     return named
 
 

@@ -47,7 +47,7 @@ class NamedMetric:
 def list_metrics(given: Given) -> list[NamedMetric]:
     """The metrics that `--metric` and `--metrics` name. Raises SettingError."""
     named = [*list_one(given, "metric"), *list_several(given)]
-    names = [each.name for each in named]
+    names = [metric.name for metric in named]
     for name in names:
         if names.count(name) > 1:
             raise SettingError(f"metrics must name each metric once, but {name} is named twice")
@@ -56,7 +56,8 @@ def list_metrics(given: Given) -> list[NamedMetric]:
 
 def list_one(given: Given, flag: str) -> Iterator[NamedMetric]:
     """The metric that `--metric` or `--judge` names."""
-    word, settings = given.values.get(flag), given.inner(flag)
+    word = given.values.get(flag)
+    settings = given.inner(flag)
     if isinstance(word, str):
         name, source = split_name(word)
         yield NamedMetric(name, source, f"--{flag}.", settings)
@@ -68,7 +69,9 @@ def list_several(given: Given) -> Iterator[NamedMetric]:
     """Yields the metrics that `--metrics` names, and those that only have settings."""
     settings = given.inner("metrics")
     words = given.values.get("metrics", [*settings])
-    named = [split_name(word) for word in ([words] if isinstance(words, str) else words)]
+    if isinstance(words, str):
+        words = [words]
+    named = [split_name(word) for word in words]
     names = [name for name, _ in named]
     for name, inner in settings.items():
         if name not in names:
@@ -92,13 +95,23 @@ def split_name(word: str) -> tuple[str, str]:
     return (name, source) if is_pair else (short_name(word), word)
 
 
-def plan_given(given: Given, parameters: Sequence[str], network: bool, stages: str | None) -> dict[str, Any]:
+def plan_given(
+    given: Given,
+    parameters: Sequence[str],
+    network: bool,
+    stages: str | None,
+) -> dict[str, Any]:
     """Plans the metrics and the judge that the command names, by parameter of the verb. Raises SettingError."""
     from judge.metrics import plan_metric
 
     def plan(named: NamedMetric) -> Any:
-        kept = None if stages is None else Path(stages)
-        return plan_metric(named.source, named.settings, place=named.place, network=network, stages=kept)
+        return plan_metric(
+            named.source,
+            named.settings,
+            place=named.place,
+            network=network,
+            stages=None if stages is None else Path(stages),
+        )
 
     planned = {named.name: plan(named) for named in list_metrics(given)}
     if "metric" in parameters:
@@ -107,8 +120,10 @@ def plan_given(given: Given, parameters: Sequence[str], network: bool, stages: s
         return {"metric": planned}
     if "judge" not in parameters:
         return {"metrics": planned}
-    judges = [plan(named) for named in list_one(given, "judge")]
-    return {"metrics": planned, **({"judge": judges[0]} if judges else {})}
+    planned_by_parameter: dict[str, Any] = {"metrics": planned}
+    for named in list_one(given, "judge"):
+        planned_by_parameter["judge"] = plan(named)
+    return planned_by_parameter
 
 
 def describe_metrics(given: Given) -> str:
@@ -119,8 +134,8 @@ def describe_metrics(given: Given) -> str:
     if not named:
         return textwrap.fill(f"Metrics: {', '.join(list_names())}", 100, subsequent_indent="  ")
     described: list[str] = []
-    for each in named:
-        text = find_config(each.source).read_text(encoding="utf-8")
+    for metric in named:
+        text = find_config(metric.source).read_text(encoding="utf-8")
         settings = re.sub(r"^ *_[a-z]+_:.*\n", "", text, flags=re.MULTILINE).strip()
-        described.append(f"{each.name}, set by {each.place}SETTING VALUE\n{textwrap.indent(settings, '  ')}")
+        described.append(f"{metric.name}, set by {metric.place}SETTING VALUE\n{textwrap.indent(settings, '  ')}")
     return "\n\n".join(described)

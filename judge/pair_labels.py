@@ -55,10 +55,12 @@ def read_pair_labels(source: Any, judged: Preferences) -> Preferences:
 
 
 def _list_rows(source: Any) -> list[dict[str, Any]]:
-    rows = list_items(source, RULE)
-    if not all(isinstance(row, Mapping) for row in rows):
-        raise SettingError(RULE)
-    return [{str(name): to_value(cell) for name, cell in row.items()} for row in rows]
+    records: list[dict[str, Any]] = []
+    for row in list_items(source, RULE):
+        if not isinstance(row, Mapping):
+            raise SettingError(RULE)
+        records.append({str(name): to_value(cell) for name, cell in row.items()})
+    return records
 
 
 def _name_systems(
@@ -68,7 +70,9 @@ def _name_systems(
 ) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
     """The rows with the input and the systems of the judged pair that they name, and the names of no pair."""
     header = [*dict.fromkeys(name for _, row in rows for name in row)]
-    key = find_key(header) or ("group" if "group" in header else None)
+    key = find_key(header)
+    if key is None and "group" in header:
+        key = "group"
     if key is None:
         rule = "labels need the systems (system_a, system_b), or a column with the ids of the judged pairs, such as id"
         raise InputError([fault(path, 0, f"{rule}, found {', '.join(header)}")])
@@ -82,10 +86,16 @@ def _name_systems(
             lost.append(name)
             continue
         i = places[name]
-        pair = {"group": judged.inputs[i], "system_a": judged.systems_a[i], "system_b": judged.systems_b[i]}
-        raters = {rater: row[rater] for rater in USUAL_RATERS if row.get(rater)}
         label = row.get(winner)
-        completed.append((line, {**pair, **raters, WINNER: None if is_missing(label) else label}))
+        raters = {rater: row[rater] for rater in USUAL_RATERS if row.get(rater)}
+        labelled = {
+            "group": judged.inputs[i],
+            "system_a": judged.systems_a[i],
+            "system_b": judged.systems_b[i],
+            **raters,
+            WINNER: None if is_missing(label) else label,
+        }
+        completed.append((line, labelled))
     if not completed:
         shown = f"{show_names(lost)} there and {show_names([*places])} in {judged.name}"
         raise InputError([fault(path, 0, f"labels must have ids of judged pairs, but none matches: {shown}")])

@@ -96,10 +96,6 @@ class PreferenceStudy(Result):
         """Tables of systems, pairs, raters, agreement of metrics, corrections and the judge; without empty ones."""
         systems = [pick(system, SYSTEM_CELLS) for system in self.ranking.systems]
         among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in self.among.items()]
-        agreement = [
-            pick(found, AGREEMENT_CELLS, metric=name, system_a=a, system_b=b)
-            for (name, a, b), found in self.agreement.items()
-        ]
         favours = [
             pick(favour, FAVOUR_CELLS, judge=name, favoured=side) for (name, side), favour in self.favours.items()
         ]
@@ -107,8 +103,8 @@ class PreferenceStudy(Result):
             tabulate("Systems by preferences", SYSTEMS, systems),
             tabulate("Pairs of systems by preferences", PAIRS, self._judge_pairs()),
             tabulate("Agreement among raters", AMONG, among),
-            tabulate("Agreement with preferences", AGREEMENT, agreement),
-            single_table(({}, found) for found in self.single),
+            tabulate("Agreement with preferences", AGREEMENT, self._list_agreement()),
+            single_table(({}, agreement) for agreement in self.single),
             tabulate("What the judges favour", FAVOURS, favours),
             *self.corrections.tables,
             tabulate("The judge", ASKED, self._count_answers()),
@@ -121,6 +117,17 @@ class PreferenceStudy(Result):
 
         strengths = {system.system: system.strength for system in self.ranking.systems}
         return plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")})
+
+    def _list_agreement(self) -> Iterator[Row]:
+        """The agreement of each metric, on all pairs of systems and on each."""
+        for (name, a, b), agreement in self.agreement.items():
+            yield pick(
+                agreement,
+                AGREEMENT_CELLS,
+                metric=name,
+                system_a=a,
+                system_b=b,
+            )
 
     def _judge_pairs(self) -> Iterator[Row]:
         """The pairs of systems, each with the verdict of its tests."""
@@ -194,12 +201,13 @@ def note_missing(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
 
 def note_favours(favours: Mapping[tuple[str, str], Favour]) -> list[str]:
     """A sentence for each side that a judge is shown to prefer more, or less, often than people do."""
-    return [
-        f"{name} prefers the {side} {'more' if favour.effect.value > 0 else 'less'} often than people do: "
-        f"effect {format_cell(favour.effect)}"
-        for (name, side), favour in favours.items()
-        if _excludes_0(favour.effect)
-    ]
+    notes: list[str] = []
+    for (name, side), favour in favours.items():
+        if _excludes_0(favour.effect):
+            than = "more" if favour.effect.value > 0 else "less"
+            effect = format_cell(favour.effect)
+            notes.append(f"{name} prefers the {side} {than} often than people do: effect {effect}")
+    return notes
 
 
 def _excludes_0(estimate: Estimate) -> bool:
@@ -276,14 +284,15 @@ def describe_first(ranking: PreferenceRanking, beaten: Mapping[str, Sequence[str
     """
     order = [system.system for system in ranking.systems]
     first = [system.system for system in ranking.systems if system.cluster.split("-")[0] == "1"]
-    below = [name for name in order if all(name in beaten.get(leader, ()) for leader in first)]
+    below = set(order).intersection(*(beaten.get(leader, ()) for leader in first))
     are_several = len(first) > 1
     lead = f"{join_names(first)} {'are' if are_several else 'is'} first of {len(order)} systems"
     if are_several:
         lead += ", and the tests do not separate them"
     if not below:
         return f"{lead}; no system is separated from {'all of them' if are_several else first[0]}"
-    return f"{lead}; {'each' if are_several else 'it'} is preferred to {join_names(below)}"
+    names = join_names(sorted(below, key=order.index))
+    return f"{lead}; {'each' if are_several else 'it'} is preferred to {names}"
 
 
 def _describe_unseparated(ranking: PreferenceRanking, order: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,12 +27,20 @@ def open_rows(
         return InputFile.of(source, columns=columns, levels=levels)
     if isinstance(source, Mapping):
         return None
-    rows = list_items(source, RULE)
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
+    records: Rows = []
+    for row in list_items(source, RULE):
+        if not isinstance(row, Mapping):
+            return None
+        records.append(_to_record(row))
+    if not records:
         return None
     file = InputFile.of(GIVEN, columns=columns, levels=levels)
-    records = [{str(name): to_value(cell) for name, cell in row.items()} for row in rows]
     return replace(file, records=records)
+
+
+def _to_record(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """A row with names that are texts, and cells that are plain values."""
+    return {str(name): to_value(cell) for name, cell in row.items()}
 
 
 def read_cells(row: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
@@ -41,17 +48,22 @@ def read_cells(row: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
 
     Other cells stay texts: an id such as 007 is no number.
     """
-    labels = {*roles.judges.values(), *chain.from_iterable(roles.people.values())}
-    return {name: _read_cell(cell, is_label=name in labels) for name, cell in row.items()}
+    labels = set(roles.judges.values())
+    labels.update(*roles.people.values())
+    cells: dict[str, Any] = {}
+    for name, cell in row.items():
+        cells[name] = _read_cell(cell, is_label=name in labels)
+    return cells
 
 
 def _read_cell(cell: Any, *, is_label: bool) -> Any:
     """A number in a cell of labels, None for an empty text, and any other value as it is."""
     if not isinstance(cell, str):
         return cell
-    number = to_number(cell) if is_label else None
-    if number is not None:
-        return number
+    if is_label:
+        number = to_number(cell)
+        if number is not None:
+            return number
     return cell or None
 
 

@@ -44,7 +44,10 @@ def fill_references(node: Any, value: Any) -> Any:
 
 
 def complete_settings(
-    name: str, config: Mapping[str, Any], settings: Mapping[str, Any], place: str = ""
+    name: str,
+    config: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    place: str = "",
 ) -> dict[str, Any]:
     """Replaces some settings of a configuration, also those of inner objects.
 
@@ -52,35 +55,48 @@ def complete_settings(
     one, and a refused target.
     """
     check_target(config["_target_"])
-    parameters = inspect.signature(find_object(config["_target_"])).parameters.values()
-    named = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
-    configured = {key for key in config if not key.startswith("_")}
-    check_names(settings, sorted(configured | named), name, place)
+    check_names(settings, _list_settings(config), name, place)
     completed = {**config, **settings}
     for key, default in config.items():
         completed[key] = _complete_value(name, default, settings.get(key, default), f"{place}{key}.")
     missing = [key for key, value in completed.items() if value == REQUIRED]
     if missing:
-        form = "{place}{key} VALUE" if place.startswith("--") else "{place}{key}=VALUE"
-        needed = [f"{name} needs {key}: pass {form.format(place=place, key=key)}" for key in missing]
+        value = " VALUE" if place.startswith("--") else "=VALUE"
+        needed = [f"{name} needs {key}: pass {place}{key}{value}" for key in missing]
         raise SettingError("\n".join(needed))
     return completed
 
 
-def _complete_value(name: str, default: Any, given: Any, place: str) -> Any:
+def _list_settings(config: Mapping[str, Any]) -> list[str]:
+    """The settings of a configuration, and the parameters of its target."""
+    known = {key for key in config if not key.startswith("_")}
+    signature = inspect.signature(find_object(config["_target_"]))
+    for parameter in signature.parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            known.add(parameter.name)
+    return sorted(known)
+
+
+def _complete_value(
+    name: str,
+    default: Any,
+    given: Any,
+    place: str,
+) -> Any:
     """The value of a setting: one word is a list of one, and inner objects and mappings keep their other keys."""
     if isinstance(default, list) and isinstance(given, str | int | float):
         return [given]
     if not (isinstance(default, Mapping) and default and isinstance(given, Mapping)):
         return given
-    if "_target_" in default:
-        return complete_settings(name, default, {} if given is default else given, place)
     if given is default:
         given = {}
+    if "_target_" in default:
+        return complete_settings(name, default, given, place)
     check_names(given, sorted(default), name, place)
-    return {
-        key: _complete_value(name, inner, given.get(key, inner), f"{place}{key}.") for key, inner in default.items()
-    }
+    completed: dict[str, Any] = {}
+    for key, inner in default.items():
+        completed[key] = _complete_value(name, inner, given.get(key, inner), f"{place}{key}.")
+    return completed
 
 
 @cache
@@ -93,8 +109,10 @@ def list_targets() -> frozenset[str]:
 
 def check_target(target: str) -> None:
     """Raises SettingError for an object that neither this project names nor an allowed package contains."""
+    if target in list_targets():
+        return
     allowed = importable.get() or ()
-    if target not in list_targets() and not any(target.startswith(f"{package}.") for package in allowed):
+    if not any(target.startswith(f"{package}.") for package in allowed):
         raise SettingError(f"{target} is refused: --allow {target.partition('.')[0]} would trust this package")
 
 
@@ -108,8 +126,8 @@ def check_targets(node: Any) -> None:
         if "_target_" in node:
             check_target(str(node["_target_"]))
         inner = node.values()
-    for each in inner:
-        check_targets(each)
+    for value in inner:
+        check_targets(value)
 
 
 def build(config: Any, place: str = "") -> Any:
