@@ -82,20 +82,36 @@ class Discriminator:
         else:
             read = tokenizer_fingerprint(self.tokens.tokenizer)
         kept = {name: value for name, value in self.settings.items() if name != "dropout"}  # training alone uses it
-        # "window" is how a long text is read
-        return fingerprint([weights_fingerprint(self.network), read, kept, self.tokens.layout.max_length, "window"])
+        identity = [
+            weights_fingerprint(self.network),
+            read,
+            kept,
+            self.tokens.layout.max_length,
+            "window",  # how a long text is read
+        ]
+        return fingerprint(identity)
 
     @torch.inference_mode()
-    def logits(self, texts: Sequence[Segments], or_nan: bool = False) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def logits(
+        self,
+        texts: Sequence[Segments],
+        or_nan: bool = False,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The logits of each text, shape (texts,) or (texts, labels), and per text how many tokens were cut.
 
         A text read in windows gets the mean of their logits, weighted by tokens. Logits do not depend on the order and
         the token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does; with `or_nan` a text
         without tokens has NaN.
         """
-        if self.settings.get("spelling", "as_is") != "as_is":
-            texts = spell(texts, self.settings["spelling"])
-        rows, dropped = read(texts, self.tokens, skip_empty=or_nan, turns=self.settings.get("turns"))
+        spelling = self.settings.get("spelling", "as_is")
+        if spelling != "as_is":
+            texts = spell(texts, spelling)
+        rows, dropped = read(
+            texts,
+            self.tokens,
+            skip_empty=or_nan,
+            turns=self.settings.get("turns"),
+        )
         device = next(self.network.parameters()).device
         training = self.network.training
         self.network.eval()
@@ -104,11 +120,13 @@ class Discriminator:
 
         def read_batch(batch: list[int]) -> list[NDArray[np.float64]]:
             ids, mask = pad_rows([rows[i] for i in batch], self.tokens.layout.pad)
-            return list(self.network(ids.to(device), mask.to(device)).double().cpu().numpy().reshape(len(batch), -1))
+            batch_logits = self.network(ids.to(device), mask.to(device)).double()
+            return list(batch_logits.cpu().numpy().reshape(len(batch), -1))
 
-        found = read_in_batches([len(row.ids) for row in rows], self.token_budget, read_batch, "discriminator")
-        for row, each in zip(rows, found, strict=True):
-            logits[row.text] += row.weight * each
+        costs = [len(row.ids) for row in rows]
+        by_row = read_in_batches(costs, self.token_budget, read_batch, "discriminator")
+        for row, row_logits in zip(rows, by_row, strict=True):
+            logits[row.text] += row.weight * row_logits
         self.network.train(training)
         return logits if self.labels else logits[:, 0], dropped
 
@@ -125,7 +143,8 @@ class Discriminator:
             network.encoder.save_pretrained(folder / "encoder")
             self.tokens.tokenizer.save_pretrained(folder / "encoder")
             save_file(network.head.state_dict(), folder / "head.safetensors")
-        (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        content = json.dumps(settings, indent=2)
+        (folder / SETTINGS).write_text(f"{content}\n", encoding="utf-8")
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "Discriminator":
@@ -140,14 +159,20 @@ class Discriminator:
         arguments["outputs"] = len(kept.get("labels", ())) or 1
         if kept["kind"] == "bilstm":
             tokens = load_vocabulary(folder / "vocabulary.json")
-            network = load_weights(partial(AttentionBiLSTM, len(tokens), **arguments), folder / "model.safetensors")
+            make = partial(AttentionBiLSTM, len(tokens), **arguments)
+            network = load_weights(make, folder / "model.safetensors")
         else:
             encoder, tokenizer = load_encoder(str(folder / "encoder"))
             tokens = EncoderTokens(tokenizer, max_length)
             with blame_file(folder / SETTINGS):
                 network = BertClassifier(encoder, **arguments)
             load_weights(lambda: network.head, folder / "head.safetensors")
-        return cls(network.to(device).eval(), tokens, kept, notes=read_note(folder))
+        return cls(
+            network.to(device).eval(),
+            tokens,
+            settings=kept,
+            notes=read_note(folder),
+        )
 
 
 def read_saved(folder: Path, file: str, settings: type) -> dict[str, Any]:
@@ -178,10 +203,17 @@ def new_bilstm(
     Raises SettingError for other `tokens`.
     """
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
-    segments = (clean(segment) for text in drop_repeated_texts(map(tuple, texts)) for segment in text)
-    vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_length, min_count)
+    distinct = drop_repeated_texts(map(tuple, texts))
+    vocabulary = train_vocabulary(
+        (clean(segment) for text in distinct for segment in text),
+        kind=tokens,
+        size=vocabulary_size,
+        max_length=max_length,
+        min_count=min_count,
+    )
     network = AttentionBiLSTM(len(vocabulary), **arguments, outputs=len(labels) or 1)
-    return Discriminator(network, vocabulary, {"kind": "bilstm", **_named(labels, spelling, turns), **arguments})
+    settings = {"kind": "bilstm", **_named(labels, spelling, turns), **arguments}
+    return Discriminator(network, vocabulary, settings)
 
 
 def new_token_bilstm(
@@ -197,9 +229,11 @@ def new_token_bilstm(
     """
     vocabulary = borrowed_vocabulary(tokenizer, max_length)
     network = AttentionBiLSTM(len(vocabulary), **arguments)
-    ids = {i for segment in vocabulary.encode([clean(s) for text in texts for s in text]) for i in segment}
+    segments = [clean(segment) for text in texts for segment in text]
     unseen = torch.ones(len(vocabulary), dtype=torch.bool)
-    unseen[[*ids, vocabulary.layout.separator]] = False
+    unseen[vocabulary.layout.separator] = False
+    for ids in vocabulary.encode(segments):
+        unseen[ids] = False
     with torch.no_grad():
         network.embedding.weight[unseen] = 0.0
     return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments})
@@ -236,11 +270,21 @@ def new_bert(
         model.get_input_embeddings().requires_grad_(False)
     if frozen_layers:
         freeze_lowest_layers(model, frozen_layers)
-    settings = {"kind": "bert", **_named(labels, spelling, turns), "pooling": "mean", "dropout": dropout}
-    return Discriminator(network, EncoderTokens(tokenizer, max_length or limit), settings)
+    settings = {
+        "kind": "bert",
+        **_named(labels, spelling, turns),
+        "pooling": "mean",
+        "dropout": dropout,
+    }
+    tokens = EncoderTokens(tokenizer, max_length or limit)
+    return Discriminator(network, tokens, settings)
 
 
-def _named(labels: Sequence[str], spelling: str, turns: int | None) -> dict[str, Any]:
+def _named(
+    labels: Sequence[str],
+    spelling: str,
+    turns: int | None,
+) -> dict[str, Any]:
     """The settings of reading that are not the usual ones: one logit, texts as they are, as many turns as fit."""
     settings = {"labels": list(labels), "spelling": spelling, "turns": turns}
     return {name: value for name, value in settings.items() if value not in ([], "as_is", None)}

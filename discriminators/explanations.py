@@ -35,7 +35,9 @@ def explain_parts(
     without = iter(np.nan_to_num(logits[len(texts) :]))
     explanations: list[dict[str, Any]] = []
     for logit, parts in zip(whole, divided, strict=True):
-        others = [next(without) for _ in parts] if len(parts) > 1 else [0.0]
+        others = [0.0]
+        if len(parts) > 1:
+            others = [next(without) for _ in parts]
         explanations.append({"parts": subtract(logit, parts, others)})
     return explanations
 
@@ -44,15 +46,24 @@ def divide(text: Segments, part: Part) -> list[str]:
     """The turns of a text, or the sentences of its last segment."""
     if part == "turn":
         return [*text]
-    return split_sentences(text[-1]) or [text[-1]]
+    last = text[-1]
+    return split_sentences(last) or [last]
 
 
-def list_rests(text: Segments, parts: Sequence[str], part: Part) -> list[Segments]:
+def list_rests(
+    text: Segments,
+    parts: Sequence[str],
+    part: Part,
+) -> list[Segments]:
     """The text without each of its parts."""
     *source, last = text
-    if part == "sentence":
-        return [(*source, last.replace(words, "", 1)) for words in parts]
-    return [(*text[:place], *text[place + 1 :]) for place in range(len(parts))]
+    rests: list[Segments] = []
+    for place, words in enumerate(parts):
+        if part == "sentence":
+            rests.append((*source, last.replace(words, "", 1)))
+        else:
+            rests.append((*text[:place], *text[place + 1 :]))
+    return rests
 
 
 def subtract(
@@ -63,5 +74,8 @@ def subtract(
     """Each part with the logit of the whole text minus the one without it; nothing for a text that cannot be read."""
     if np.isnan(logit):
         return []
-    added = [round(float(logit - other), 4) for other in others]
-    return [[words, value] for words, value in zip(parts, added, strict=True)]
+    added: list[list[Any]] = []
+    for words, other in zip(parts, others, strict=True):
+        value = float(logit - other)
+        added.append([words, round(value, 4)])
+    return added

@@ -27,7 +27,17 @@ from core.notes import read_note
 from core.settings import Count, Share, checked_dataclass
 from discriminators.discriminator import SETTINGS as DISCRIMINATOR
 from discriminators.discriminator import Discriminator, read_saved
-from discriminators.networks import AttentionBiLSTM, CausalLSTM, Pool, attend, input_table, lstm_cell, recurrent, tanh
+from discriminators.networks import (
+    AttentionBiLSTM,
+    CausalLSTM,
+    Pool,
+    attend,
+    choose_rows,
+    input_table,
+    lstm_cell,
+    recurrent,
+    tanh,
+)
 from discriminators.segments import Segments, TokenRow, pad_rows
 from discriminators.texts import SHORTEST
 from discriminators.vocabulary import Vocabulary
@@ -50,9 +60,9 @@ def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> In
             "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
             f"{len(vocabulary)} tokens and the generator's {size} others: train the guide on these"
         )
-    found = vocabulary.first + torch.arange(size + 1)
-    found[[*tokenizer.all_special_ids, size]] = NOT_READ
-    return found
+    token_map = vocabulary.first + torch.arange(size + 1)
+    token_map[[*tokenizer.all_special_ids, size]] = NOT_READ
+    return token_map
 
 
 class BiLSTMState(NamedTuple):
@@ -69,13 +79,30 @@ class BiLSTMState(NamedTuple):
     c: Float[Tensor, "rows dim"]
 
 
+def append(
+    values: Float[Tensor, "rows time ..."] | Int[Tensor, "rows time"],
+    places: Int[Tensor, " rows"],
+    new: Float[Tensor, "rows ..."] | Int[Tensor, " rows"],
+) -> Tensor:
+    """The values with one place more in each row, and each row's new value at its own place."""
+    longer = torch.cat([values, torch.zeros_like(new)[:, None]], dim=1)
+    rows = torch.arange(len(new), device=new.device)
+    longer[rows, places] = new
+    return longer
+
+
 class BiLSTMGuide:
     """An attention Bi-LSTM that gives every candidate the logit of the text prefix + candidate.
 
     Special tokens are not read, so the logit of a special candidate is that of the prefix; 0 for a text without tokens.
     """
 
-    def __init__(self, network: AttentionBiLSTM, vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(
+        self,
+        network: AttentionBiLSTM,
+        vocabulary: Vocabulary,
+        tokenizer: PreTrainedTokenizerBase,
+    ) -> None:
         self.network = network
         self.token_map = map_tokens(vocabulary, tokenizer).to(network.w.device)
 
@@ -86,13 +113,22 @@ class BiLSTMGuide:
     @cached_property
     def tables(self) -> tuple[Float[Tensor, "ids gates"], Float[Tensor, "ids gates"]]:
         """The contribution of each token to the gates of the forward and of the backward LSTM."""
-        embedded, network = self.network.embedding.weight, self.network
-        return input_table(embedded, network.forward_lstm), input_table(embedded, network.backward_lstm)
+        network = self.network
+        embedded = network.embedding.weight
+        forward_table = input_table(embedded, network.forward_lstm)
+        backward_table = input_table(embedded, network.backward_lstm)
+        return forward_table, backward_table
 
     def start(self, rows: int) -> BiLSTMState:
-        zeros = self.network.w.new_zeros(rows, len(self.network.w))
-        nothing = self.token_map.new_zeros(rows)
-        return BiLSTMState(self.token_map.new_zeros(rows, 0), nothing, zeros[:, None][:, :0], zeros, zeros)
+        dim = len(self.network.w)
+        zeros = self.network.w.new_zeros(rows, dim)
+        return BiLSTMState(
+            ids=self.token_map.new_zeros(rows, 0),
+            lengths=self.token_map.new_zeros(rows),
+            hidden=zeros.new_zeros(rows, 0, dim),
+            h=zeros,
+            c=zeros,
+        )
 
     @torch.no_grad()
     def advance(
@@ -102,50 +138,73 @@ class BiLSTMGuide:
         read: Bool[Tensor, " rows"] | None = None,
     ) -> BiLSTMState:
         """The state after one more token; a row whose `read` is False stays unchanged."""
-        own = self._own(tokens)
-        read = own != NOT_READ if read is None else read & (own != NOT_READ)
-        own = own.clamp(min=0)
-        gates = self.tables[0][own] + recurrent(self.network.forward_lstm, state.h)
+        guide_ids = self._to_guide(tokens)
+        is_read = guide_ids != NOT_READ
+        if read is not None:
+            is_read &= read
+        guide_ids = guide_ids.clamp(min=0)
+        forward_table, _ = self.tables
+        gates = forward_table[guide_ids] + recurrent(self.network.forward_lstm, state.h)
         h, c = lstm_cell(gates, state.c)
         # A row that does not read gets values beyond its length; its next token overwrites them.
-        place = state.lengths[:, None]
-        ids = torch.cat([state.ids, state.ids.new_zeros(len(own), 1)], dim=1).scatter(1, place, own[:, None])
-        hidden = torch.cat([state.hidden, torch.zeros_like(h)[:, None]], dim=1)
-        hidden = hidden.scatter(1, place[..., None].expand(-1, -1, h.shape[1]), h[:, None])
-        h, c = (torch.where(read[:, None], new, old) for new, old in ((h, state.h), (c, state.c)))
-        return BiLSTMState(ids, state.lengths + read, hidden, h, c)
+        return BiLSTMState(
+            ids=append(state.ids, state.lengths, guide_ids),
+            lengths=state.lengths + is_read,
+            hidden=append(state.hidden, state.lengths, h),
+            h=choose_rows(is_read, h, state.h),
+            c=choose_rows(is_read, c, state.c),
+        )
 
     @torch.no_grad()
     def candidates(self, state: BiLSTMState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
         """The logit of each row's prefix with each of its candidates; O(k) in the length of the prefix."""
         network = self.network
         forward_table, backward_table = self.tables
-        own = self._own(tokens)
-        unread = own == NOT_READ
-        own = own.clamp(min=0)
-        gates = forward_table[own] + recurrent(network.forward_lstm, state.h)[:, None]
+        guide_ids = self._to_guide(tokens)
+        is_unread = guide_ids == NOT_READ
+        guide_ids = guide_ids.clamp(min=0)
+        gates = forward_table[guide_ids] + recurrent(network.forward_lstm, state.h)[:, None]
         last, _ = lstm_cell(gates, state.c[:, None])
-        h, c = lstm_cell(backward_table[own], torch.zeros_like(last))
-        h, c = (value.masked_fill(unread[..., None], 0.0) for value in (h, c))
-        hidden = last + h
-        energy = tanh(hidden) @ network.w
-        pool = Pool(energy.masked_fill(unread, -torch.inf), (~unread).to(energy.dtype), hidden * ~unread[..., None])
-        for place in reversed(range(int(state.lengths.max()))):
-            there = (place < state.lengths)[:, None]
-            gates = recurrent(network.backward_lstm, h) + backward_table[state.ids[:, place]][:, None]
-            h_new, c_new = lstm_cell(gates, c)
-            hidden = state.hidden[:, place][:, None] + h_new
-            after = attend(pool, tanh(hidden) @ network.w, hidden)
-            h, c, r = (
-                torch.where(there[..., None], new, old) for new, old in ((h_new, h), (c_new, c), (after.r, pool.r))
-            )
-            pool = Pool(torch.where(there, after.m, pool.m), torch.where(there, after.z, pool.z), r)
-        empty = pool.z == 0
-        pooled = pool.r / pool.z.masked_fill(empty, 1.0)[..., None]
-        return network.head(tanh(pooled)).squeeze(-1).masked_fill(empty, 0.0)
+        h, c = lstm_cell(backward_table[guide_ids], torch.zeros_like(last))
+        h = h.masked_fill(is_unread[..., None], 0.0)
+        c = c.masked_fill(is_unread[..., None], 0.0)
+        pool = self._begin_pool(last + h, is_unread)
+        longest = int(state.lengths.max())
+        for place in reversed(range(longest)):
+            is_real = place < state.lengths
+            gates = recurrent(network.backward_lstm, h)
+            gates += backward_table[state.ids[:, place]][:, None]
+            earlier_h, earlier_c = lstm_cell(gates, c)
+            hidden = state.hidden[:, place][:, None] + earlier_h
+            energy = tanh(hidden) @ network.w
+            after = attend(pool, energy, hidden)
+            h = choose_rows(is_real, earlier_h, h)
+            c = choose_rows(is_real, earlier_c, c)
+            chosen = [choose_rows(is_real, new, old) for new, old in zip(after, pool, strict=True)]
+            pool = Pool(*chosen)
+        is_empty = pool.z == 0
+        sums = pool.z.masked_fill(is_empty, 1.0)
+        pooled = pool.r / sums[..., None]
+        logits = network.head(tanh(pooled)).squeeze(-1)
+        return logits.masked_fill(is_empty, 0.0)
 
-    def _own(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
-        return self.token_map[tokens.clamp(max=len(self.token_map) - 1)]
+    def _begin_pool(
+        self,
+        hidden: Float[Tensor, "rows k dim"],
+        is_unread: Bool[Tensor, "rows k"],
+    ) -> Pool:
+        """The attention over the candidates alone; nothing for those that the guide does not read."""
+        energy = tanh(hidden) @ self.network.w
+        return Pool(
+            m=energy.masked_fill(is_unread, -torch.inf),
+            z=(~is_unread).to(energy.dtype),
+            r=hidden * ~is_unread[..., None],
+        )
+
+    def _to_guide(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+        """The guide's ids of the generator's tokens; NOT_READ for those that it does not read."""
+        last = len(self.token_map) - 1
+        return self.token_map[tokens.clamp(max=last)]
 
 
 @checked_dataclass
@@ -178,30 +237,41 @@ class CausalGuide:
 
         Segments are joined unchanged: the continuation of a prompt must begin as the generator's does.
         """
-        end = [] if self.tokenizer.eos_token_id is None else [self.tokenizer.eos_token_id]
-        encoded = [[*ids, *end] for ids in plain_token_ids(self.tokenizer, ["".join(text) for text in texts])]
-        return [
-            TokenRow(np.array(ids[: self.max_length], dtype=np.int64), i, 1.0)
-            for i, ids in enumerate(encoded)
-            if len(ids) >= SHORTEST
-        ]
+        end = self.tokenizer.eos_token_id
+        joined = ["".join(text) for text in texts]
+        rows: list[TokenRow] = []
+        for i, ids in enumerate(plain_token_ids(self.tokenizer, joined)):
+            if end is not None:
+                ids = [*ids, end]
+            if len(ids) >= SHORTEST:
+                cut = np.array(ids[: self.max_length], dtype=np.int64)
+                rows.append(TokenRow(cut, text=i, weight=1.0))
+        return rows
 
     @torch.inference_mode()
     def logits(self, texts: Sequence[str], token_budget: int = 8192) -> NDArray[np.float64]:
         """One logit per text, read without an end token; 0 for a text without tokens."""
-        encoded = plain_token_ids(self.tokenizer, texts)
-        rows = [TokenRow(np.array(ids, dtype=np.int64), i, 1.0) for i, ids in enumerate(encoded) if ids]
-        found = np.zeros(len(texts))
+        rows: list[TokenRow] = []
+        for i, ids in enumerate(plain_token_ids(self.tokenizer, texts)):
+            if ids:
+                rows.append(TokenRow(np.array(ids, dtype=np.int64), text=i, weight=1.0))
+        device = self.network.device
         training = self.network.training
         self.network.eval()
 
         def read_batch(batch: list[int]) -> list[float]:
-            ids, mask = (t.to(self.network.w.device) for t in pad_rows([rows[i] for i in batch], 0))
-            return self.network(ids, mask).gather(1, mask.sum(1, keepdim=True) - 1).squeeze(1).double().tolist()
+            ids, mask = pad_rows([rows[i] for i in batch], 0)
+            mask = mask.to(device)
+            of_prefixes = self.network(ids.to(device), mask)
+            last = mask.sum(dim=1, keepdim=True) - 1
+            of_texts = of_prefixes.gather(1, last).squeeze(1)
+            return of_texts.double().tolist()
 
-        found[[row.text for row in rows]] = read_in_batches([len(row.ids) for row in rows], token_budget, read_batch)
+        costs = [len(row.ids) for row in rows]
+        logits = np.zeros(len(texts))
+        logits[[row.text for row in rows]] = read_in_batches(costs, token_budget, read_batch)
         self.network.train(training)
-        return found
+        return logits
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Writes `guide.json`, the weights as safetensors and the tokenizer in the Hugging Face form."""
@@ -209,7 +279,8 @@ class CausalGuide:
         folder.mkdir(parents=True, exist_ok=True)
         self.tokenizer.save_pretrained(folder / "tokenizer")
         save_file(self.network.state_dict(), folder / "model.safetensors")
-        (folder / SETTINGS).write_text(json.dumps(self.settings, indent=2) + "\n", encoding="utf-8")
+        settings = json.dumps(self.settings, indent=2)
+        (folder / SETTINGS).write_text(f"{settings}\n", encoding="utf-8")
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "CausalGuide":
@@ -222,7 +293,12 @@ class CausalGuide:
         network = load_weights(partial(CausalLSTM, **settings), folder / "model.safetensors")
         tokenizer = load_tokenizer(folder / "tokenizer")
         check_tokens(folder, tokenizer, network.vocabulary_size)
-        return cls(network.to(device).eval(), tokenizer, settings, notes=read_note(folder))
+        return cls(
+            network.to(device).eval(),
+            tokenizer,
+            settings=settings,
+            notes=read_note(folder),
+        )
 
 
 def new_causal_guide(
@@ -238,11 +314,16 @@ def new_causal_guide(
     Tokens that are not in `texts` are unknown. A training text of more than `max_length` tokens is cut, so it has fewer
     prefixes.
     """
-    arguments: dict[str, Any] = {"vocabulary_size": len(tokenizer), "embedding_dim": embedding_dim}
-    arguments |= {"hidden_dim": hidden_dim, "dropout": dropout}
+    arguments: dict[str, Any] = {
+        "vocabulary_size": len(tokenizer),
+        "embedding_dim": embedding_dim,
+        "hidden_dim": hidden_dim,
+        "dropout": dropout,
+    }
     guide = CausalGuide(CausalLSTM(**arguments), tokenizer, arguments, max_length)
     seen = torch.zeros(len(tokenizer), dtype=torch.bool)
-    seen[[i for row in guide.read(texts) for i in row.ids]] = True
+    for row in guide.read(texts):
+        seen[row.ids] = True
     guide.network.know_only(seen)
     return guide
 
@@ -252,7 +333,8 @@ def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDA
     if isinstance(judge, CausalGuide):
         return judge.logits([text if text.strip() else "" for text in texts])
     # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
-    return np.nan_to_num(judge.logits([(text,) for text in texts], or_nan=True)[0])
+    logits, _ = judge.logits([(text,) for text in texts], or_nan=True)
+    return np.nan_to_num(logits)
 
 
 def load_guide(folder: Path | str, device: str = "cpu") -> CausalGuide | Discriminator:

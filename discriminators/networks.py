@@ -21,6 +21,12 @@ from models.model import get_layers
 Ids = Int[Tensor, "batch time"]
 Mask = Bool[Tensor, "batch time"]
 Hidden = Float[Tensor, "batch time dim"]
+# Values and states of rows of any shape
+Values = Float[Tensor, "*rows"]
+States = Float[Tensor, "*rows dim"]
+Gates = Float[Tensor, "*rows gates"]
+# What a state holds of each row
+PerRow = Float[Tensor, "rows ..."]
 
 
 def attention_pool(
@@ -33,10 +39,12 @@ def attention_pool(
     Returns the pooled states r and the weights alpha, which are 0 at padding. Every row needs a real token.
     """
     energy = torch.tanh(hidden) @ w
-    weights = energy.masked_fill(~mask, float("-inf")).softmax(dim=1)
+    energy = energy.masked_fill(~mask, -torch.inf)
+    weights = energy.softmax(dim=1)
     # Padding is zeroed as well as weighted by 0, for 0 times an infinite state would not be 0.
-    pooled = (hidden.masked_fill(~mask[..., None], 0.0) * weights[..., None]).sum(dim=1)
-    return pooled, weights
+    real = hidden.masked_fill(~mask[..., None], 0.0)
+    weighted = real * weights[..., None]
+    return weighted.sum(dim=1), weights
 
 
 def reversal(mask: Mask) -> Ids:
@@ -48,6 +56,13 @@ def reversal(mask: Mask) -> Ids:
     position = torch.arange(mask.shape[1], device=mask.device)
     length = mask.sum(dim=1, keepdim=True)
     return torch.where(mask, length - 1 - position, position)
+
+
+def drop_single_axis(logits: Tensor) -> Float[Tensor, "batch ..."]:
+    """One number per row where there is one logit; several logits stay as they are."""
+    if logits.shape[-1] == 1:
+        return logits.squeeze(-1)
+    return logits
 
 
 class AttentionBiLSTM(nn.Module):
@@ -75,23 +90,30 @@ class AttentionBiLSTM(nn.Module):
 
     def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch ..."]:
         """One logit per row (higher means human or good), or one per label. Padding must be at the end of a row."""
-        pooled, _ = attention_pool(self.hidden(ids, mask), mask, self.w)
-        logits = self.head(self.dropout(torch.tanh(pooled)))
-        return logits.squeeze(-1) if self.head.out_features == 1 else logits
+        hidden = self.hidden(ids, mask)
+        pooled, _ = attention_pool(hidden, mask, self.w)
+        features = self.dropout(torch.tanh(pooled))
+        return drop_single_axis(self.head(features))
 
     def hidden(self, ids: Ids, mask: Mask) -> Hidden:
         """The summed states of the two directions; those at padding are meaningless."""
         embedded = self.dropout(self.embedding(ids))
         backwards = reversal(mask)[..., None]
         onward, _ = self.forward_lstm(embedded)
-        reverse, _ = self.backward_lstm(embedded.take_along_dim(backwards, dim=1))
+        reversed_rows = embedded.take_along_dim(backwards, dim=1)
+        reverse, _ = self.backward_lstm(reversed_rows)
         return onward + reverse.take_along_dim(backwards, dim=1)
 
 
 class BertClassifier(nn.Module):
     """An encoder, the mean over real tokens (as MiniLM was trained), dropout, logits."""
 
-    def __init__(self, encoder: PreTrainedModel, dropout: float = 0.1, outputs: int = 1):
+    def __init__(
+        self,
+        encoder: PreTrainedModel,
+        dropout: float = 0.1,
+        outputs: int = 1,
+    ):
         super().__init__()
         self.encoder = encoder
         self.dropout = nn.Dropout(dropout)
@@ -102,9 +124,9 @@ class BertClassifier(nn.Module):
 
     def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch ..."]:
         """One logit per row (higher means human or good), or one per label."""
-        hidden = self.encoder(input_ids=ids, attention_mask=mask.long()).last_hidden_state
-        logits = self.head(self.dropout(mean_pool(hidden, mask)))
-        return logits.squeeze(-1) if self.head.out_features == 1 else logits
+        encoded = self.encoder(input_ids=ids, attention_mask=mask.long())
+        pooled = mean_pool(encoded.last_hidden_state, mask)
+        return drop_single_axis(self.head(self.dropout(pooled)))
 
 
 def keep_lowest_layers(encoder: PreTrainedModel, layers: int) -> None:
@@ -131,14 +153,18 @@ class Pool(NamedTuple):
     """Attention over the tokens read so far, as a running softmax: r / Z are the pooled states."""
 
     # the highest energy, -inf before the first token
-    m: Float[Tensor, "*rows"]
+    m: Values
     # the sum of exp(energy - m)
-    z: Float[Tensor, "*rows"]
+    z: Values
     # the sum of exp(energy - m) times the state
-    r: Float[Tensor, "*rows dim"]
+    r: States
 
 
-def attend(pool: Pool, energy: Float[Tensor, "*rows"], hidden: Float[Tensor, "*rows dim"]) -> Pool:
+def attend(
+    pool: Pool,
+    energy: Values,
+    hidden: States,
+) -> Pool:
     """Adds a state to the pool: m' = max(m, e), Z' = Z exp(m - m') + exp(e - m'), and r' likewise.
 
     >>> nothing = Pool(torch.tensor(-torch.inf), torch.tensor(0.0), torch.zeros(1))
@@ -148,42 +174,71 @@ def attend(pool: Pool, energy: Float[Tensor, "*rows"], hidden: Float[Tensor, "*r
     m = torch.maximum(pool.m, energy)
     kept = (pool.m - m).exp_()
     added = (energy - m).exp_()
-    r = torch.addcmul(added[..., None] * hidden, kept[..., None], pool.r)
-    return Pool(m, torch.addcmul(added, kept, pool.z), r)
+    z = torch.addcmul(added, kept, pool.z)
+    state = added[..., None] * hidden
+    r = torch.addcmul(state, kept[..., None], pool.r)
+    return Pool(m, z, r)
 
 
-def prefix_attention(hidden: Hidden, energy: Float[Tensor, "batch time"], mask: Mask) -> Hidden:
+def prefix_attention(
+    hidden: Hidden,
+    energy: Float[Tensor, "batch time"],
+    mask: Mask,
+) -> Hidden:
     """At each position, the states up to it, pooled by the softmax of their energies; padding ends a row."""
-    earlier = torch.ones(mask.shape[1], mask.shape[1], dtype=torch.bool, device=mask.device).tril()
-    seen = earlier & mask[:, None, :]
-    weights = energy[:, None, :].masked_fill(~seen, -torch.inf).softmax(dim=-1)
+    time = mask.shape[1]
+    square = torch.ones(time, time, dtype=torch.bool, device=mask.device)
+    seen = square.tril() & mask[:, None, :]
+    energies = energy[:, None, :].masked_fill(~seen, -torch.inf)
+    weights = energies.softmax(dim=-1)
     return weights @ hidden
 
 
-def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def tanh(x: Values) -> Values:
     """tanh x; on a CPU as 2 sigmoid(2x) - 1, which takes a fifth of the time of torch's tanh."""
-    return torch.tanh(x) if x.is_cuda else (2 * x).sigmoid_().mul_(2).sub_(1)
+    if x.is_cuda:
+        return torch.tanh(x)
+    sigmoid = (2 * x).sigmoid_()
+    return sigmoid.mul_(2).sub_(1)
 
 
 def lstm_cell(
-    gates: Float[Tensor, "*rows gates"], c: Float[Tensor, "*#rows dim"]
-) -> tuple[Float[Tensor, "*rows dim"], Float[Tensor, "*rows dim"]]:
+    gates: Gates,
+    c: Float[Tensor, "*#rows dim"],
+) -> tuple[States, States]:
     """h' and c' from c and the sums of the four gates (input, forget, cell, output), which are overwritten."""
     i, f, g, o = gates.chunk(4, dim=-1)
-    c = torch.addcmul(i.sigmoid_() * tanh(g), f.sigmoid_(), c)
-    return o.sigmoid_() * tanh(c), c
+    added = i.sigmoid_() * tanh(g)
+    c = torch.addcmul(added, f.sigmoid_(), c)
+    h = o.sigmoid_() * tanh(c)
+    return h, c
 
 
 @torch.no_grad()
-def input_table(embedded: Float[Tensor, "ids embedding"], lstm: nn.LSTM) -> Float[Tensor, "ids gates"]:
+def input_table(
+    embedded: Float[Tensor, "ids embedding"],
+    lstm: nn.LSTM,
+) -> Float[Tensor, "ids gates"]:
     """The contribution of each token to the gates: W_ih x + b."""
+    weight = lstm.get_parameter("weight_ih_l0")
     bias = lstm.get_parameter("bias_ih_l0") + lstm.get_parameter("bias_hh_l0")
-    return embedded @ lstm.get_parameter("weight_ih_l0").T + bias
+    return embedded @ weight.T + bias
 
 
-def recurrent(lstm: nn.LSTM, h: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows gates"]:
+def recurrent(lstm: nn.LSTM, h: States) -> Gates:
     """The contribution of the state to the gates: W_hh h."""
-    return h @ lstm.get_parameter("weight_hh_l0").T
+    weight = lstm.get_parameter("weight_hh_l0")
+    return h @ weight.T
+
+
+def choose_rows(
+    is_new: Bool[Tensor, " rows"],
+    new: PerRow,
+    old: PerRow,
+) -> PerRow:
+    """The new values of the rows that `is_new` marks, and the old values of the others."""
+    inner = [1] * (old.ndim - 1)
+    return torch.where(is_new.view(-1, *inner), new, old)
 
 
 class CausalState(NamedTuple):
@@ -198,6 +253,10 @@ class CausalState(NamedTuple):
     z: Float[Tensor, " rows"]
     r: Float[Tensor, "rows dim"]
 
+    @property
+    def pool(self) -> Pool:
+        return Pool(self.m, self.z, self.r)
+
 
 class CausalLSTM(nn.Module):
     """Embedding, LSTM, attention over the prefix, tanh, dropout, one logit per position.
@@ -205,7 +264,13 @@ class CausalLSTM(nn.Module):
     Ids beyond the `vocabulary_size` tokens of the generator are read as an unknown token.
     """
 
-    def __init__(self, vocabulary_size: int, embedding_dim: int = 128, hidden_dim: int = 128, dropout: float = 0.3):
+    def __init__(
+        self,
+        vocabulary_size: int,
+        embedding_dim: int = 128,
+        hidden_dim: int = 128,
+        dropout: float = 0.3,
+    ):
         super().__init__()
         self.vocabulary_size = vocabulary_size
         self.embedding = nn.Embedding(vocabulary_size, embedding_dim)
@@ -214,15 +279,19 @@ class CausalLSTM(nn.Module):
         self.w = nn.Parameter(torch.zeros(hidden_dim))  # attention starts as the mean
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(hidden_dim, 1)
-        self.register_buffer("known", torch.ones(vocabulary_size, dtype=torch.bool))
+        all_known = torch.ones(vocabulary_size, dtype=torch.bool)
+        self.register_buffer("known", all_known)
         self.known: Bool[Tensor, " vocabulary"]
         self._table: Tensor | None = None
 
     def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch time"]:
         """The logit of the prefix that ends at each position; higher means human or good. Padding ends a row."""
-        hidden, _ = self.lstm(self.dropout(self.embedding(ids)))
-        pooled = prefix_attention(hidden, torch.tanh(hidden) @ self.w, mask)
-        return self.head(self.dropout(torch.tanh(pooled))).squeeze(-1)
+        embedded = self.dropout(self.embedding(ids))
+        hidden, _ = self.lstm(embedded)
+        energy = torch.tanh(hidden) @ self.w
+        pooled = prefix_attention(hidden, energy, mask)
+        features = self.dropout(torch.tanh(pooled))
+        return self.head(features).squeeze(-1)
 
     @property
     def device(self) -> torch.device:
@@ -246,13 +315,20 @@ class CausalLSTM(nn.Module):
     def table(self) -> Float[Tensor, "ids gates"]:
         """The contribution of each token to the gates (W_ih x + b), computed once; the last row is for other ids."""
         if self._table is None:
-            self._table = input_table(F.pad(self.embedding.weight, (0, 0, 0, 1)), self.lstm)  # unknown: embedded as 0
+            with_unknown = F.pad(self.embedding.weight, (0, 0, 0, 1))  # embedded as 0
+            self._table = input_table(with_unknown, self.lstm)
         return self._table
 
     def start(self, rows: int) -> CausalState:
         zeros = self.w.new_zeros(rows, len(self.w))
         nothing = self.w.new_zeros(rows)
-        return CausalState(zeros.repeat(1, 4), zeros, nothing - torch.inf, nothing, zeros)
+        return CausalState(
+            recurrent=zeros.repeat(1, 4),
+            c=zeros,
+            m=nothing - torch.inf,
+            z=nothing,
+            r=zeros,
+        )
 
     @torch.no_grad()
     def advance(
@@ -262,18 +338,28 @@ class CausalLSTM(nn.Module):
         read: Bool[Tensor, " rows"] | None = None,
     ) -> CausalState:
         """The state after one more token; a row whose `read` is False stays unchanged."""
-        h, c = lstm_cell(self.table()[tokens.clamp(max=self.vocabulary_size)] + state.recurrent, state.c)
-        pool = attend(Pool(state.m, state.z, state.r), tanh(h) @ self.w, h)
+        gates = self.table()[self._limit(tokens)]
+        h, c = lstm_cell(gates + state.recurrent, state.c)
+        energy = tanh(h) @ self.w
+        pool = attend(state.pool, energy, h)
         after = CausalState(recurrent(self.lstm, h), c, *pool)
         if read is None:
             return after
-        both = zip(after, state, strict=True)
-        return CausalState(*(torch.where(read.view(-1, *[1] * (old.ndim - 1)), new, old) for new, old in both))
+        chosen = [choose_rows(read, new, old) for new, old in zip(after, state, strict=True)]
+        return CausalState(*chosen)
 
     @torch.no_grad()
     def candidates(self, state: CausalState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
         """The logit of each row's prefix with each of its candidates; O(1) in the length of the prefix."""
-        gates = F.embedding(tokens.clamp(max=self.vocabulary_size), self.table()).add_(state.recurrent[:, None])
+        gates = F.embedding(self._limit(tokens), self.table())
+        gates.add_(state.recurrent[:, None])
         h, _ = lstm_cell(gates, state.c[:, None])
-        pool = attend(Pool(state.m[:, None], state.z[:, None], state.r[:, None]), tanh(h) @ self.w, h)
-        return self.head(tanh(pool.r.div_(pool.z[..., None]))).squeeze(-1)
+        before = Pool(state.m[:, None], state.z[:, None], state.r[:, None])
+        energy = tanh(h) @ self.w
+        pool = attend(before, energy, h)
+        pooled = pool.r.div_(pool.z[..., None])
+        return self.head(tanh(pooled)).squeeze(-1)
+
+    def _limit(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+        """The tokens, with the row of unknown tokens in place of ids beyond the vocabulary."""
+        return tokens.clamp(max=self.vocabulary_size)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -142,11 +143,10 @@ def read(
             undamaged += len(bodies) - len(damaged)
             bodies = damaged
         total = sum(map(len, bodies))
-        rows += [
-            TokenRow(np.array([*layout.start, *body, *layout.end], dtype=np.int64), i, len(body) / total)
-            for body in bodies
-            if body  # a window may hold nothing but segments without tokens
-        ]
+        for body in bodies:
+            if body:  # a window may hold nothing but segments without tokens
+                ids = np.array([*layout.start, *body, *layout.end], dtype=np.int64)
+                rows.append(TokenRow(ids, text=i, weight=len(body) / total))
     if dropped.any():
         log.warning("%d of %d texts lost tokens (%d in all)", np.count_nonzero(dropped), len(texts), dropped.sum())
     if undamaged:
@@ -156,8 +156,9 @@ def read(
 
 def _encode(texts: Sequence[Segments], tokens: Tokens) -> list[list[list[int]]]:
     cleaned = [_checked(i, text) for i, text in enumerate(texts)]
-    ids = iter(tokens.encode([segment for text in cleaned for segment in text]))
-    return [[next(ids) for _ in text] for text in cleaned]
+    segments = [segment for text in cleaned for segment in text]
+    ids = iter(tokens.encode(segments))
+    return [list(islice(ids, len(text))) for text in cleaned]
 
 
 def _bodies(
@@ -169,8 +170,16 @@ def _bodies(
     """What stands between start and end of each row of a text that is cut like its other side; the tokens cut."""
     room = layout.room
     lengths = [max(map(len, sides)) for sides in zip(segments, other, strict=True)]
-    if sum(lengths) + len(lengths) - 1 > room or len(lengths) > (turns or len(lengths)):
-        return pack_segments(segments, layout.separator, room, lengths, turns)
+    separators = len(lengths) - 1
+    is_long = sum(lengths) + separators > room
+    if is_long or (turns and len(lengths) > turns):
+        return pack_segments(
+            segments,
+            layout.separator,
+            room,
+            lengths=lengths,
+            turns=turns,
+        )
     return [join_ids(segments, [layout.separator])], 0
 
 

@@ -62,10 +62,11 @@ def split_by_group(
     for name, side in (("training", training), ("held-out", held_out_texts)):
         counts = count_labels(side, labels)
         if not all(counts.values()):
-            found = " and ".join(f"{count} of label {label}" for label, count in counts.items())
+            classes = "both classes" if len(counts) == 2 else "all classes"
+            counted = " and ".join(f"{count} of label {label}" for label, count in counts.items())
             raise ValueError(
-                f"{'both' if len(counts) == 2 else 'all'} classes must be among the {name} texts, but these are "
-                f"{found}, of {len(texts)} texts in {len(groups)} groups"
+                f"{classes} must be among the {name} texts, but these are {counted}, "
+                f"of {len(texts)} texts in {len(groups)} groups"
             )
     return training, held_out_texts
 
@@ -98,28 +99,33 @@ def prefix_texts(
     Raises SettingError for `most` below 1, ValueError if there is no prefix at all.
     """
     check(Count | None, most=most)
-    found: list[LabelledText] = []
+    prefixes: list[LabelledText] = []
     for i, text in enumerate(texts):
         *source, last = text.segments
         ids = encode(last)
         ends = None if decode(ids) == last else _token_ends(last, ids, encode)
         lengths = np.arange(SHORTEST, len(ids) + 1)
         if most is not None and most < len(lengths):
-            lengths = np.sort(np.random.default_rng((seed, i)).choice(lengths, most, replace=False))
+            rng = np.random.default_rng((seed, i))
+            lengths = np.sort(rng.choice(lengths, most, replace=False))
         for length in lengths.tolist():
             beginning = decode(ids[:length]) if ends is None else last[: ends.get(length, 0)]
             if last.startswith(beginning) and beginning.strip():
-                found.append(replace(text, segments=(*source, beginning)))
-    if not found:
+                prefixes.append(replace(text, segments=(*source, beginning)))
+    if not prefixes:
         raise ValueError(f"prefixes need a text of at least {SHORTEST} tokens, but none of {len(texts)} has as many")
-    return found
+    return prefixes
 
 
-def _token_ends(text: str, ids: Sequence[int], encode: Callable[[str], Sequence[int]]) -> dict[int, int]:
+def _token_ends(
+    text: str,
+    ids: Sequence[int],
+    encode: Callable[[str], Sequence[int]],
+) -> dict[int, int]:
     """The number of characters that each number of tokens spells, if these characters alone give the same tokens."""
-    found: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for characters in range(1, len(text) + 1):
         beginning = list(encode(text[:characters]))
         if beginning == list(ids[: len(beginning)]):
-            found[len(beginning)] = characters
-    return found
+            ends[len(beginning)] = characters
+    return ends

@@ -65,18 +65,37 @@ def discriminator_loss(
     if logits.ndim == 1:
         return F.binary_cross_entropy_with_logits(logits, labels, weight=weights, reduction="sum")
     losses = F.cross_entropy(logits, labels.long(), reduction="none")
-    return (losses if weights is None else losses * weights).sum()
+    if weights is not None:
+        losses = losses * weights
+    return losses.sum()
 
 
-def held_out_metrics(logits: Float[Tensor, "texts ..."], labels: Float[Tensor, " texts"]) -> dict[str, float]:
+def held_out_metrics(
+    logits: Float[Tensor, "texts ..."],
+    labels: Float[Tensor, " texts"],
+) -> dict[str, float]:
     """Loss (nats per text), accuracy, `order`, and AUC (for several labels the mean of each against the rest)."""
     loss = float(discriminator_loss(logits, labels)) / len(logits)
-    found = logits > 0 if logits.ndim == 1 else logits.argmax(dim=-1)
-    scores = logits if logits.ndim == 1 else logits.softmax(dim=-1)
-    scores = scores[:, 1] if logits.shape[1:] == (2,) else scores
-    auc = float(roc_auc_score(labels.cpu().numpy(), scores.double().cpu().numpy(), multi_class="ovr"))
-    accuracy = float((found == labels).float().mean())
-    return {"loss": loss, "accuracy": accuracy, "auc": auc, "order": order_by_auc(auc, loss)}
+    if logits.ndim == 1:
+        classes = logits > 0
+        scores = logits
+    else:
+        classes = logits.argmax(dim=-1)
+        scores = logits.softmax(dim=-1)
+    if logits.shape[1:] == (2,):
+        scores = scores[:, 1]
+    is_right = classes == labels
+    auc = roc_auc_score(
+        labels.cpu().numpy(),
+        scores.double().cpu().numpy(),
+        multi_class="ovr",
+    )
+    return {
+        "loss": loss,
+        "accuracy": float(is_right.float().mean()),
+        "auc": float(auc),
+        "order": order_by_auc(float(auc), loss),
+    }
 
 
 def order_by_auc(auc: float, loss: float) -> float:
@@ -102,26 +121,40 @@ class LabelledRows:
     # whether the network has a logit for each prefix of a row
     prefixes: bool = False
 
-    def batches(self, token_budget: int, generator: np.random.Generator | None = None) -> list[MakeBatch]:
+    def batches(
+        self,
+        token_budget: int,
+        generator: np.random.Generator | None = None,
+    ) -> list[MakeBatch]:
         """Batches of rows of similar length, see `batches_by_budget`."""
-        batches = batches_by_budget([len(row.ids) for row in self.rows], token_budget, generator)
+        lengths = [len(row.ids) for row in self.rows]
+        batches = batches_by_budget(lengths, token_budget, generator)
         return [partial(self.make_batch, batch) for batch in batches]
 
     def per_batch(self, token_budget: int) -> float:
         """The mean number of texts, or prefixes, in a batch."""
-        count = sum(len(row.ids) - SHORTEST + 1 for row in self.rows) if self.prefixes else len(self.labels)
+        count = len(self.labels)
+        if self.prefixes:
+            count = sum(len(row.ids) - SHORTEST + 1 for row in self.rows)
         return count / len(self.batches(token_budget))
 
     def make_batch(self, indices: Sequence[int]) -> Batch:
         rows = [self.rows[i] for i in indices]
         ids, mask = pad_rows(rows, self.pad)
         texts = torch.tensor([row.text for row in rows])
-        labels = torch.from_numpy(self.labels[texts.numpy()])
-        weights = torch.tensor([row.weight for row in rows], dtype=torch.float32)
-        return {"ids": ids, "mask": mask, "labels": labels, "weights": weights, "texts": texts}
+        return {
+            "ids": ids,
+            "mask": mask,
+            "labels": torch.from_numpy(self.labels[texts.numpy()]),
+            "weights": torch.tensor([row.weight for row in rows], dtype=torch.float32),
+            "texts": texts,
+        }
 
 
-def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledText]) -> LabelledRows:
+def read_rows(
+    classifier: Discriminator | CausalGuide,
+    texts: Sequence[LabelledText],
+) -> LabelledRows:
     """Encodes the rows that a classifier learns or is checked on.
 
     Raises ValueError for a text that cannot be read, and if fewer than two classes have rows.
@@ -129,24 +162,38 @@ def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledT
     labels = np.array([text.label for text in texts], dtype=np.float32)
     segments = [text.segments for text in texts]
     if isinstance(classifier, CausalGuide):
-        found = LabelledRows(classifier.read(segments), labels, 0, prefixes=True)
-        cut = sum(len(row.ids) == classifier.max_length for row in found.rows)
-        if len(found.rows) < len(texts) or cut:
-            log.warning(
-                "of %d texts %d have too few tokens for a prefix, %d reach the limit of %d tokens",
-                *(len(texts), len(texts) - len(found.rows), cut, classifier.max_length),
-            )
+        rows = classifier.read(segments)
+        labelled = LabelledRows(rows, labels, pad=0, prefixes=True)
+        _warn_of_lengths(rows, len(texts), classifier.max_length)
     else:
-        pairs = [text.pair for text in texts]
-        rows, _ = read(segments, classifier.tokens, pairs, turns=classifier.settings.get("turns"))
-        found = LabelledRows(rows, labels, classifier.tokens.layout.pad)
-    read_texts = {row.text for row in found.rows}
-    if len({texts[i].label for i in read_texts}) < 2:
+        rows, _ = read(
+            segments,
+            classifier.tokens,
+            pairs=[text.pair for text in texts],
+            turns=classifier.settings.get("turns"),
+        )
+        labelled = LabelledRows(rows, labels, pad=classifier.tokens.layout.pad)
+    read_labels = [texts[i].label for i in {row.text for row in rows}]
+    if len(set(read_labels)) < 2:
         raise ValueError(
             f"both classes need a text of enough tokens ({SHORTEST} for a guide) on each side of the split, but of "
-            f"{len(texts)} texts {len(read_texts)} have as many, {sum(texts[i].label for i in read_texts)} of label 1"
+            f"{len(texts)} texts {len(read_labels)} have as many, {sum(read_labels)} of label 1"
         )
-    return found
+    return labelled
+
+
+def _warn_of_lengths(rows: Sequence[TokenRow], count: int, max_length: int) -> None:
+    """Warns where some of `count` texts have too few tokens for a prefix, or as many as a guide reads."""
+    too_short = count - len(rows)
+    cut = sum(len(row.ids) == max_length for row in rows)
+    if too_short or cut:
+        log.warning(
+            "of %d texts %d have too few tokens for a prefix, %d reach the limit of %d tokens",
+            count,
+            too_short,
+            cut,
+            max_length,
+        )
 
 
 class LabelledTextDataModule(BatchDataModule):
@@ -170,7 +217,8 @@ class LabelledTextDataModule(BatchDataModule):
         self.seed = seed
 
     def train_batches(self, epoch: int) -> list[MakeBatch]:
-        return self.train.batches(self.token_budget, np.random.default_rng((self.seed, epoch)))
+        rng = np.random.default_rng((self.seed, epoch))
+        return self.train.batches(self.token_budget, rng)
 
     def held_out_batches(self) -> list[MakeBatch]:
         return self.held_out.batches(self.token_budget)
@@ -188,7 +236,12 @@ class DiscriminatorModule(TrainingModule):
     weighs the same, though batches of long texts have fewer. The same holds for the prefixes of a guide (OUMG, 4.2).
     """
 
-    def __init__(self, classifier: Discriminator | CausalGuide, settings: TrainingSettings, seed: int = 0) -> None:
+    def __init__(
+        self,
+        classifier: Discriminator | CausalGuide,
+        settings: TrainingSettings,
+        seed: int = 0,
+    ) -> None:
         super().__init__(settings, seed)
         self.network = classifier.network
         labels = classifier.labels if isinstance(classifier, Discriminator) else ()
@@ -198,7 +251,7 @@ class DiscriminatorModule(TrainingModule):
         self.prefixes = False
         self.places = 1  # of logits in a text
         self.labels: Tensor  # of each place of the held-out texts
-        self.found: Tensor  # the sum of the weighted logits at each place, and the sum of the weights
+        self.sums: Tensor  # the sum of the weighted logits at each place, and the sum of the weights
 
     def setup(self, stage: str) -> None:
         """Reads the held-out labels and batch sizes of the data module. Raises TypeError for other data."""
@@ -258,24 +311,27 @@ class DiscriminatorModule(TrainingModule):
         return [torch.optim.AdamW(groups, lr=self.schedule.learning_rate)]
 
     def on_validation_epoch_start(self) -> None:
-        self.found = torch.zeros(len(self.labels), self.outputs + 1, device=self.device)
+        self.sums = torch.zeros(len(self.labels), self.outputs + 1, device=self.device)
 
     def add_held_out(self, part: Batch) -> None:
         logits, _, weights, places = self.read_logits(part)
-        rows = torch.cat([logits.float().reshape(len(logits), -1), torch.ones_like(weights)[:, None]], dim=1)
-        self.found.index_add_(0, places, rows * weights[:, None])
+        columns = logits.float().reshape(len(logits), -1)
+        ones = torch.ones_like(weights)[:, None]
+        rows = torch.cat([columns, ones], dim=1)
+        self.sums.index_add_(0, places, rows * weights[:, None])
 
     def on_validation_epoch_end(self) -> None:
         # Summed over processes: a row that two of them read counts twice in both sums, which changes nothing.
-        sums = self.trainer.strategy.reduce(self.found, reduce_op="sum")
+        sums = self.trainer.strategy.reduce(self.sums, reduce_op="sum")
         was_read = sums[:, -1] > 0  # a text without a window that its pair lacks is not read
-        logits, labels = sums[was_read, :-1] / sums[was_read, -1:], self.labels.to(self.device)[was_read]
+        logits = sums[was_read, :-1] / sums[was_read, -1:]
+        labels = self.labels.to(self.device)[was_read]
         if not logits.isfinite().all():
             raise SettingError("held-out logits must be finite, but are not: lower the learning rate")
-        values = held_out_metrics(logits.squeeze(-1), labels)
-        self.log_dict(
-            {f"val/{name}": torch.tensor(value, device=self.device) for name, value in values.items()}, sync_dist=True
-        )
+        logged: dict[str, Tensor] = {}
+        for name, value in held_out_metrics(logits.squeeze(-1), labels).items():
+            logged[f"val/{name}"] = torch.tensor(value, device=self.device)
+        self.log_dict(logged, sync_dist=True)
 
 
 def train_classifier(
@@ -325,5 +381,7 @@ def train_classifier(
 
 def kept_point(curve: Sequence[Mapping[str, float]], keep: Literal["auc", "loss"]) -> Mapping[str, float]:
     """The point of a learning curve whose weights were saved (`TrainingSettings.keep`)."""
-    name, best = MONITORS[keep], max if keep == "auc" else min
-    return best((point for point in curve if name in point), key=lambda point: point[name])
+    name = MONITORS[keep]
+    best = max if keep == "auc" else min
+    points = [point for point in curve if name in point]
+    return best(points, key=lambda point: point[name])

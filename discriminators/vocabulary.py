@@ -46,13 +46,21 @@ class Vocabulary:
     @property
     def layout(self) -> TokenFrame:
         """The frame of segments: `<sep>` between them, nothing around them."""
-        return TokenFrame(start=(), separator=SPECIAL.index("<sep>"), end=(), pad=0, max_length=self.max_length)
+        return TokenFrame(
+            start=(),
+            separator=SPECIAL.index("<sep>"),
+            end=(),
+            pad=0,
+            max_length=self.max_length,
+        )
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
         """The ids of each segment, without special tokens, which a generator's own vocabulary may add (T5's end)."""
-        pieces = [_jieba_words(s) for s in segments] if self.kind == "jieba" else list(segments)
+        is_jieba = self.kind == "jieba"
         encoded = self.tokenizer.encode_batch_fast(
-            pieces, is_pretokenized=self.kind == "jieba", add_special_tokens=False
+            list(map(_jieba_words, segments)) if is_jieba else list(segments),
+            is_pretokenized=is_jieba,
+            add_special_tokens=False,
         )
         return [self._shift(encoding.ids) for encoding in encoded]
 
@@ -61,7 +69,11 @@ class Vocabulary:
         return [self.first + number for number in ids]
 
     def save(self, path: Path) -> None:
-        content = {"kind": self.kind, "max_length": self.max_length, "tokenizer": json.loads(self.tokenizer.to_str())}
+        content = {
+            "kind": self.kind,
+            "max_length": self.max_length,
+            "tokenizer": json.loads(self.tokenizer.to_str()),
+        }
         path.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -97,7 +109,13 @@ class EncoderTokens:
         missing = [name for name, value in ids.items() if value is None]
         if missing:
             raise SettingError(f"the tokenizer of an encoder needs cls, sep and pad tokens, but has no {missing}")
-        return TokenFrame((ids["cls"],), ids["sep"], (ids["sep"],), ids["pad"], self.max_length)
+        return TokenFrame(
+            start=(ids["cls"],),
+            separator=ids["sep"],
+            end=(ids["sep"],),
+            pad=ids["pad"],
+            max_length=self.max_length,
+        )
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
         return plain_token_ids(self.tokenizer, segments)
@@ -114,15 +132,24 @@ def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...
     """
     distinct = list(dict.fromkeys(texts))
     by_length = sorted(distinct, key=lambda text: (len(text), text))  # the texts that begin with a text follow it
-    begun = {
-        text
-        for text, following in pairwise(by_length)
-        if text and len(text) == len(following) and text[:-1] == following[:-1] and following[-1].startswith(text[-1])
-    }
+    begun = {text for text, following in pairwise(by_length) if _begins(following, text)}
     return [text for text in distinct if text not in begun]
 
 
-def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: int, min_count: int = 2) -> Vocabulary:
+def _begins(whole: tuple[str, ...], text: tuple[str, ...]) -> bool:
+    """Whether a text of as many segments begins with `text`: its last segment alone may go on."""
+    if not text or len(text) != len(whole):
+        return False
+    return text[:-1] == whole[:-1] and whole[-1].startswith(text[-1])
+
+
+def train_vocabulary(
+    segments: Iterable[str],
+    kind: str,
+    size: int,
+    max_length: int,
+    min_count: int = 2,
+) -> Vocabulary:
     """Trains a vocabulary: at most `size` tokens (three are special) with `min_count` occurrences, most frequent first.
 
     Raises SettingError for an unknown kind, and for `tokenizer`, which needs `borrowed_vocabulary`.
@@ -136,13 +163,16 @@ def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: 
         if kind == "characters":
             tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
         elif kind == "words":
-            tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-                [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(RUNS_AND_MARKS.pattern), "isolated")]
-            )
+            words = pre_tokenizers.Split(Regex(RUNS_AND_MARKS.pattern), "isolated")
+            tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), words])
         trainer = trainers.WordLevelTrainer(
-            vocab_size=size, min_frequency=min_count, special_tokens=SPECIAL, show_progress=False
+            vocab_size=size,
+            min_frequency=min_count,
+            special_tokens=SPECIAL,
+            show_progress=False,
         )
-        tokenizer.train_from_iterator(map(_jieba_words, segments) if kind == "jieba" else segments, trainer)
+        read = map(_jieba_words, segments) if kind == "jieba" else segments
+        tokenizer.train_from_iterator(read, trainer)
     tokenizer.encode_special_tokens = True
     return Vocabulary(kind, tokenizer, max_length)
 
