@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from judge.wording import shorten
@@ -41,41 +41,65 @@ def read_explanation(explanation: Mapping[str, Any], aspect: str) -> list[Line]:
         case {"turns": turns}:  # Discriminative CDM: every token has its momentum
             lines = _shade([_read_turn(turn) for turn in turns])
         case {"reference": _, "ratios": rows}:  # MARS: every augmented reference has a cosine with the text
-            label = "ratio {ratio:g}, cosine {cosine:.3f}, weight {weight:.3f}"
-            lines = _shade([(label.format(**row), [(row["text"], row["cosine"])]) for row in rows])
+            lines = _shade([_read_reference(row) for row in rows])
         case {"parts": parts}:  # discriminators and Generative CDM: every sentence or turn adds to the score
-            lines = _shade([(f"adds {value:.3f}", [(text, value)]) for text, value in parts], center=0.0)
+            added = [(f"adds {value:.3f}", [(text, value)]) for text, value in parts]
+            lines = _shade(added, center=0.0)
         case {"guided": tokens}:  # a steered text: guidance moved the log-probability of every token
-            lines = _shade([("likelier (blue) or less likely (orange) by guidance", tokens)], center=0.0)
+            label = "likelier (blue) or less likely (orange) by guidance"
+            lines = _shade([(label, tokens)], center=0.0)
+        case _ if aspect in explanation:
+            lines = _read_aspect(aspect, explanation[aspect])
         case _:
-            chosen = {aspect: explanation[aspect]} if aspect in explanation else explanation
-            lines = [line for name, explained in chosen.items() for line in _read_aspect(name, explained)]
+            lines = []
+            for name, explained in explanation.items():
+                lines += _read_aspect(name, explained)
     return _shorten(lines)
 
 
 def _read_turn(turn: Mapping[str, Any]) -> UnshadedLine:
     """A turn with its momentum, and its tokens with theirs; a token without text is a line break."""
+    number = turn["turn"] + 1
+    label = f"turn {number}: {turn['momentum']:.3f}"
     tokens = [(text or "⏎", momentum) for text, momentum in turn["tokens"]]
-    return f"turn {turn['turn'] + 1}: {turn['momentum']:.3f}", tokens
+    return label, tokens
+
+
+def _read_reference(row: Mapping[str, Any]) -> UnshadedLine:
+    """An augmented reference with its ratio of masks, its cosine and its weight."""
+    label = "ratio {ratio:g}, cosine {cosine:.3f}, weight {weight:.3f}"
+    part = (row["text"], row["cosine"])
+    return label.format(**row), [part]
 
 
 def _read_aspect(aspect: str, explained: Any) -> list[Line]:
     match explained:
         case {"evaluators": evaluators}:  # CTRLEval: every pattern has a score for the text in its gap
-            lines = _shade([_read_evaluator(evaluator) for evaluator in evaluators])
+            scored = [_read_evaluator(evaluator) for evaluator in evaluators]
+            lines = _shade(scored)
             return [_show_gap(line, evaluator) for line, evaluator in zip(lines, evaluators, strict=True)]
         case {"answer": answer, "tokens": tokens}:  # an LLM as judge
-            return [Line(f"{aspect}, answer of {tokens} tokens with its question", (Piece(str(answer)),))]
+            label = f"{aspect}, answer of {tokens} tokens with its question"
+            return [_plain_line(label, str(answer))]
         case [[str(), float()], *_]:  # UniEval: every turn has a probability of a yes
-            return _shade([(f"{aspect} {value:.3f}", [(text, value)]) for text, value in explained])
+            turns = [(f"{aspect} {value:.3f}", [(text, value)]) for text, value in explained]
+            return _shade(turns)
         case _:
-            return [Line(aspect, (Piece(json.dumps(explained, ensure_ascii=False, default=str)),))]
+            written = json.dumps(explained, ensure_ascii=False, default=str)
+            return [_plain_line(aspect, written)]
+
+
+def _plain_line(label: str, text: str) -> Line:
+    piece = Piece(text)
+    return Line(label, (piece,))
 
 
 def _read_evaluator(evaluator: Mapping[str, Any]) -> UnshadedLine:
     """A pattern evaluator with its score and weight, and what stands in its gap."""
     target = evaluator.get("target") or ", ".join(evaluator["words"])
-    return f"score {evaluator['score']:.3f}, weight {evaluator['weight']:.3f}", [(target, evaluator["score"])]
+    score = evaluator["score"]
+    weight = evaluator["weight"]
+    return f"score {score:.3f}, weight {weight:.3f}", [(target, score)]
 
 
 def _show_gap(line: Line, evaluator: Mapping[str, Any]) -> Line:
@@ -83,18 +107,28 @@ def _show_gap(line: Line, evaluator: Mapping[str, Any]) -> Line:
     around = evaluator["source"] if "source" in evaluator else evaluator["prompt"]
     if not around:
         return line
-    return Line(line.label, (*line.pieces, Piece(f" in {MASKS.sub(GAP, around)}")))
+    with_gap = MASKS.sub(GAP, around)
+    place = Piece(f" in {with_gap}")
+    return Line(line.label, (*line.pieces, place))
 
 
 def _shade(lines: Sequence[UnshadedLine], center: float | None = None) -> list[Line]:
     """Lines whose pieces are shaded by the distance from `center`, or from the mean of all numbers."""
     values = [float(value) for _, parts in lines for _, value in parts]
-    middle = center if center is not None else sum(values) / max(len(values), 1)
-    farthest = max((abs(value - middle) for value in values), default=0.0) or 1.0
+    middle = center
+    if middle is None:
+        middle = sum(values) / max(len(values), 1)
+    distances = [abs(value - middle) for value in values]
+    farthest = max(distances, default=0.0) or 1.0
 
     def shade(part: Part) -> Piece:
         text, value = part
-        return Piece(str(text), float(value), (float(value) - middle) / farthest)
+        number = float(value)
+        return Piece(
+            str(text),
+            value=number,
+            shade=(number - middle) / farthest,
+        )
 
     return [Line(label, tuple(map(shade, parts))) for label, parts in lines]
 
@@ -104,10 +138,11 @@ def _shorten(lines: Sequence[Line]) -> list[Line]:
     shortened: list[Line] = []
     left = PIECES
     for line in lines:
-        pieces = [Piece(shorten(piece.text, LONGEST), piece.value, piece.shade) for piece in line.pieces[:left]]
-        cut = [Piece("…")] if left < len(line.pieces) else []
-        shortened.append(Line(line.label, (*pieces, *cut)))
+        pieces = [replace(piece, text=shorten(piece.text, LONGEST)) for piece in line.pieces[:left]]
         left -= len(pieces)
+        if len(pieces) < len(line.pieces):
+            pieces.append(Piece("…"))
+        shortened.append(Line(line.label, tuple(pieces)))
         if left <= 0:
             break
     return shortened

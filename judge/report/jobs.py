@@ -32,8 +32,13 @@ class ScoredTexts:
         """Values that must be equal in two jobs to compare their scores: texts, inputs and ratings, in order."""
         identities: list[tuple[Any, ...]] = []
         for line in self.lines:
-            text = (line["id"], line["text_hash"])
-            identities.append((*text, line["group"], line["ratings"][aspect]))
+            identity = (
+                line["id"],
+                line["text_hash"],
+                line["group"],
+                line["ratings"][aspect],
+            )
+            identities.append(identity)
         return identities
 
     @property
@@ -59,7 +64,8 @@ class ScoredTexts:
         values: list[float] = []
         for line in self.lines:
             by_aspect = line["scores"][metric]
-            value = by_aspect.get(aspect, next(iter(by_aspect.values())))
+            first = next(iter(by_aspect.values()))
+            value = by_aspect.get(aspect, first)
             values.append(math.nan if value is None else value)
         return np.array(values, dtype=np.float64)
 
@@ -78,20 +84,26 @@ class Job:
     @classmethod
     def read(cls, folder: Path, settings: Mapping[str, str]) -> Job:
         """Reads the run folder of a job; scores are only read if they are compared with ratings."""
-        results = json.loads((folder / "results.json").read_text("utf-8"))
-        has_ratings = any(row["table"] == AGREEMENT for row in results["table"])
-        sets = read_sets(folder / "scores.jsonl") if has_ratings else {}
+        content = (folder / "results.json").read_text("utf-8")
+        results = json.loads(content)
+        sets: dict[str, ScoredTexts] = {}
+        if any(row["table"] == AGREEMENT for row in results["table"]):
+            sets = read_sets(folder / "scores.jsonl")
         return cls(settings, results, sets)
 
     def get_rated(self, name: str, aspect: str) -> ScoredTexts:
         """The texts of a set that are rated for an aspect; none if the job has no such set."""
-        return self.sets.get(name, ScoredTexts(())).rated(aspect)
+        if name not in self.sets:
+            return ScoredTexts(())
+        return self.sets[name].rated(aspect)
 
     @property
     def statistic(self) -> str:
         """The correlation that the table shows: the job's setting `statistic`, or Spearman's."""
         named = self.settings.get("statistic", "")
-        return named if named in CORRELATIONS else "spearman"
+        if named in CORRELATIONS:
+            return named
+        return "spearman"
 
     def list_estimates(self) -> Iterator[tuple[Place, str, Estimate]]:
         """Yields each agreement over all texts with its set, aspect and metric.
@@ -104,30 +116,38 @@ class Job:
         if rated:
             yield from self._list_agreements(rated)
             return
-        measured = next((row for row in table if list_measured(row)), None)
-        if measured is not None:
-            for name in list_measured(measured):
-                yield (), name, read_estimate(measured, name)
-            return
+        for row in table:
+            measured = list_measured(row)
+            for name in measured:
+                yield (), name, read_estimate(row, name)
+            if measured:
+                return
         figures = self.results.get("figures", {})
         for name in figures:
             yield (), name, read_estimate(figures, name)
 
-    def _list_agreements(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Place, str, Estimate]]:
+    def _list_agreements(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+    ) -> Iterator[tuple[Place, str, Estimate]]:
         for row in rows:
             place = (("set", row["set"]), ("aspect", row["aspect"]))
-            statistic = self.statistic if self.statistic in row else "spearman"
+            statistic = self.statistic
+            if statistic not in row:
+                statistic = "spearman"
             yield place, row["metric"], read_estimate(row, statistic)
 
 
 def read_sets(file: Path) -> dict[str, ScoredTexts]:
     """The lines of `scores.jsonl` by set, without their explanations, which are most of the file."""
     lines: dict[str, list[Mapping[str, Any]]] = {}
-    for text in file.read_text("utf-8").split("\n"):  # a text may hold other line breaks
+    content = file.read_text("utf-8")
+    for text in content.split("\n"):  # a text may hold other line breaks
         if text:
             line = json.loads(text)
             del line["explanations"]
-            lines.setdefault(line["set"], []).append(line)
+            of_set = lines.setdefault(line["set"], [])
+            of_set.append(line)
     return {name: ScoredTexts(of_set) for name, of_set in lines.items()}
 
 
@@ -138,9 +158,17 @@ def list_measured(row: Mapping[str, Any]) -> list[str]:
 
 def read_estimate(row: Mapping[str, Any], name: str) -> Estimate:
     """An estimate of results.json, where NaN is null."""
-    cells = (row[name], *row.get(f"{name}_interval", (None, None)))
-    value, low, high = (math.nan if cell is None else cell for cell in cells)
-    return Estimate(value, low, high)
+    low, high = row.get(f"{name}_interval", (None, None))
+    return Estimate(
+        read_number(row[name]),
+        low=read_number(low),
+        high=read_number(high),
+    )
+
+
+def read_number(cell: float | None) -> float:
+    """A number of results.json, where NaN is null."""
+    return math.nan if cell is None else cell
 
 
 def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
@@ -164,15 +192,19 @@ def shorten_names(names: Sequence[str]) -> dict[str, str]:
     >>> shorten_names(["model.negatives.sampling.gamma", "data.seed", "seed"])
     {'model.negatives.sampling.gamma': 'gamma', 'data.seed': 'data.seed', 'seed': 'seed'}
     """
-    return {name: _shorten(name, {*names} - {name}) for name in names}
+    shortened: dict[str, str] = {}
+    for name in names:
+        others = {*names} - {name}
+        shortened[name] = _shorten(name, others)
+    return shortened
 
 
 def _shorten(name: str, others: Collection[str]) -> str:
+    taken = [f".{other}" for other in (*others, "set", "aspect")]
     parts = name.split(".")
     for start in range(len(parts) - 1, 0, -1):
         ending = ".".join(parts[start:])
-        is_taken = any(f".{other}".endswith(f".{ending}") for other in (*others, "set", "aspect"))
-        if not is_taken:
+        if not any(other.endswith(f".{ending}") for other in taken):
             return ending
     return name
 

@@ -50,10 +50,7 @@ class Joint:
 
     def write(self, folder: Path) -> None:
         """Writes `joint.md`, `joint.csv`, `joint.tex` and the plots as PNG."""
-        parts = [part for table in self.tables for part in describe_table(table)]
-        parts += [f"![{figure.get_label()}]({name}.png)" for name, figure in self.plots.items()]
-        parts += ["\n".join(f"- {note}" for note in self.notes)] if self.notes else []
-        (folder / "joint.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        (folder / "joint.md").write_text(self._to_markdown(), encoding="utf-8")
         with (folder / "joint.csv").open("w", encoding="utf-8", newline="") as file:
             self.whole.write_csv(file)
         written = [f"% {table.title}\n{table.to_latex()}" for table in self.fit_tables(PAPER)]
@@ -61,11 +58,26 @@ class Joint:
         for name, figure in self.plots.items():
             save_figure(figure, folder / f"{name}.png")
 
+    def _to_markdown(self) -> str:
+        """The tables, the plots and the notes."""
+        parts: list[str] = []
+        for table in self.tables:
+            parts += describe_table(table)
+        for name, figure in self.plots.items():
+            parts.append(f"![{figure.get_label()}]({name}.png)")
+        if self.notes:
+            parts.append("\n".join(f"- {note}" for note in self.notes))
+        return "\n\n".join(parts) + "\n"
+
 
 def describe_table(table: Table) -> list[str]:
     """The paragraphs of a table in Markdown."""
     _, below = table.arrange()
-    return [f"## {table.title}", table.to_markdown().rstrip(), " ".join([table.caption, *below])]
+    return [
+        f"## {table.title}",
+        table.to_markdown().rstrip(),
+        " ".join([table.caption, *below]),
+    ]
 
 
 def split_columns(table: Table, width: int) -> Iterator[Table]:
@@ -79,7 +91,11 @@ def split_columns(table: Table, width: int) -> Iterator[Table]:
         yield Table(table.title, table.caption, rows)
 
 
-def fill_parts(names: Sequence[str], sizes: Mapping[str, int], room: int) -> list[list[str]]:
+def fill_parts(
+    names: Sequence[str],
+    sizes: Mapping[str, int],
+    room: int,
+) -> list[list[str]]:
     """The names in their order, as many in each part as there is room for, at least one.
 
     >>> fill_parts("abc", {"a": 2, "b": 2, "c": 9}, room=4)
@@ -116,7 +132,9 @@ def join_jobs(jobs: Sequence[Job]) -> Joint:
     varied = varied_settings([job.settings for job in jobs])
     rows = joint_rows(jobs, varied)
     places = list_places(rows)
-    same = list_same(rows, places) if len(jobs) > 1 else []
+    same: list[str] = []
+    if len(jobs) > 1:
+        same = list_same(rows, places)
     if {*same} == {*list_metrics(rows)}:
         same = []
     differences, further = list_differences(jobs, places, varied, same)
@@ -126,13 +144,15 @@ def join_jobs(jobs: Sequence[Job]) -> Joint:
         hidden |= {"set", "aspect"}
     shown = hide_columns(rows, varied, hidden)
     shown_differences = hide_columns(differences, varied, hidden)
-    tables = [Table(name_results(jobs, places), caption_results(jobs, places), shown)]
+    title = name_results(jobs, places)
+    tables = [Table(title, caption_results(jobs, places), shown)]
     if shown_differences:
         caption = DIFFERENCE_CAPTION.format(first=first)
         tables.append(Table(f"Differences from {first}", caption, shown_differences))
-    means = seed_rows(rows, varied) if "seed" in varied else []
-    if means:
-        tables.append(Table("Over seeds", "mean and spread (standard deviation)", means))
+    if "seed" in varied:
+        means = seed_rows(rows, varied)
+        if means:
+            tables.append(Table("Over seeds", "mean and spread (standard deviation)", means))
     notes = [
         *note_same(rows, places, same),
         *note_settings(jobs, varied),
@@ -140,7 +160,12 @@ def join_jobs(jobs: Sequence[Job]) -> Joint:
         *count_clear(shown_differences, first),
     ]
     whole = Table("Jobs", "", merge_differences(rows, differences))
-    return Joint(tables, whole, notes, draw_jobs(jobs, rows, varied, same))
+    return Joint(
+        tables=tables,
+        whole=whole,
+        notes=notes,
+        plots=draw_jobs(jobs, rows, varied, same),
+    )
 
 
 def list_places(rows: Sequence[Row]) -> list[Place]:
@@ -148,13 +173,20 @@ def list_places(rows: Sequence[Row]) -> list[Place]:
     return list(dict.fromkeys(locate_row(row) for row in rows))
 
 
-def hide_columns(rows: Sequence[Row], varied: Sequence[str], hidden: Collection[str]) -> list[Row]:
+def hide_columns(
+    rows: Sequence[Row],
+    varied: Sequence[str],
+    hidden: Collection[str],
+) -> list[Row]:
     """The rows without some columns; the settings that vary have their short names."""
     short = shorten_names(varied)
     shown: list[Row] = []
     for row in rows:
-        kept = {name: cell for name, cell in row.items() if name not in hidden}
-        shown.append({short.get(name, name): cell for name, cell in kept.items()})
+        cells: dict[str, Any] = {}
+        for name, cell in row.items():
+            if name not in hidden:
+                cells[short.get(name, name)] = cell
+        shown.append(cells)
     return shown
 
 
@@ -163,19 +195,14 @@ def joint_rows(jobs: Sequence[Job], varied: Sequence[str]) -> list[dict[str, Any
 
     A job without ratings has one row (see `Job.list_estimates`).
     """
-    rows: dict[tuple[Place, int], dict[str, Any]] = {}
+    by_place: dict[Place, dict[int, dict[str, Any]]] = {}
     for number, job in enumerate(jobs):
         settings = {name: job.settings.get(name, "") for name in varied}
         for place, name, estimate in job.list_estimates():
-            row = rows.setdefault((place, number), {**dict(place), **settings})
+            rows = by_place.setdefault(place, {})
+            row = rows.setdefault(number, {**dict(place), **settings})
             row[name] = estimate
-    places = list(dict.fromkeys(place for place, _ in rows))
-
-    def rank(key: tuple[Place, int]) -> tuple[int, int]:
-        place, number = key
-        return places.index(place), number
-
-    return [rows[key] for key in sorted(rows, key=rank)]
+    return [row for rows in by_place.values() for row in rows.values()]
 
 
 def locate_row(row: Row) -> Place:
@@ -190,7 +217,10 @@ def list_estimates(row: Row) -> list[str]:
 
 def list_metrics(rows: Sequence[Row]) -> list[str]:
     """The columns of rows that hold estimates."""
-    return list(dict.fromkeys(name for row in rows for name in list_estimates(row)))
+    names: dict[str, None] = {}
+    for row in rows:
+        names |= dict.fromkeys(list_estimates(row))
+    return [*names]
 
 
 def list_same(rows: Sequence[Row], places: Sequence[Place]) -> list[str]:
@@ -232,10 +262,10 @@ def list_differences(
             differences = subtract_metrics(job, first, place, same)
             if differences:
                 rows.append({**dict(place), **settings, **differences})
-    notes = [
-        f"no differences on {name} for {'; '.join(dict.fromkeys(names))}: the first job has other texts or ratings"
-        for name, names in different.items()
-    ]
+    notes: list[str] = []
+    for name, names in different.items():
+        named = "; ".join(dict.fromkeys(names))
+        notes.append(f"no differences on {name} for {named}: the first job has other texts or ratings")
     return rows, notes
 
 
@@ -244,23 +274,43 @@ def have_same_texts(job: Job, first: Job, place: Place) -> bool:
     (_, name), (_, aspect) = place
     texts = job.get_rated(name, aspect)
     base = first.get_rated(name, aspect)
-    return texts.identify(aspect) == base.identify(aspect) and job.statistic == first.statistic
+    if job.statistic != first.statistic:
+        return False
+    return texts.identify(aspect) == base.identify(aspect)
 
 
-def subtract_metrics(job: Job, first: Job, place: Place, same: Collection[str]) -> dict[str, Estimate]:
+def subtract_metrics(
+    job: Job,
+    first: Job,
+    place: Place,
+    same: Collection[str],
+) -> dict[str, Estimate]:
     """The correlation of each metric that differs in a job minus that in the first job."""
     (_, name), (_, aspect) = place
     texts = job.get_rated(name, aspect)
     base = first.get_rated(name, aspect)
     differences: dict[str, Estimate] = {}
     for where, metric, _ in job.list_estimates():
-        is_compared = where == place and metric not in same
-        if is_compared and texts.has_scores(metric) and base.has_scores(metric):
-            differences[metric] = subtract(texts, base, metric, aspect, job.statistic)
+        if where != place or metric in same:
+            continue
+        if texts.has_scores(metric) and base.has_scores(metric):
+            differences[metric] = subtract(
+                texts,
+                base,
+                metric=metric,
+                aspect=aspect,
+                statistic=job.statistic,
+            )
     return differences
 
 
-def subtract(texts: ScoredTexts, base: ScoredTexts, metric: str, aspect: str, statistic: str) -> Estimate:
+def subtract(
+    texts: ScoredTexts,
+    base: ScoredTexts,
+    metric: str,
+    aspect: str,
+    statistic: str,
+) -> Estimate:
     """The correlation of a metric in one job minus that in another job with the same texts."""
     return difference(
         texts.get_scores(metric, aspect),
@@ -277,8 +327,10 @@ def merge_differences(rows: Sequence[Row], differences: Sequence[Row]) -> list[R
     merged: list[Row] = []
     for row in rows:
         of_job = by_job.get(_name_row(row), {})
-        further = {f"{name} difference": of_job[name] for name in list_estimates(of_job)}
-        merged.append({**row, **further})
+        whole = dict(row)
+        for name in list_estimates(of_job):
+            whole[f"{name} difference"] = of_job[name]
+        merged.append(whole)
     return merged
 
 
@@ -290,25 +342,37 @@ def name_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
     """The title of the table of results."""
     if places == [()]:
         return f"{len(jobs)} jobs"
-    one = dict(places[0]) if len(places) == 1 else None
-    return f"Agreement of {len(jobs)} jobs" + (f" with {one['aspect']} of {one['set']}" if one else "")
+    title = f"Agreement of {len(jobs)} jobs"
+    if len(places) != 1:
+        return title
+    place = dict(places[0])
+    return f"{title} with {place['aspect']} of {place['set']}"
 
 
 def caption_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
     """The caption: what the numbers of the table are."""
     if places == [()]:
         return "Estimates of each job with their 95 % intervals."
-    names = dict.fromkeys(job.statistic.title() for job in jobs)
-    return CAPTION.format(statistic=f"{' or '.join(names)} correlation of scores with ratings, from -1 to 1")
+    names = " or ".join(dict.fromkeys(job.statistic.title() for job in jobs))
+    statistic = f"{names} correlation of scores with ratings, from -1 to 1"
+    return CAPTION.format(statistic=statistic)
 
 
-def note_same(rows: Sequence[Row], places: Sequence[Place], same: Sequence[str]) -> list[str]:
+def note_same(
+    rows: Sequence[Row],
+    places: Sequence[Place],
+    same: Sequence[str],
+) -> list[str]:
     """The metrics that are the same in all jobs, with their estimates."""
+    if not same:
+        return []
     notes: list[str] = []
-    for place in places if same else ():
+    for place in places:
         row = next(row for row in rows if locate_row(row) == place)
         cells = [f"{name} {format_cell(row[name])}" for name in same if name in row]
-        where = f" ({' '.join(value for _, value in place)})" if len(places) > 1 else ""
+        where = ""
+        if len(places) > 1:
+            where = f" ({' '.join(dict(place).values())})"
         notes.append(f"the same in all jobs{where}: {', '.join(cells)}")
     return notes
 
@@ -324,12 +388,13 @@ def count_clear(differences: Sequence[Row], first: str) -> list[str]:
     """A note: how many differences have an interval without 0, and how many would be expected by chance."""
     estimates = [row[name] for row in differences for name in list_estimates(row)]
     known = [estimate for estimate in estimates if not math.isnan(estimate.low)]
-    clear = [estimate for estimate in known if estimate.low > 0 or estimate.high < 0]
     if not known:
         return []
+    clear = [estimate for estimate in known if estimate.low > 0 or estimate.high < 0]
+    by_chance = CHANCE * len(known)
     return [
         f"{len(clear)} of {len(known)} differences from {first} have an interval without 0; about "
-        f"{CHANCE * len(known):.1f} would by chance"
+        f"{by_chance:.1f} would by chance"
     ]
 
 
@@ -347,8 +412,9 @@ def draw_jobs(
         panels = {name: get_column(placed, name) for name in list_metrics(placed) if name not in same}
         if len(placed) < 2 or not panels:
             continue
-        where = dict(place).values() if len(places) > 1 else ()
-        key = " ".join(["joint", *where])
+        key = "joint"
+        if len(places) > 1:
+            key = " ".join(["joint", *dict(place).values()])
         drawn[key] = plot_settings(
             panels,
             labels=[", ".join(choose_cells(row, varied).values()) for row in placed],
@@ -378,19 +444,20 @@ def seed_rows(rows: Sequence[Row], varied: Iterable[str]) -> list[dict[str, Any]
 
     `rows` are those of `joint_rows`. The rows of a set and aspect are sorted by their mean agreement.
     """
-    others = ("set", "aspect", *(key for key in varied if key != "seed"))
+    others = [key for key in ("set", "aspect", *varied) if key != "seed"]
     values_by_row: dict[tuple[tuple[str, Any], ...], list[float]] = {}
     for row in rows:
         shared = tuple((key, row[key]) for key in others if key in row)
         for name in list_estimates(row):
             value = row[name].value
             if not math.isnan(value):
-                values_by_row.setdefault((*shared, ("metric", name)), []).append(value)
-    means = [
-        {**dict(key), "seeds": len(values), "mean": fmean(values), "spread": stdev(values)}
-        for key, values in values_by_row.items()
-        if len(values) > 1
-    ]
+                values = values_by_row.setdefault((*shared, ("metric", name)), [])
+                values.append(value)
+    means: list[dict[str, Any]] = []
+    for key, values in values_by_row.items():
+        if len(values) > 1:
+            of_seeds = {"seeds": len(values), "mean": fmean(values), "spread": stdev(values)}
+            means.append({**dict(key), **of_seeds})
     places = list_places(means)
 
     def rank(row: Row) -> tuple[int, float]:

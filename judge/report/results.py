@@ -68,11 +68,11 @@ def results(outcome: Outcome, run: Mapping[str, Any]) -> dict[str, Any]:
 
 def library_versions() -> dict[str, str]:
     """The versions of the installed libraries that can change results."""
-    found = {}
+    versions: dict[str, str] = {}
     for name in LIBRARIES:
         with suppress(PackageNotFoundError):  # a light installation has no torch
-            found[name] = version(name)
-    return found
+            versions[name] = version(name)
+    return versions
 
 
 def name_machine() -> str:
@@ -87,8 +87,11 @@ def name_machine() -> str:
 def name_processor() -> str:
     """The model of the processor, as Linux or Python names it."""
     info = Path("/proc/cpuinfo")
-    models = re.findall(r"^model name\s*: (.+)$", info.read_text("utf-8"), re.MULTILINE) if info.is_file() else []
-    return models[0] if models else platform.processor() or platform.machine()
+    if info.is_file():
+        model = re.search(r"^model name\s*: (.+)$", info.read_text("utf-8"), re.MULTILINE)
+        if model is not None:
+            return model[1]
+    return platform.processor() or platform.machine()
 
 
 def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
