@@ -57,8 +57,9 @@ def read(
     Raises SettingError for another source; InputError with all faults of the examples as `file:line: what is wrong,
     what was found`. The lines of examples in memory are counted from 1.
 
-    >>> found = read({"a": {"q1": "Yes.", "q2": "No."}, "b": {"q1": "Maybe."}}, references={"q1": "Yes.", "q2": "No!"})
-    >>> [(e.system, e.group, e.text, e.references) for e in found.examples][1:]
+    >>> outputs = {"a": {"q1": "Yes.", "q2": "No."}, "b": {"q1": "Maybe."}}
+    >>> scored = read(outputs, references={"q1": "Yes.", "q2": "No!"})
+    >>> [(e.system, e.group, e.text, e.references) for e in scored.examples][1:]
     [('a', 'q2', 'No.', ('No!',)), ('b', 'q1', 'Maybe.', ('Yes.',))]
     """
     if isinstance(source, ScoredSet):
@@ -68,27 +69,47 @@ def read(
             raise SettingError(f"texts to score must have no scores, but have {', '.join(source.scores)}")
         return source
     given = {} if scores is None else dict(scores)
-    files: dict[str, Any] = {name: scores for name, scores in given.items() if isinstance(scores, str | Path)}
+    files: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
+    for name, values in given.items():
+        if isinstance(values, str | Path):
+            files[name] = values
+        else:
+            numbers[name] = values
     if isinstance(source, str | Path | InputFile):
         if references is not None:
             raise SettingError("references cannot be passed with a file, whose lines have them")
         path = source if isinstance(source, InputFile) else _check_path(source)
-        found = read_scored(path, files, refuse_scores, columns=columns, levels=levels)
+        scored = read_scored(
+            path,
+            files,
+            refuse_scores,
+            columns=columns,
+            levels=levels,
+        )
     else:
         named = freeze_columns(columns or {})
-        rows = _add_references(_list_rows(source, named), references, dict(named))
+        rows = _list_rows(source, named)
+        rows = _add_references(rows, references, dict(named))
         if rows and all(isinstance(row, Example) for row in rows):
             if columns:
                 raise SettingError("columns must not be passed with Examples, which have fields")
-            found = add_outputs(_number_examples(rows), files)
+            scored = add_outputs(_number_examples(rows), files)
         else:
             file = InputFile(GIVEN, named, levels=freeze_levels(levels), records=rows)
-            found = read_scored(file, files, refuse_scores)
-    numbers = {name: _to_scores(name, values, len(found)) for name, values in given.items() if name not in files}
-    twice = [name for name in numbers if name in found.scores]
-    if twice:
-        raise SettingError(f"a metric must have one score, but {twice[0]} is in the examples too")
-    return replace(found, scores={**found.scores, **numbers}) if numbers else found
+            scored = read_scored(file, files, refuse_scores)
+    return _add_numbers(scored, numbers)
+
+
+def _add_numbers(scored: ScoredSet, numbers: Mapping[str, Any]) -> ScoredSet:
+    """The examples with scores that are given as numbers, by metric."""
+    if not numbers:
+        return scored
+    scores = {name: _to_scores(name, values, len(scored)) for name, values in numbers.items()}
+    for name in scores:
+        if name in scored.scores:
+            raise SettingError(f"a metric must have one score, but {name} is in the examples too")
+    return replace(scored, scores={**scored.scores, **scores})
 
 
 def _check_path(source: str | Path) -> Path:
@@ -106,14 +127,18 @@ def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
         return _list_outputs(source)
     rows = list_items(source, RULE)
     if rows and is_frame(source):
-        problems, _ = check_header(columns, list(map(str, rows[0])))
+        header = list(map(str, rows[0]))
+        problems, _ = check_header(columns, header)
         require_none((), [fault(GIVEN, 0, problem) for problem in problems])
-    kinds = {_name_kind(row) for row in rows}
-    if len(kinds) > 1 or None in kinds:
-        other = next((row for row in rows if _name_kind(row) is None), None)
-        names = " and ".join(sorted(filter(None, kinds)))
-        got = f"a {type(other).__name__}" if None in kinds else names
-        raise SettingError(f"a list must hold texts, rows or Examples, but this one holds {got}")
+    rule = "a list must hold texts, rows or Examples, but this one holds"
+    kinds: set[str] = set()
+    for row in rows:
+        kind = _name_kind(row)
+        if kind is None:
+            raise SettingError(f"{rule} a {type(row).__name__}")
+        kinds.add(kind)
+    if len(kinds) > 1:
+        raise SettingError(f"{rule} {' and '.join(sorted(kinds))}")
     if kinds != {"texts"}:
         return rows
     return [{"id": str(place), "text": text} for place, text in enumerate(rows, 1)]
@@ -121,17 +146,27 @@ def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
 
 def _name_kind(row: object) -> str | None:
     """What a list of such items holds, in words; None for what no list may hold."""
-    kinds = {Example: "Examples", Mapping: "rows", str: "texts"}
-    return next((name for kind, name in kinds.items() if isinstance(row, kind)), None)
+    if isinstance(row, Example):
+        return "Examples"
+    if isinstance(row, Mapping):
+        return "rows"
+    if isinstance(row, str):
+        return "texts"
+    return None
 
 
 def _list_outputs(source: Mapping[Any, Any]) -> list[dict[str, Any]]:
     """The texts of systems, by input, as rows; their ids are SYSTEM-INPUT, or numbers where these are not unique."""
-    outputs = [
-        {"id": f"{system}-{group}", "system": str(system), "group": str(group), "text": text}
-        for system, texts in source.items()
-        for group, text in _check_texts(str(system), texts).items()
-    ]
+    outputs: list[dict[str, Any]] = []
+    for system, texts in source.items():
+        for group, text in _check_texts(str(system), texts).items():
+            row = {
+                "id": f"{system}-{group}",
+                "system": str(system),
+                "group": str(group),
+                "text": text,
+            }
+            outputs.append(row)
     ids = {row["id"] for row in outputs}
     places = {(row["system"], row["group"]) for row in outputs}
     if len(ids) == len(places):
@@ -146,7 +181,11 @@ def _check_texts(system: str, texts: object) -> Mapping[str, str]:
     return texts
 
 
-def _add_references(rows: list[Any], references: References | None, columns: Mapping[str, Sequence[str]]) -> list[Any]:
+def _add_references(
+    rows: list[Any],
+    references: References | None,
+    columns: Mapping[str, Sequence[str]],
+) -> list[Any]:
     """The rows or Examples with their references; `columns` says which key of a row gives a field."""
     if references is None:
         return rows
@@ -154,14 +193,21 @@ def _add_references(rows: list[Any], references: References | None, columns: Map
         listed = _find_references(rows, references, columns)
     else:
         listed = _align_references(rows, references, columns)
-    several = [_to_references(given) for given in listed]
-    return [
-        replace(row, references=tuple(texts)) if isinstance(row, Example) else {**row, "references": texts}
-        for row, texts in zip(rows, several, strict=True)
-    ]
+    completed: list[Any] = []
+    for row, given in zip(rows, listed, strict=True):
+        texts = _to_references(given)
+        if isinstance(row, Example):
+            completed.append(replace(row, references=tuple(texts)))
+        else:
+            completed.append({**row, "references": texts})
+    return completed
 
 
-def _get(row: Example | Mapping[str, Any], name: str, columns: Mapping[str, Sequence[str]]) -> Any:
+def _get(
+    row: Example | Mapping[str, Any],
+    name: str,
+    columns: Mapping[str, Sequence[str]],
+) -> Any:
     """The value of a field of an Example or of a row."""
     if isinstance(row, Example):
         return getattr(row, name)
@@ -170,10 +216,15 @@ def _get(row: Example | Mapping[str, Any], name: str, columns: Mapping[str, Sequ
 
 
 def _find_references(
-    rows: Sequence[Any], references: Mapping[Any, Any], columns: Mapping[str, Sequence[str]]
+    rows: Sequence[Any],
+    references: Mapping[Any, Any],
+    columns: Mapping[str, Sequence[str]],
 ) -> list[Any]:
     """The references of each row by its input (`group`, else `id`)."""
-    by_input = {str(name_of(to_value(name))): texts for name, texts in references.items()}
+    by_input: dict[str, Any] = {}
+    for name, texts in references.items():
+        plain_name = name_of(to_value(name))
+        by_input[str(plain_name)] = texts
     names = [_get(row, "group", columns) or _get(row, "id", columns) for row in rows]
     lacking = [name for name in dict.fromkeys(names) if name not in by_input]
     if lacking:
@@ -182,7 +233,11 @@ def _find_references(
     return [by_input[name] for name in names]
 
 
-def _align_references(rows: Sequence[Any], references: Any, columns: Mapping[str, Sequence[str]]) -> list[Any]:
+def _align_references(
+    rows: Sequence[Any],
+    references: Any,
+    columns: Mapping[str, Sequence[str]],
+) -> list[Any]:
     """The references of each row by its place."""
     rule = "references must be a list with those of each text, or {input: references}"
     if is_frame(references):
@@ -198,7 +253,9 @@ def _align_references(rows: Sequence[Any], references: Any, columns: Mapping[str
 def _to_references(given: Any) -> list[str]:
     """The references of a text; None and NaN are none."""
     value = to_value(given)
-    texts = [value] if isinstance(value, str) else value or []
+    if isinstance(value, str):
+        return [value]
+    texts = value or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise SettingError(f"references of a text must be one text or a list of texts, found {format_value(texts)}")
     return texts
@@ -208,17 +265,29 @@ def _number_examples(examples: Sequence[Example]) -> ScoredFile:
     first_line: dict[str, int] = {}
     faults: list[str] = []
     for line, example in enumerate(examples, 1):
-        faults += [fault(GIVEN, line, problem) for problem in check_id(example.id, line, first_line)]
-    places = tuple((GIVEN, line) for line in range(1, len(examples) + 1))
-    return ScoredFile(GIVEN.name, require_none(examples, faults), places=places, source=InputFile(GIVEN))
+        problems = check_id(example.id, line, first_line)
+        faults += [fault(GIVEN, line, problem) for problem in problems]
+    lines = range(1, len(examples) + 1)
+    return ScoredFile(
+        GIVEN.name,
+        require_none(examples, faults),
+        places=tuple((GIVEN, line) for line in lines),
+        source=InputFile(GIVEN),
+    )
 
 
-def _to_scores(name: str, given: Any, n: int) -> Scores:
+def _to_scores(
+    name: str,
+    given: Any,
+    n: int,
+) -> Scores:
     """Scores of a number per example; None and NaN are missing."""
-    try:
-        scores = given if isinstance(given, Scores) else mark_missing(given, f"{name}|given scores")
-    except (TypeError, ValueError) as error:
-        raise SettingError(f"scores of {name} must be numbers: {error}") from None
+    scores = given
+    if not isinstance(given, Scores):
+        try:
+            scores = mark_missing(given, f"{name}|given scores")
+        except (TypeError, ValueError) as error:
+            raise SettingError(f"scores of {name} must be numbers: {error}") from None
     if len(scores) != n:
         raise SettingError(f"scores of {name} must have a number for each of {n} examples, but have {len(scores)}")
     return scores

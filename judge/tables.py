@@ -40,11 +40,22 @@ if TYPE_CHECKING:  # keeps matplotlib out of the start
     from judge.report.outcome import Outcome
 
 # what the tables decide: first on pages, and kept by a narrow terminal
-VERDICT = ("better", "agreement", "difference", "p_value", "spearman", "beyond_cues", "mean", "kappa", "win_rate")
-VERDICT += ("ur",)  # of OUMG
+VERDICT = (
+    "better",
+    "agreement",
+    "difference",
+    "p_value",
+    "spearman",
+    "beyond_cues",
+    "mean",
+    "kappa",
+    "win_rate",
+    "ur",  # of OUMG
+)
 NAME_CELL = 30  # characters of a name, which stands before the verdict on a page
 LONGEST_CELL = 60  # characters of a text on the terminal
-PAPER, GAP = 100, 3  # characters of a LaTeX table across both columns of a paper, and between its columns
+PAPER = 100  # characters of a LaTeX table across both columns of a paper
+GAP = 3  # characters between columns
 SQUEEZED_CELL = 20  # characters of a text where other columns need the room
 WIDE = 6  # columns; with more, those of one value become a sentence on pages
 Row: TypeAlias = Mapping[str, Any]
@@ -72,8 +83,10 @@ class Table:
     def columns(self) -> list[str]:
         """The columns with texts, numbers or estimates, of any row."""
         kinds = str | int | float | Estimate
-        shown = (name for row in self.rows for name, cell in row.items() if isinstance(cell, kinds))
-        return list(dict.fromkeys(shown))
+        shown: dict[str, None] = {}
+        for row in self.rows:
+            shown |= {name: None for name, cell in row.items() if isinstance(cell, kinds)}
+        return [*shown]
 
     @property
     def texts(self) -> list[str]:
@@ -99,20 +112,27 @@ class Table:
         >>> Table("", "", [row]).arrange()
         ([], ['tau is undefined: too few'])
         """
-        shown = [name for name in self.columns if name != "reason"]
-        columns = [name for name in shown if not all(map(_is_undefined, self._list_cells(name)))]
+        columns: list[str] = []
         undefined: dict[str, list[str]] = {}
-        for name in shown:
-            if name not in columns:
-                undefined.setdefault(self._explain_undefined(name), []).append(name)
-        has_estimates = any(isinstance(cell, float | Estimate) for name in columns for cell in self._list_cells(name))
-        if undefined and not has_estimates:
+        for name in self.columns:
+            if name == "reason":
+                continue
+            if all(map(_is_undefined, self._list_cells(name))):
+                names = undefined.setdefault(self._explain_undefined(name), [])
+                names.append(name)
+            else:
+                columns.append(name)
+        if undefined and not any(map(self._has_estimates, columns)):
             columns = []
         below = [f"{_say_they_are(names)} undefined: {why}" for why, names in undefined.items()]
         if columns:
             below += self._explain_gaps(columns)
             below += self._list_reasons(columns[0], [*undefined])
         return columns, list(dict.fromkeys(below))
+
+    def _has_estimates(self, name: str) -> bool:
+        """Whether a column holds an estimate, or a number that is no count."""
+        return any(isinstance(cell, float | Estimate) for cell in self._list_cells(name))
 
     def _explain_undefined(self, name: str) -> str:
         """Why a column is undefined in every row."""
@@ -122,19 +142,21 @@ class Table:
     def _explain_gaps(self, columns: Sequence[str]) -> list[str]:
         """Why cells are dashes or lack an interval: each reason once, with the columns and the rows that have it."""
         names = self._format_column(columns[0])
-        places: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+        lacking_columns: dict[tuple[str, str], list[str]] = {}
+        lacking_rows: dict[tuple[str, str], list[str]] = {}
         for row, name in zip(self.rows, names, strict=True):
             for column in columns:
                 cell = row.get(column)
                 if isinstance(cell, Estimate) and cell.reason:
                     lacking = "no" if _is_undefined(cell) else "no interval of"
-                    lacking_columns, lacking_rows = places.setdefault((lacking, cell.reason), ([], []))
-                    lacking_columns.append(column)
-                    lacking_rows.append(name)
+                    gap = (lacking, cell.reason)
+                    lacking_columns.setdefault(gap, []).append(column)
+                    lacking_rows.setdefault(gap, []).append(name)
         lines: list[str] = []
-        for (lacking, reason), (lacking_columns, lacking_rows) in places.items():
-            measures = join_names([*dict.fromkeys(lacking_columns)])
-            rows = [*dict.fromkeys(lacking_rows)]
+        for gap in lacking_columns:
+            lacking, reason = gap
+            measures = join_names([*dict.fromkeys(lacking_columns[gap])])
+            rows = [*dict.fromkeys(lacking_rows[gap])]
             is_everywhere = len(rows) == len({*names}) > 1
             where = "in any row" if is_everywhere else f"for {join_names(rows)}"
             lines.append(f"{lacking} {measures} {where}: {reason}")
@@ -160,16 +182,27 @@ class Table:
         if len(names) <= WIDE:
             return names, below
         cells = {name: self._format_column(name) for name in names}
-        is_table = len(self.rows) > 1
-        same = [name for name in names if is_table and name not in VERDICT and len({*cells[name]}) == 1]
+        same: list[str] = []
+        if len(self.rows) > 1:
+            same = _list_constant(cells)
         if same:
             below.append(_say_same(same, cells))
         verdict = [name for name in VERDICT if name in names]
         if verdict:
-            texts = [name for name in self.texts if name in names and name not in (*same, *VERDICT)]
-            short = [name for name in texts if name == names[0] or max(map(len, cells[name])) <= NAME_CELL]
+            short = self._list_names(cells)
             names = list(dict.fromkeys([*short, *verdict, *names]))
         return [name for name in names if name not in same], below
+
+    def _list_names(self, cells: Mapping[str, Sequence[str]]) -> list[str]:
+        """The columns of short texts outside the verdict, and the first column if it holds texts."""
+        first = next(iter(cells))
+        names: list[str] = []
+        for name in self.texts:
+            if name not in cells or name in VERDICT:
+                continue
+            if name == first or max(map(len, cells[name])) <= NAME_CELL:
+                names.append(name)
+        return names
 
     def flatten(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Rows of these columns (by default `columns`); intervals are in the columns `NAME_low` and `NAME_high`."""
@@ -182,8 +215,12 @@ class Table:
 
     def to_json(self) -> list[dict[str, Any]]:
         """Rows for results.json; the interval of an estimate `NAME` is in `NAME_interval`."""
-        rows = (_split_estimates(row, lambda low, high: {"interval": [low, high]}) for row in self.rows)
-        return [{**row, "table": self.name} for row in rows]
+        rows: list[dict[str, Any]] = []
+        for row in self.rows:
+            cells = _split_estimates(row, lambda low, high: {"interval": [low, high]})
+            cells["table"] = self.name
+            rows.append(cells)
+        return rows
 
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame; the interval of an estimate `NAME` is in `NAME_low` and `NAME_high`.
@@ -203,9 +240,11 @@ class Table:
             parts.append(_to_paragraph(self.finding))
         if names:
             head = "".join(f"<th>{escape(name)}</th>" for name in names)
-            rows = "".join(f"<tr>{line}</tr>" for line in [head, *self._list_html_rows(names)])
+            lines = [head, *self._list_html_rows(names)]
+            rows = "".join(f"<tr>{line}</tr>" for line in lines)
             parts.append(f"<table>{rows}</table>")
-        return "".join([*parts, *map(_to_paragraph, [*below, self.caption])])
+        parts += map(_to_paragraph, [*below, self.caption])
+        return "".join(parts)
 
     def _list_html_rows(self, names: Sequence[str]) -> list[str]:
         rows: list[str] = []
@@ -223,13 +262,14 @@ class Table:
         ['| metric | n |', '| --- | --- |', '| ours | 3 |']
         """
         names = self.columns
-        lines = [[markdown_text(name) for name in names], ["---"] * len(names)]
+        head = [markdown_text(name) for name in names]
+        lines = [head, ["---"] * len(names)]
         for row in self.rows:
             texts = {name: markdown_text(row.get(name, "")) for name in names}
             if linked in texts:
                 texts[linked] = f"[{texts[linked]}]({texts[linked]}.md)"
             lines.append([*texts.values()])
-        return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
     def to_latex(self) -> str:
         r"""A LaTeX tabular (package booktabs), with intervals; a comment names the columns that it leaves out.
@@ -248,12 +288,21 @@ class Table:
         comments = [f"% {join_lines(line)}" for line in below]
         if not fitting:
             return "\n".join([*comments, ""])
-        aligned = "".join("l" if name in self.texts else "r" for name in fitting)
-        lines = [fitting, *zip(*(cells[name] for name in fitting), strict=True)]
-        head, *body = [" & ".join(map(latex_text, line)) + r" \\" for line in lines]
-        begin = rf"\begin{{tabular}}{{{aligned}}}"
-        rows = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
-        return "\n".join([*comments, *rows, ""])
+        texts = self.texts
+        aligned = "".join("l" if name in texts else "r" for name in fitting)
+        columns = [cells[name] for name in fitting]
+        lines = [
+            *comments,
+            rf"\begin{{tabular}}{{{aligned}}}",
+            r"\toprule",
+            _to_latex_line(fitting),
+            r"\midrule",
+            *map(_to_latex_line, zip(*columns, strict=True)),
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+        return "\n".join(lines)
 
     def _choose_printed(self, cells: Mapping[str, Sequence[str]]) -> list[str]:
         """The first columns that fit across a page of a paper, without those that hold sentences."""
@@ -270,9 +319,10 @@ class Table:
     def write_csv(self, file: IO[str]) -> None:
         """Writes the columns as CSV; an apostrophe keeps spreadsheets from evaluating a text as a formula."""
         rows = self.flatten()
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        writer = csv.DictWriter(file, names, lineterminator="\n")
-        head = {name: name for name in names}
+        head: dict[str, str] = {}
+        for row in rows:
+            head |= {name: name for name in row}
+        writer = csv.DictWriter(file, [*head], lineterminator="\n")
         for row in [head, *rows]:
             writer.writerow({name: csv_field(cell) for name, cell in row.items()})
 
@@ -283,7 +333,7 @@ class Table:
         """
         names, below = self.arrange()
         cells = {name: self._format_column(name) for name in names}
-        constant = [name for name in names if name not in VERDICT and len({*cells[name]}) == 1]
+        constant = _list_constant(cells)
         fitting = self._choose_fitting(cells, constant, width)
         same = [name for name in constant if name not in fitting]
         if same:
@@ -294,18 +344,19 @@ class Table:
         title = "\n".join(map(literal, filter(None, [self.title, self.finding])))
         parts: list[Any] = [f"[bold]{title}[/]"]  # as a title of the table it would be broken at the table's width
         if fitting:
-            shown = TerminalTable(box=box.SIMPLE_HEAD)
-            for name in fitting:
-                shown.add_column(literal(name), overflow="fold")
-            for line in zip(*(cells[name] for name in fitting), strict=True):
-                shown.add_row(*(literal(shorten(cell, LONGEST_CELL)) for cell in line))
+            shown = _to_terminal_table({name: cells[name] for name in fitting})
             parts.append(Constrain(shown, width))
         parts += [f"[dim italic]{literal(line)}[/]" for line in below]
         if below:
             parts.append("")
         return Group(*parts)
 
-    def _choose_fitting(self, cells: Mapping[str, Sequence[str]], constant: Sequence[str], width: int) -> list[str]:
+    def _choose_fitting(
+        self,
+        cells: Mapping[str, Sequence[str]],
+        constant: Sequence[str],
+        width: int,
+    ) -> list[str]:
         """The columns that fit into `width` characters; texts can be squeezed, numbers not.
 
         The leading texts (of three columns) and the p-value always stay; then come the rest of the verdict, short
@@ -316,13 +367,17 @@ class Table:
         widths = {name: max(map(cell_len, column)) for name, column in cells.items()}
         varying = [name for name in cells if name not in constant]
         leading = [name for name in varying[1:3] if name in texts]
-        always = [name for name in varying if name == varying[0] or name in leading or name == "p_value"]
+        always = [*varying[:1], *leading]
+        if "p_value" in varying:
+            always.append("p_value")
         verdict = [name for name in VERDICT if name in varying]
         short = [name for name in varying if name in texts and widths[name] <= SQUEEZED_CELL]
         used = 1
         chosen: list[str] = []
         for name in dict.fromkeys([*always, *verdict, *short, *varying, *constant]):
-            squeezed = min(widths[name], SQUEEZED_CELL) if name in texts else widths[name]
+            squeezed = widths[name]
+            if name in texts:
+                squeezed = min(squeezed, SQUEEZED_CELL)
             needed = max(cell_len(printable(name)), squeezed) + GAP
             if used + needed <= width or name in always:
                 used += needed
@@ -387,27 +442,45 @@ class Result:
 
     def _repr_html_(self: Any) -> str:
         *notes, answer = self.notes or ("",)  # the last note answers the question: it comes first, as on pages
-        first = f"<p>{escape(answer)}</p>" if answer else ""
-        return first + to_html(self.tables, [*notes, self.signature])
+        below = to_html(self.tables, [*notes, self.signature])
+        if not answer:
+            return below
+        return f"<p>{escape(answer)}</p>{below}"
 
 
 def to_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     """The tables for a notebook, then the notes."""
-    return "".join([*(table.to_html() for table in tables), *(f"<p>{escape(note)}</p>" for note in notes)])
+    parts = [table.to_html() for table in tables]
+    parts += [f"<p>{escape(note)}</p>" for note in notes]
+    return "".join(parts)
 
 
 def tabulate(title: str, caption: str, rows: Iterable[Row]) -> Table:
     """Makes a table; adds to each row without a reason why its estimates are undefined."""
-    explained = [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows]
+    explained: list[Row] = []
+    for row in rows:
+        reason = row.get("reason") or collect_reasons(row)
+        explained.append({**row, "reason": reason})
     return Table(title, caption, explained)
 
 
-def pick(found: object, columns: Iterable[str], **names: Any) -> dict[str, Any]:
+def pick(
+    figures: object,
+    columns: Iterable[str],
+    /,
+    **names: Any,
+) -> dict[str, Any]:
     """Makes a row: the cells that name it, then the attributes named by `columns`."""
-    return {**names, **{column: getattr(found, column) for column in columns}}
+    row = dict(names)
+    for column in columns:
+        row[column] = getattr(figures, column)
+    return row
 
 
-def _split_estimates(row: Row, ends: Callable[[float, float], Row]) -> dict[str, Any]:
+def _split_estimates(
+    row: Row,
+    ends: Callable[[float, float], Row],
+) -> dict[str, Any]:
     """Flattens estimates: `NAME` keeps the value, `NAME_END` the ends of the interval."""
     cells: dict[str, Any] = {}
     for name, cell in row.items():
@@ -415,9 +488,31 @@ def _split_estimates(row: Row, ends: Callable[[float, float], Row]) -> dict[str,
             cells[name] = cell
             continue
         cells[name] = cell.value
-        low, high = (math.nan, math.nan) if cell.reason else (cell.low, cell.high)
-        cells |= {f"{name}_{end}": value for end, value in ends(low, high).items()}
+        low = math.nan if cell.reason else cell.low
+        high = math.nan if cell.reason else cell.high
+        for end, value in ends(low, high).items():
+            cells[f"{name}_{end}"] = value
     return cells
+
+
+def _list_constant(cells: Mapping[str, Sequence[str]]) -> list[str]:
+    """The columns outside the verdict that have one value in all rows."""
+    return [name for name, column in cells.items() if name not in VERDICT and len({*column}) == 1]
+
+
+def _to_terminal_table(cells: Mapping[str, Sequence[str]]) -> TerminalTable:
+    """The columns as a table of a terminal; long texts are cut."""
+    shown = TerminalTable(box=box.SIMPLE_HEAD)
+    for name in cells:
+        shown.add_column(literal(name), overflow="fold")
+    for line in zip(*cells.values(), strict=True):
+        shortened = [literal(shorten(cell, LONGEST_CELL)) for cell in line]
+        shown.add_row(*shortened)
+    return shown
+
+
+def _to_latex_line(cells: Iterable[str]) -> str:
+    return " & ".join(map(latex_text, cells)) + r" \\"
 
 
 def _is_text(cell: Any) -> bool:
@@ -425,8 +520,9 @@ def _is_text(cell: Any) -> bool:
 
 
 def _is_undefined(cell: Any) -> bool:
-    value = cell.value if isinstance(cell, Estimate) else cell
-    return isinstance(value, float) and math.isnan(value)
+    if isinstance(cell, Estimate):
+        cell = cell.value
+    return isinstance(cell, float) and math.isnan(cell)
 
 
 def _say_they_are(names: Sequence[str]) -> str:
