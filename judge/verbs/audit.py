@@ -32,11 +32,13 @@ from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage,
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, spearman
 from meta_eval.cues import Cues, count_cues
-from meta_eval.grouping import restrict
+from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
-Perturbed = Mapping[str, tuple[Sequence[Sequence[Example]], Floats]]
+Levels = Sequence[Sequence[Example]]  # the examples at each strength
+Perturbed = Mapping[str, tuple[Levels, Floats]]
+LevelScores = dict[str, list[float]]  # by aspect
 
 
 def audit(
@@ -79,27 +81,42 @@ def audit(
         raise SettingError("metrics must name the metrics to audit: metrics=bleu,rouge_l")
     if cards is not None and not Path(cards).is_dir():
         raise SettingError(f"cards must be an existing folder, but there is no {cards}")
-    sets = [scored for scored in source if isinstance(scored, ScoredSet)] if isinstance(source, list | tuple) else []
-    sets = sets or [read(cast(Source, source), columns=columns, levels=levels)]
+    sets: list[ScoredSet] = []
+    if isinstance(source, list | tuple):
+        sets = [scored for scored in source if isinstance(scored, ScoredSet)]
+    if not sets:
+        sets = [read(cast(Source, source), columns=columns, levels=levels)]
     if len(sets) == 1:
         for name, metric in planned.items():
             check_fields(sets[0], name, metric.requires)
     with step("loading"):
         loaded = load_all(planned)
     chosen = {name: choose_set(sets, name, metric) for name, metric in loaded.items()}
-    audits: dict[str, MetricAudit] = {}
+    by_metric: dict[str, MetricAudit] = {}
     for name, rated in chosen.items():
-        audits[name] = replace(audit_metric(rated, loaded[name], how, cues, kept), name=name)
-    found = Audits(audits)
+        audited = audit_metric(
+            rated,
+            loaded[name],
+            settings=how,
+            has_cues=cues,
+            stages=kept,
+        )
+        by_metric[name] = replace(audited, name=name)
+    audits = Audits(by_metric)
     if cards is None:
-        return found
+        return audits
     from judge.cards import write_cards
 
-    write_cards(Path(cards), found)
-    return replace(found, written=(Path(cards) / "README.md",))
+    folder = Path(cards)
+    write_cards(folder, audits)
+    return replace(audits, written=(folder / "README.md",))
 
 
-def choose_set(sets: Sequence[ScoredSet], name: str, metric: Metric) -> ScoredSet:
+def choose_set(
+    sets: Sequence[ScoredSet],
+    name: str,
+    metric: Metric,
+) -> ScoredSet:
     """The first set whose examples all have the fields that a metric needs; the only set in any case.
 
     Raises SettingError if none of several has them.
@@ -117,7 +134,11 @@ def _is_complete(example: Example, requires: Sequence[Field]) -> bool:
 
 
 def audit_metric(
-    rated: ScoredSet, metric: Metric, settings: AuditSettings, has_cues: bool = True, stages: Stages | None = None
+    rated: ScoredSet,
+    metric: Metric,
+    settings: AuditSettings,
+    has_cues: bool = True,
+    stages: Stages | None = None,
 ) -> MetricAudit:
     """Audits every aspect of a metric on texts of a set, whose ratings may be empty.
 
@@ -125,23 +146,38 @@ def audit_metric(
     and line, if no example can be scored, and for examples that the metric refuses.
     """
     seed = settings.seed
-    drawn = rated.take(draw(rated.examples, metric.requires, settings.texts, seed))
+    places = draw(rated.examples, metric.requires, settings.texts, seed)
+    drawn = rated.take(places)
     examples = drawn.examples
     began = time.perf_counter()
     scored = score_all(drawn, metric)
     cost = (time.perf_counter() - began) / len(examples)
-    perturbed = {name: damage_all(examples, name, sorted(settings.strengths), seed) for name in DAMAGES}
+    strengths = sorted(settings.strengths)
+    perturbed = {name: damage_all(examples, name, strengths, seed) for name in DAMAGES}
     perturbed |= {name: edit_all(examples, name) for name in EDITS}
     after = score_perturbed(metric, perturbed, scored.signature, stages)
     cues = count_cues(examples) if has_cues else None
     resampling = Resampling(resamples=settings.resamples, seed=seed)
     aspects: dict[str, AspectAudit] = {}
     for aspect, values in scored.values.items():
-        of_aspect: dict[str, tuple[Sequence[Sequence[Example]], Floats]] = {}
+        of_aspect: dict[str, tuple[Levels, Floats]] = {}
         for name, texts in perturbed.items():
-            of_aspect[name] = (texts, np.array([scores[aspect] for scores in after[name]]))
-        aspects[aspect] = audit_aspect(examples, values, of_aspect, cues, resampling)
-    line = join_settings("audit", settings, set=rated.name, n=len(examples), cues=has_cues)
+            scores = np.array([by_aspect[aspect] for by_aspect in after[name]])
+            of_aspect[name] = (texts, scores)
+        aspects[aspect] = audit_aspect(
+            examples,
+            scores=values,
+            perturbed=of_aspect,
+            cues=cues,
+            resampling=resampling,
+        )
+    line = join_settings(
+        "audit",
+        settings,
+        set=rated.name,
+        n=len(examples),
+        cues=has_cues,
+    )
     return MetricAudit(
         aspects=aspects,
         metric=metric,
@@ -156,8 +192,11 @@ def audit_metric(
 
 
 def score_perturbed(
-    metric: Metric, perturbed: Mapping[str, Sequence[Sequence[Example]]], signature: str, stages: Stages | None
-) -> dict[str, list[dict[str, list[float]]]]:
+    metric: Metric,
+    perturbed: Mapping[str, Levels],
+    signature: str,
+    stages: Stages | None,
+) -> dict[str, list[LevelScores]]:
     """Scores the texts of each damage or edit at each strength; `stages` keeps the scores."""
     score_level = partial(score_accepted, metric)
     if stages is None:
@@ -165,14 +204,15 @@ def score_perturbed(
     texts = [_list_read(level) for levels in perturbed.values() for level in levels]
     depends = {"signature": signature, "texts": fingerprint(texts)}
     cache = stages.open_cache("audit", depends, code=[score_accepted, *list_code(metric)])
-    found: dict[str, list[dict[str, list[float]]]] = {}
+    scored: dict[str, list[LevelScores]] = {}
     with step("scoring damaged texts", len(texts)) as advance:
         for name, levels in perturbed.items():
-            found[name] = []
+            scored[name] = []
             for i, level in enumerate(levels):
-                found[name].append(cache.get(f"{name} {i}", partial(score_level, level)))
+                scores = cache.get(f"{name} {i}", partial(score_level, level))
+                scored[name].append(scores)
                 advance(1)
-    return found
+    return scored
 
 
 def _list_read(examples: Sequence[Example]) -> list[tuple[Any, ...]]:
@@ -180,7 +220,7 @@ def _list_read(examples: Sequence[Example]) -> list[tuple[Any, ...]]:
     return [(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in examples]
 
 
-def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, list[float]]:
+def score_accepted(metric: Metric, examples: Sequence[Example]) -> LevelScores:
     """The scores by aspect; NaN for examples that break a rule of the metric because of the damage.
 
     For example, the text must begin with its prefix.
@@ -189,17 +229,24 @@ def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, lis
     try:
         values = metric.score(examples).values
     except ExampleError as faults:
-        accepted[[i for i, _ in faults.at]] = False
-        values = metric.score([examples[i] for i in np.flatnonzero(accepted).tolist()]).values
-    found: dict[str, list[float]] = {}
+        for place, _ in faults.at:
+            accepted[place] = False
+        others = [examples[place] for place in np.flatnonzero(accepted).tolist()]
+        values = metric.score(others).values
+    by_aspect: LevelScores = {}
     for aspect, scores in values.items():
         of_all = np.full(len(examples), math.nan)
         of_all[accepted] = scores
-        found[aspect] = of_all.tolist()
-    return found
+        by_aspect[aspect] = of_all.tolist()
+    return by_aspect
 
 
-def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, seed: int) -> list[int]:
+def draw(
+    examples: Sequence[Example],
+    requires: Sequence[Field],
+    count: int,
+    seed: int,
+) -> list[int]:
     """Draws at most `count` examples with the required fields (of all if none has them); returns sorted indices.
 
     Empty answers are left out, because there is nothing to damage.
@@ -207,24 +254,34 @@ def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, see
     texts = [i for i, example in enumerate(examples) if not example.is_empty]
     complete = [i for i in texts if _is_complete(examples[i], requires)]
     among = complete or texts
-    return sorted(random.Random(seed).sample(among, min(count, len(among))))
+    drawn = random.Random(seed).sample(among, min(count, len(among)))
+    return sorted(drawn)
 
 
-def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:
+def damage_all(
+    examples: Sequence[Example],
+    name: str,
+    strengths: Sequence[float],
+    seed: int,
+) -> list[list[Example]]:
     """Damages the examples at each strength; foreign units come from the next example of another input."""
     donors = [_find_donor(examples, place) for place in range(len(examples))]
     damaged: list[list[Example]] = []
     for strength in strengths:
-        pairs = zip(examples, donors, strict=True)
-        damaged.append([damage_example(own, donor, name, strength, seed) for own, donor in pairs])
+        level: list[Example] = []
+        for example, donor in zip(examples, donors, strict=True):
+            level.append(damage_example(example, donor, name, strength, seed))
+        damaged.append(level)
     return damaged
 
 
 def _find_donor(examples: Sequence[Example], place: int) -> Example:
     """The next example of another input, from the first again behind the last; without one the example itself."""
-    own = examples[place]
-    others = (*examples[place + 1 :], *examples[:place])
-    return next((other for other in others if own.group is None or other.group != own.group), own)
+    example = examples[place]
+    for other in (*examples[place + 1 :], *examples[:place]):
+        if example.group is None or other.group != example.group:
+            return other
+    return example
 
 
 def edit_all(examples: Sequence[Example], name: str) -> list[list[Example]]:
@@ -233,7 +290,11 @@ def edit_all(examples: Sequence[Example], name: str) -> list[list[Example]]:
 
 
 def audit_aspect(
-    examples: Sequence[Example], scores: Floats, perturbed: Perturbed, cues: Cues | None, resampling: Resampling
+    examples: Sequence[Example],
+    scores: Floats,
+    perturbed: Perturbed,
+    cues: Cues | None,
+    resampling: Resampling,
 ) -> AspectAudit:
     """Audits one aspect. Texts that a perturbation leaves unchanged do not count for it.
 
@@ -242,9 +303,10 @@ def audit_aspect(
     """
     layout = ScoredSet("texts", tuple(examples), {}).layout
     properties: dict[str, Estimate] = {}
-    for name, values in zip(cues.names, cues.values.T, strict=True) if cues else ():
-        if np.ptp(values):
-            properties[name] = grouped_estimate(spearman, scores, values, layout, resampling=resampling)
+    explained = None
+    if cues is not None:
+        properties = correlate_cues(scores, cues, layout, resampling)
+        explained = audit_cues(scores, cues, layout=layout, resampling=resampling)
     damages: dict[str, DamageAudit] = {}
     edits: dict[str, EditAudit] = {}
     for name, (levels, values) in perturbed.items():
@@ -258,13 +320,39 @@ def audit_aspect(
             damages[name] = audit_damage(before, after, layout=units, resampling=resampling)
         else:
             edits[name] = audit_edit(before, after[0], layout=units)
-    explained = None if cues is None else audit_cues(scores, cues, layout=layout, resampling=resampling)
-    return AspectAudit(int((~np.isnan(scores)).sum()), properties, explained, damages, edits)
+    is_known = ~np.isnan(scores)
+    return AspectAudit(
+        n=int(is_known.sum()),
+        properties=properties,
+        cues=explained,
+        damages=damages,
+        edits=edits,
+    )
 
 
-def find_changed(examples: Sequence[Example], levels: Sequence[Sequence[Example]]) -> NDArray[np.bool_]:
+def correlate_cues(
+    scores: Floats,
+    cues: Cues,
+    layout: Layout,
+    resampling: Resampling,
+) -> dict[str, Estimate]:
+    """Spearman's correlation of the scores with each cue that differs between texts, by the name of the cue."""
+    correlations: dict[str, Estimate] = {}
+    for name, values in zip(cues.names, cues.values.T, strict=True):
+        if np.ptp(values):
+            correlations[name] = grouped_estimate(
+                spearman,
+                scores,
+                values,
+                layout,
+                resampling=resampling,
+            )
+    return correlations
+
+
+def find_changed(examples: Sequence[Example], levels: Levels) -> NDArray[np.bool_]:
     """Whether each example is another one at every level, of shape (n,)."""
-    changed = np.full(len(examples), True)
+    is_changed = np.full(len(examples), True)
     for level in levels:
-        changed &= [before != after for before, after in zip(examples, level, strict=True)]
-    return changed
+        is_changed &= [before != after for before, after in zip(examples, level, strict=True)]
+    return is_changed
