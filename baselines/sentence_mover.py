@@ -37,10 +37,10 @@ def move(ours: Masses, theirs: Masses) -> float:
 
 @dataclass(frozen=True)
 class SentenceMover(BaseMetric):
-    """exp(-distance), the cost of moving sentence vectors, weighted by their words, by Euclidean distance (SMS).
+    """Sentence Mover's Similarity (SMS): exp(-d), where d is the least Euclidean cost of moving sentence vectors.
 
-    0 to 1, higher is better. The best of several references counts. A blank text scores 0. `embedder` is a sentence
-    encoder, or word vectors as in the paper.
+    A sentence weighs as much as it has words. 0 to 1, higher is better. The best of several references counts. A blank
+    text scores 0. `embedder` is a sentence encoder, or word vectors as in the paper.
     """
 
     name = "sentence_mover"

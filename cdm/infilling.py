@@ -362,8 +362,8 @@ class Pair:
         has_learned = hasattr(first.model.config, "given_turns")
         if has_learned and untrained is not None:
             raise SettingError(
-                "separator, order and max_length are settings of models that learned no gaps of dialogues, but "
-                f"{amateur} did: leave them out, or choose other models"
+                f"separator, order and max_length cannot be set for {amateur}, which was trained to infill dialogues "
+                "and keeps its own: leave them out, or choose another model"
             )
         if not has_learned:
             for lm in (first, second):

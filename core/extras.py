@@ -35,7 +35,7 @@ def named_extras(needed: str | None = None) -> Iterator[None]:
 
 
 def find_extra(module: str) -> str | None:
-    """The first extra of this project that brings the release of a module."""
+    """The first optional extra of this project that installs a module; None if none does."""
     from packaging.requirements import Requirement  # here, because it is read only where a module is missing
 
     release = RELEASES.get(module, module.replace("_", "-"))

@@ -219,7 +219,10 @@ class SavedGuide:
 
 @dataclass(frozen=True)
 class CausalGuide:
-    """A trained causal guide."""
+    """A trained causal guide: an LSTM that reads tokens left to right and scores the label of every prefix.
+
+    It shares the tokenizer of the generator that it steers.
+    """
 
     # reads token ids
     network: CausalLSTM

@@ -70,7 +70,9 @@ class TokenRow:
 
 
 def clean(segment: str) -> str:
-    """Normalises white space: one space for any run, none at the ends; equal for both classes, always.
+    """Normalises white space: one space for any run, none at the ends.
+
+    Texts of both classes go through it, so that white space cannot tell them apart.
 
     >>> clean("  Hi ,\\n there ")
     'Hi , there'

@@ -84,7 +84,7 @@ def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
 
 
 def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting], has_cues: bool) -> str:
-    """The signature: models, settings, the model of cheap cues where it was used, the seed, and libraries."""
+    """The signature that identifies a run: models, settings, seed, libraries, and the regression on cheap cues."""
     return signature(
         run.name,
         libraries=MODEL_LIBRARIES,

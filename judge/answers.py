@@ -146,7 +146,10 @@ def leave_out_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_answered(answer: PairAnswer, systems: Mapping[str, str]) -> Answered:
-    """An answer about a pair; its verdict is how surely the output that was shown first is better."""
+    """An answer about a pair in one order, for display.
+
+    Its verdict is 1 if the output that was shown first is better, 0 if the other is, or a value between.
+    """
     shown_first = systems["system_b" if answer.is_reversed else "system_a"]
     return Answered(
         judge=answer.judge,

@@ -210,7 +210,7 @@ def choose_people(scored: S, people: Sequence[str]) -> S:
         return _rate_by_scorers(scored, people)
     if all(name in raters for name in people):
         return _judge_by_raters(scored, people, raters)
-    raise SettingError(f"people must be all scorers or all raters, but are {join_names([*people])}")
+    raise SettingError(f"people must be all columns of scores or all raters, but mix both: {join_names([*people])}")
 
 
 def list_raters(scored: ScoredSet) -> list[str]:

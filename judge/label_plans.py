@@ -179,7 +179,10 @@ def measure_texts(
     systems: Sequence[str],
     differences: Sequence[float],
 ) -> Iterator[Quantity]:
-    """Measures a pilot of texts: kappas of judges with people (or of people among themselves), means, differences."""
+    """Measures in a pilot of texts what a plan estimates: kappas, means, and differences between two systems.
+
+    Kappas are those of judges with people, or of people among themselves. `differences` are the sizes to detect.
+    """
     rated = scored.split_aspects().rated(aspect)
     labelled = next((found for found in list_labelled(rated, Labelling()) if found.aspect == aspect), None)
     judges = [name for name in rated.scores if not np.isnan(rated.values(name, aspect)).all()]
@@ -268,7 +271,7 @@ def _correlate(
 
 @dataclass(frozen=True)
 class PlannedQuantity:
-    """A quantity with the cheapest budget, and that of labels alone."""
+    """A quantity with the cheapest sufficient budget (`best`), and the budget of labels of people alone (`alone`)."""
 
     quantity: Quantity
     best: Budget

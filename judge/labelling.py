@@ -369,7 +369,11 @@ def correct_mean(
     labelling: Labelling,
     probabilities: Mapping[str, float] | None = None,
 ) -> Row:
-    """A row with the mean label of all texts: by the judge, and by people from a labelled sample (`probabilities`)."""
+    """A row with the mean label of all texts: by the judge, and by people.
+
+    The mean by people is estimated from a labelled sample, corrected with the scores that the judge gave to all texts.
+    `probabilities` are those with which texts were drawn into the sample, by id.
+    """
     ratings = texts.ratings(labelled.aspect)
     scores = texts.values(name, labelled.aspect)
     is_rate = not np.setdiff1d(labelled.labels, (0, 1)).size

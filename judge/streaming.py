@@ -161,7 +161,7 @@ def _require_for(metric: Planned, aspect: str) -> tuple[Field, ...]:
 
 
 def keep_scores(file: ScorableFile, engine: Engine, signatures: Mapping[str, str], stages: Stages) -> dict[str, Path]:
-    """Scores a file in order, chunk by chunk; returns the stage of each metric.
+    """Scores a file in order, chunk by chunk; returns by metric the folder (a stage) that keeps its scores.
 
     After a kill the same call continues after the finished chunks, and a call with one more metric computes only this
     one. Chunks in which answers were lost are scored again. Raises InputError, by file and line, for examples that a

@@ -172,7 +172,9 @@ class Table:
         return lines
 
     def lay_out(self) -> tuple[list[str], list[str]]:
-        """Arranges columns for pages: in a wide table names, then the verdict; constant columns become a sentence.
+        """The order of columns for a page, and the sentences below the table.
+
+        In a wide table names come first, then the columns of `VERDICT`; a constant column becomes a sentence.
 
         >>> rows = [{"m": r, **dict.fromkeys("uvwxyz", 1), "better": r, "r": r} for r in ("a", "b")]
         >>> Table("", "", rows).lay_out()

@@ -118,7 +118,7 @@ class Filling:
 
 @dataclass(frozen=True)
 class Filler:
-    """A language model with its settings of filling, the tokens that it may write, and E of the planning."""
+    """A language model with its settings of filling, the tokens that it may write, and embeddings to plan with."""
 
     lm: CausalLM
     settings: Augmentation

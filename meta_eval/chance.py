@@ -27,9 +27,10 @@ ROUNDING = 1e-9  # relative: sums in another order are equal
 
 
 def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
-    """Draws blocks of random orders, of shape (rows, n), in which the texts of each input stand together.
+    """Draws blocks of random orders, of shape (rows, n): inputs are shuffled as wholes, and texts within each.
 
-    `inputs`, of shape (n,), are numbers. Apply an order to one column, and `gather` to the other.
+    They test two columns whose texts are clustered by input. `inputs`, of shape (n,), numbers the input of each text
+    from 0. Index one column by an order and the other by `gather(inputs)`.
     """
     rng = np.random.default_rng(seed)
     texts = max(len(inputs), 1)

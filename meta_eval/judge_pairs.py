@@ -175,9 +175,10 @@ def linearise_differences(
     lengths: Floats | None = None,
     weights: Floats | None = None,
 ) -> dict[str, Linearised]:
-    """The statistics of judge b minus those of judge a, from labels of shape (n,) without NaN.
+    """Differences, b minus a, of the kappa, accuracy, harshness and length effect of two judges.
 
-    Length effects are only computed without `weights`.
+    `people`, `a` and `b` are labels of shape (n,) without NaN; `labels` are the possible ones. The length effect needs
+    `lengths`, and is left out with `weights`.
     """
 
     def linearise_agreement(judge: Floats) -> Linearised:

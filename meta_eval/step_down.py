@@ -65,10 +65,12 @@ def randomisation_p(
     All pairs share the flips. The statistic is the sum of differences over the root of the sum of their squares, which
     no flip changes, so that pairs of any spread count alike. Up to `MOST_ENUMERATED` differences every pattern of signs
     counts, and the p-value of a pair alone is exact; for more, `permutations` random ones do. A pair whose differences
-    are all 0 has a p-value of 1. Differences that are residuals of a model are too small by the share `fitted` of its
-    parameters among the observations.
+    are all 0 has a p-value of 1.
 
-    `rows` says that the differences are `differences[rows]`, so that equal ones are multiplied once.
+    Args:
+        fitted: if the differences are residuals of a model, its parameters over the observations: residuals are too
+            small by this share.
+        rows: if given, `differences` has distinct rows only, and `rows[i]` is the row of unit i; this saves time.
     """
     kinds = len(differences)
     kind_of = np.arange(kinds) if rows is None else rows

@@ -263,7 +263,7 @@ class ConditionalLM(LanguageModel, ABC):
 
     @abstractmethod
     def dummy_inputs(self) -> dict[str, Any]:
-        """Arguments for a call of the model in which the output layer reads other states."""
+        """Minimal arguments of a forward call whose hidden states do not matter: `project` replaces them."""
 
     @torch.inference_mode()
     def project(self, states: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens vocabulary"]:

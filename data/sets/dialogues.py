@@ -88,9 +88,10 @@ def own_dialogues(
 
 
 def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
-    """FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with the averaged ratings of DEAM.
+    """FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with ratings as DEAM averaged them.
 
-    Ratings: `coherence` 0-1 and `overall` 0-0.8. The published scores of DEAM, where `deam_scores.tsv` is beside them.
+    Ratings: `coherence` 0-1 and `overall` 0-0.8. If `deam_scores.tsv` is in the same folder, the set also has the
+    published scores of the metric DEAM.
     """
     files = [f"fed/fed_test_{aspect}.txt" for aspect in ASPECTS]
     return _load_rated(

@@ -381,7 +381,10 @@ def get_pooler(
 
 
 def choose_for_pooler(data: Corpus, plan: PoolerPlan, seed: int) -> list[tuple[str, ...]]:
-    """Draws the dialogues that the pooler learns: at most `plan.dialogues` of the first two held-out parts, whole."""
+    """Draws at most `plan.dialogues` uncut dialogues to train the classifier pooler on.
+
+    They come from the first two of the three held-out parts (`split_held_out`); the third checks the pooler.
+    """
     choosing, checking, _ = split_held_out(data)
     whole = cut_dialogues([*choosing, *checking], None, seed)
     return whole[: plan.dialogues]

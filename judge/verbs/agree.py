@@ -327,7 +327,10 @@ def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
 
 
 def note_reversed(rows: Sequence[Agreement]) -> list[str]:
-    """A sentence for each metric with a significantly negative agreement, by a test over all metrics."""
+    """A sentence for each metric with a significantly negative agreement.
+
+    Its permutation p-value is adjusted for the number of metrics.
+    """
     return [
         f"{row.metric} agrees with {row.aspect} in reverse ({format_cell(row.spearman)}): if its lower scores are "
         f"better, name {row.metric.split('/')[0]} in lower_is_better"

@@ -375,7 +375,7 @@ def test_settings_of_pretrained_pairs_are_refused_where_they_say_nothing(
     pretrained: tuple[str, str], make: Callable[[str], ConditionalLM], tmp_path: Path
 ) -> None:
     make("llama").save_pretrained(tmp_path)
-    with pytest.raises(SettingError, match="settings of models that learned no gaps"):
+    with pytest.raises(SettingError, match="cannot be set for"):
         Pair.from_pretrained(tmp_path, tmp_path, untrained=Untrained())
     with pytest.raises(SettingError, match="must be one token, but ' </UTT> ' has"):
         Pair.from_pretrained(*pretrained, untrained=Untrained(separator=" </UTT> ", order="left-to-right"))
