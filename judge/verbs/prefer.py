@@ -45,6 +45,7 @@ from meta_eval.preferences import (
     list_pairs,
     prefer_by_scores,
     settle_orders,
+    to_outcomes,
 )
 from meta_eval.scored_set import ScoredSet
 from meta_eval.strengths import rank_by_preferences
@@ -322,10 +323,14 @@ def list_single(
     asked: Preferences,
     resampling: Resampling,
 ) -> list[SingleAgreement]:
-    """The agreement with each of several people, whose outcomes have the shape (people, n)."""
+    """The agreement with each of several people, whose outcomes have the shape (people, n).
+
+    An outcome of a judge that gives probabilities counts as the side that it is on.
+    """
     if len(people) < 2:
         return []
-    columns, twice = in_both_orders(np.stack([*rivals.values(), *people]), asked.layout)
+    outcomes = np.stack([*rivals.values(), *people])
+    columns, twice = in_both_orders(to_outcomes(outcomes - 0.5), asked.layout)
     by_name = dict(zip(rivals, columns, strict=False))
     of_people = columns[len(rivals) :]
     single = agree_with_single(of_people, by_name, OUTCOMES, twice, resampling, is_ordered=False)

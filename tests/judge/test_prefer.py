@@ -18,8 +18,9 @@ from core.example import Example
 from data.scored import mark_missing
 from data.sets.judged_pairs import load_pandalm
 from judge.preferences import PreferenceStudy
-from judge.verbs.prefer import read_given
+from judge.verbs.prefer import list_single, read_given
 from meta_eval.games import Games
+from meta_eval.intervals import Resampling
 from meta_eval.preferences import Verdicts
 from meta_eval.scored_set import ScoredSet
 
@@ -404,3 +405,20 @@ def test_many_battles_are_read_and_tested_once() -> None:
     assert len(rows) == len(games.kind_of) == 3300
     assert games.kind_count == 2 * 66
     assert games.times.sum() == 3300
+
+
+def test_a_judge_that_gives_probabilities_agrees_by_the_sides_that_it_takes() -> None:
+    people = np.array([[1, 0, 1, 0.5, 1, 0], [1, 0, 0, 0.5, 1, 0]], dtype=np.float64)
+    pairs = list(zip(*[iter("abababababab")] * 2, strict=True))
+    asked = read_given(
+        [{"id": str(i), "system_a": a, "system_b": b, "winner": a} for i, (a, b) in enumerate(pairs)], {}
+    )
+    assert asked is not None
+    sides = {"judge": np.array([1, 0, 1, 0.5, 0, 0])}
+    sure = {"judge": np.array([0.7, 0.1, 0.51, 0.5, 0.4, 0.3])}
+    kappas = [
+        [row.kappa.value for row in list_single(people, rivals, asked, Resampling(resamples=20))]
+        for rivals in (sides, sure)
+    ]
+    assert kappas[0] == kappas[1]
+    assert kappas[0][1] > 0.4
