@@ -315,6 +315,25 @@ def share_interval(wins: Floats, layout: Layout) -> Estimate:
     return Estimate(share, low, high)
 
 
+def bound_difference(
+    differences: Floats,
+    layout: Layout,
+    unit: float = 1.0,
+) -> Estimate:
+    """The mean of differences -1, 0 and 1, of shape (n,), in `unit`, with Tango's score interval."""
+    share = share_interval((1 + differences) / 2, layout)
+
+    def to_difference(end: float) -> float:
+        return unit * (2 * end - 1)
+
+    return Estimate(
+        value=to_difference(share.value),
+        low=to_difference(share.low),
+        high=to_difference(share.high),
+        reason=share.reason,
+    )
+
+
 def _count_independent(
     wins: Floats,
     share: float,

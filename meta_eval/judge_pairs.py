@@ -15,7 +15,7 @@ import numpy as np
 
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, Mask
 from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import share_interval
+from meta_eval.intervals import bound_difference
 from meta_eval.linearised import (
     Linearised,
     find_long,
@@ -226,25 +226,6 @@ def _bound_shares(
         unit = float(labels[1] - labels[0])
         estimates["harshness"] = bound_difference((b - a) / unit, layout, unit)
     return estimates
-
-
-def bound_difference(
-    differences: Floats,
-    layout: Layout,
-    unit: float = 1.0,
-) -> Estimate:
-    """The mean of differences -1, 0 and 1, of shape (n,), in `unit`, with Tango's score interval."""
-    share = share_interval((1 + differences) / 2, layout)
-
-    def to_difference(end: float) -> float:
-        return unit * (2 * end - 1)
-
-    return Estimate(
-        value=to_difference(share.value),
-        low=to_difference(share.low),
-        high=to_difference(share.high),
-        reason=share.reason,
-    )
 
 
 def _is_as_good(

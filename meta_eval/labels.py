@@ -16,7 +16,7 @@ import numpy as np
 from meta_eval.bootstrap import Estimate, Floats, Indices, Mask
 from meta_eval.chance import measure_label_chance
 from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import Draws, Resampling, Weighted, draw_grouped, share_interval
+from meta_eval.intervals import Draws, Resampling, Weighted, bound_difference, draw_grouped, share_interval
 from meta_eval.linearised import measure_distances
 
 MOST_LABELS = 10
@@ -189,17 +189,7 @@ def _measure_harshness(
         mean = weigh_mean(y - x, layout)
         return draw_grouped(mean, layout, resampling).estimate
     unit = float(labels[1] - labels[0])
-    share = share_interval((1 + (y - x) / unit) / 2, layout)
-
-    def to_harshness(end: float) -> float:
-        return unit * (2 * end - 1)
-
-    return Estimate(
-        value=to_harshness(share.value),
-        low=to_harshness(share.low),
-        high=to_harshness(share.high),
-        reason=share.reason,
-    )
+    return bound_difference((y - x) / unit, layout, unit)
 
 
 def _recognise(
