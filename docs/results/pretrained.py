@@ -89,6 +89,7 @@ DRAWN = {  # metric: its name in the picture, and its colour
 PUBLISHED = {  # CTRLEval's Table 3 (PEGASUS-large), and of CDM's Table 3 (T5) average pooling and Mixed-Single
     ("ctrleval_sentiment", "coherence", "fill_in_the_middle"): 0.42,
     ("ctrleval_sentiment", "consistency", "fill_in_the_middle"): 0.31,
+    ("ctrleval_sentiment", "attribute_relevance", "fill_in_the_middle"): 0.30,
     ("fed", "coherence", "contrast_average"): 0.31,
     ("fed", "overall", "contrast_average"): 0.32,
     ("dstc9", "coherence", "contrast_average"): 0.12,
@@ -110,7 +111,8 @@ OVERVIEW = (
     CHEAP_CUES,
 )
 OVERVIEW_SETS = ("ctrleval_sentiment", "fed", "dstc9")
-OVERVIEW_ASPECT = "coherence"  # the aspect that all sets have
+OVERVIEW_ASPECTS = ("coherence", "attribute_relevance")  # the one of all sets, and the one that only CTRLEval judges
+ASPECTS = ("coherence", "consistency", "attribute_relevance", "overall", "correctness")  # in the order of the picture
 PANELS = {"spearman": "agreement (Spearman)", "beyond_cues": "agreement beyond cheap cues"}
 
 
@@ -199,12 +201,12 @@ def main(root: str) -> None:
             cells = [str(row[key]) for key in ("set", "aspect", "metric", "n")]
             print(*cells, show(row["spearman"]), show(row["beyond_cues"]), sep=" | ")
         print(*list_differences(scored), sep="\n")
-        shown = [row for row in agreements if row.metric in DRAWN and row.aspect != "attribute_relevance"]
-        drawn += sorted(shown, key=lambda row: (row.aspect, list(DRAWN).index(row.metric)))
+        shown = [row for row in agreements if row.metric in DRAWN]
+        drawn += sorted(shown, key=lambda row: (ASPECTS.index(row.aspect), list(DRAWN).index(row.metric)))
     images = HERE.parent / "images"
     draw(drawn, images / "pretrained.svg")
     whole = [row for row in drawn if row.set in OVERVIEW_SETS]
-    few = [row for row in whole if row.aspect == OVERVIEW_ASPECT and row.metric in OVERVIEW]
+    few = [row for row in whole if row.aspect in OVERVIEW_ASPECTS and row.metric in OVERVIEW]
     draw(few, images / "overview.svg")
 
 
