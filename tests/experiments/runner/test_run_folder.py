@@ -65,6 +65,11 @@ def test_a_folder_with_files_of_its_own_is_not_a_run(run: Run, tmp_path: Path) -
     assert snapshot(mine) == before
 
 
+@pytest.mark.parametrize("option", ["hydra.verbose=true", "hydra.output_subdir=.hydra", "hydra/job_logging=default"])
+def test_what_hydra_writes_before_a_run_is_no_file_of_its_user(run: Run, option: str) -> None:
+    assert run(*TOY, "ending=faults", option).stderr.startswith("in.jsonl:2: ")
+
+
 @pytest.mark.parametrize("fault", ["seed=-1", "ending=faults", "trainer.devices=4096", "logger._target_=os.system"])
 def test_a_run_that_does_not_begin_leaves_what_an_earlier_one_wrote(run: Run, earlier: Path, fault: str) -> None:
     before = snapshot(earlier)
