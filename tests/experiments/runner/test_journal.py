@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from experiments.runner.journal import LineFormatter, Terminal
+from experiments.runner.journal import LineFormatter
+from judge.terminal import Terminal
 
 
 def write(name: str, message: str, level: int = logging.INFO, **more: object) -> logging.LogRecord:
