@@ -178,6 +178,7 @@ def agree(
     [('ours', 8, 1.0)]
     """
     comparison, resampling, labelling = _read_settings(settings)
+    asked = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
@@ -203,7 +204,6 @@ def agree(
     scored = scored.take(order)
     split = negate(scored, comparison.lower_is_better).split_aspects()
     studied = study_labels(split, labelling, resampling, probabilities)
-    asked = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
     checks = check_judges(split, labelling, asked, resampling, probabilities)
     shown = add_cheap_cues(split, resampling.seed) if cues else split
     rows: list[Agreement] = []

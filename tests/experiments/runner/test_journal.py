@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.runner.journal import LineFormatter, RunLog, Terminal
+from experiments.runner.journal import LineFormatter, RunLog
+from judge.terminal import Terminal
 
 
 def write(name: str, message: str, level: int = logging.INFO, **more: object) -> logging.LogRecord:

@@ -88,10 +88,15 @@ def test_what_a_library_logs_is_not_written_into_a_folder_that_is_not_a_run(
     run: Run, tmp_path: Path, chatty_import: str
 ) -> None:
     (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "run.log").write_text("mine", encoding="utf-8")
-    assert run(*TOY).returncode == 2
-    assert (tmp_path / "here" / "run.log").read_text(encoding="utf-8") == "mine"
-    assert chatty_import
+    (tmp_path / "here" / "notes.txt").write_text("mine", encoding="utf-8")
+    ended = run(*TOY)
+    assert (ended.returncode, chatty_import in ended.stderr) == (2, False)
+    assert [path.name for path in (tmp_path / "here").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("option", ["hydra.verbose=true", "hydra.output_subdir=.hydra", "hydra/job_logging=default"])
+def test_what_hydra_writes_before_a_run_is_no_file_of_its_user(run: Run, option: str) -> None:
+    assert run(*TOY, "ending=faults", option).stderr.startswith("in.jsonl:2: ")
 
 
 @pytest.mark.parametrize("fault", ["seed=-1", "ending=faults", "trainer.devices=4096", "logger._target_=os.system"])
