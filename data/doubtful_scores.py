@@ -15,7 +15,7 @@ HIGHEST = 10.0  # of a scale on which people rate
 MOST_PEOPLE = 5  # whose mean a rating may be
 ROUNDING = 0.0051  # of a mean that is written with two digits
 RULE = "may be ratings, but count as scores of a metric"
-HINT = "columns.ratings.ASPECT=scores.NAME takes them for ratings"
+TAKE_SCORES = "columns.ratings.ASPECT=scores.NAME takes them for ratings"
 Row: TypeAlias = tuple[int, Example, Mapping[str, float | None]]  # with its line and its scores by metric
 
 
@@ -34,7 +34,7 @@ def note_doubtful_scores(file: InputFile, rows: Sequence[Row]) -> list[str]:
         is_doubtful = names_people(name) or (not has_ratings and are_like_ratings(values))
         if is_doubtful and f"{SCORE}{name}" not in named:
             doubtful.append(name)
-    return [f"{file.path.name}: {_join(doubtful)} {RULE}: {HINT}"] if doubtful else []
+    return [f"{file.path.name}: {_join(doubtful)} {RULE}: {TAKE_SCORES}"] if doubtful else []
 
 
 def _is_written_by_score(file: InputFile) -> bool:

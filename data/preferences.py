@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -17,11 +17,10 @@ from core.errors import InputError, check_names, fault, format_value, list_first
 from core.example import SHOWN
 from core.settings import NonNegative
 from data.cells import name_of
-from data.columns import Columns, add_nested, find_absent, name_fields
+from data.columns import USUAL_RATERS, Columns, add_nested, find_absent, name_fields
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
 from data.input_file import TYPED, FileLike, InputFile, read_objects
 from data.numeric import parse_finite, parse_number, to_number
-from data.rater_rows import USUAL_RATERS
 from data.records import Name, Record, Text, check_records, require_none
 from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import TABLES
@@ -43,11 +42,13 @@ USUAL = {
     "question_id": "group",
     **dict.fromkeys(USUAL_RATERS, "rater"),
 }
+PLACES = {key: place for place, key in enumerate(USUAL)}  # the first of several keys of a field gives it
 ONE_HOT = {
     "winner_model_a": "a",
     "winner_model_b": "b",
     "winner_tie": "tie",
 }  # a column for each winner
+PROMPTS = ("prompt", "question", "instruction", "context", "input", "source")  # columns of what systems answer
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
 
 
@@ -176,6 +177,8 @@ def _read_tool_file(path: Path, tool_file: ToolFile) -> Preferences:
         raise InputError([fault(path, 0, f"judgements of two systems are needed, found {tool_file}")])
     preferences = check_preferences(path, tool_file.pairs, [])
     by_model = None if tool_file.tool in UNSAID else tool_file.tool in BY_MODEL
+    if not by_model:  # a model's judgements in both orders are no several people's
+        preferences = replace(preferences, notes=(*preferences.notes, *_note_repeated(preferences)))
     return replace(preferences, by_model=by_model)
 
 
@@ -210,7 +213,8 @@ def check_preferences(
     first = list(islice(renamed, 1))
     _check_first(path, [row for _, row in first], list(seen))
     copies: list[int] = []
-    distinct = _leave_out_copies(chain(first, renamed), copies)
+    prompts = Prompts()
+    distinct = prompts.count(_leave_out_copies(chain(first, renamed), copies))
     located = check_records(path, distinct, PreferenceRecord, faults)
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
     faults += _check_one_hot(path, columns, seen)
@@ -233,9 +237,36 @@ def check_preferences(
         notes.append(f"{path.name}: {_count_rows(without)} without a winner left out")
     if copies:
         notes.append(f"{path.name}: {_count_rows(len(copies))} left out: exact copies of judgements of the same rater")
+    notes += prompts.describe(path.name)
     preferences = _join_records(path.name, records, reader)
     by_model = ANSWERS in seen or preferences.by_model
     return replace(preferences, notes=tuple(notes), by_model=by_model)
+
+
+@dataclass
+class Prompts:
+    """Counts the prompts of rows whose inputs are not named: rows of one prompt are not independent."""
+
+    # the column of the prompts, and what differs: the prompts, and the ids of such rows
+    column: str = ""
+    different: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
+
+    def count(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Yields the rows as they are."""
+        for line, row in rows:
+            self.column = self.column or next((name for name in PROMPTS if isinstance(row.get(name), str)), "")
+            if self.column and not row.get("group"):
+                self.different.add(str(row.get(self.column)))
+                self.ids.add(str(row.get("id")))
+            yield line, row
+
+    def describe(self, name: str) -> list[str]:
+        """A note where prompts repeat."""
+        if len(self.ids) <= len(self.different):
+            return []
+        rule = f"{len(self.ids)} ids have {len(self.different)} different prompts, but each id is an input of its own"
+        return [f"{name}: {rule}: columns.group={self.column} makes prompts the inputs"]
 
 
 def _count_rows(number: int) -> str:
@@ -370,7 +401,9 @@ def _rename_rows(
 def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
     named = {field: row[key] for field, (key, *_) in columns if key in row}
-    usual = {USUAL[key]: row[key] for key in reversed(USUAL) if key in row}
+    usual: dict[str, Any] = {}
+    for key in sorted(row.keys() & USUAL.keys(), key=PLACES.__getitem__):
+        usual.setdefault(USUAL[key], row[key])
     values = {
         **usual,
         **row,

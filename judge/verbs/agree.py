@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.errors import InputError, SettingError, check_names, fault
-from core.example import Example, hint_column
+from core.example import hint_column
 from core.scores import Scores
 from core.signature import join_settings
+from data.doubtful_scores import TAKE_SCORES
 from data.roles import can_be_labels
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
 from judge.answers import Asked, check_answers, list_asked_texts, write_answers
@@ -283,7 +284,7 @@ def check_rated(scored: ScoredSet) -> None:
     """Raises InputError if no example is rated, or if only some rated examples have a system or group."""
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        found = f"found none in {len(scored)} examples{hint_ratings(scored.examples)}"
+        found = f"found none in {len(scored)} examples{hint_ratings(scored)}"
         raise InputError([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
     rated = [i for i, each in enumerate(scored.examples) if each.ratings]
     for name in ("system", "group"):
@@ -292,10 +293,13 @@ def check_rated(scored: ScoredSet) -> None:
             raise InputError(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
 
 
-def hint_ratings(examples: Sequence[Example]) -> str:
-    """How to name what people said, as the end of a message: the labels that texts have, else columns of the file."""
+def hint_ratings(scored: ScoredSet) -> str:
+    """How to name what people said, as the end of a message: labels, scores or columns that the file has."""
+    examples = scored.examples
     if any(example.label is not None for example in examples):
         return "; labels are what a text was asked for: people=label takes them for what people say"
+    if scored.scores:
+        return f"; the file has scores ({join_names([*scored.scores])}): {TAKE_SCORES}"
     values: dict[str, list[Any]] = {}
     for example in examples:
         for name, value in example.extra.items():

@@ -137,3 +137,18 @@ def test_labels_are_planned_from_pairs_that_were_judged_twice() -> None:
 
 def read_preferences_of(rows: list[dict[str, Any]]) -> Any:
     return read_preferences(InputFile(Path("pairs"), records=rows))
+
+
+def test_prompts_that_repeat_without_a_group_are_said(tmp_path: Path) -> None:
+    """Each id is an input, but rows of one prompt are not independent."""
+    rows = [{"id": i, "prompt": f"Q{i // 3}", "system_a": "x", "system_b": "y", "winner": "a"} for i in range(9)]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    hint = "columns.group=prompt makes prompts the inputs"
+    assert read_preferences(path).notes == (
+        f"pairs.jsonl: 9 ids have 3 different prompts, but each id is an input of its own: {hint}",
+    )
+    grouped = read_preferences(path, columns={"group": "prompt"})
+    assert (grouped.layout.input_count, len(grouped.notes)) == (3, 1)
+    path.write_text("".join(json.dumps({**row, "prompt": f"Q{row['id']}"}) + "\n" for row in rows))
+    assert read_preferences(path).notes == ()
