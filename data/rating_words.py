@@ -228,14 +228,18 @@ def _find_given(
     words: Sequence[Level],
     given: Mapping[str, Sequence[Level]],
 ) -> Sequence[Level] | None:
-    """The scale that `levels` names for one of the columns, else a scale of words there that has all these words."""
+    """The scale that `levels` names for one of the columns, else a scale of words there that has all these words.
+
+    Else the scale for all columns, if it shares a word with these: what it lacks is then a problem.
+    """
     for _, name in names:
         if name in given:
             return given[name]
     for scale in given.values():
         if isinstance(words[0], str) and {*words} <= {*scale}:
             return scale
-    return None
+    for_all = given.get(ALL, ())
+    return for_all if _share_word(words, for_all) else None
 
 
 def _find_usual(words: Sequence[Level]) -> Sequence[Level] | None:

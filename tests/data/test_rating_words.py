@@ -124,3 +124,12 @@ def test_words_beside_numbers_have_no_order() -> None:
     rows = [{"ratings": {"q": each}} for each in ("good", 3, "bad")]
     assert order_words(rows).numbers == {}
     assert order_words(rows).problems == ()
+
+
+def test_a_given_order_that_lacks_a_word_is_refused() -> None:
+    """The usual order of the words would take its place without a word, perhaps turned round."""
+    records = [{"ratings": {"q": word}} for word in ("poor", "fair", "good")]
+    words = order_words(records, freeze_levels(["good", "poor"]))
+    assert words.problems == ('levels of "q" must hold every level, but lack fair',)
+    other = [{"ratings": {"q": "safe", "r": "poor"}}, {"ratings": {"q": "unsafe", "r": "good"}}]
+    assert order_words(other, freeze_levels(["good", "poor"])).problems == ()
