@@ -113,7 +113,11 @@ def _sort_kendall(
     correlations = []
     for row in weights:
         drawn = np.repeat(indices, row.astype(np.intp))
-        correlations.append(float(kendalltau(x[drawn], y[drawn]).statistic) if len(drawn) > 1 else math.nan)
+        if len(drawn) < 2:
+            correlations.append(math.nan)
+            continue
+        tau, _ = kendalltau(x[drawn], y[drawn])
+        correlations.append(float(np.asarray(tau)))
     return np.array(correlations)
 
 
