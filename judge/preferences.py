@@ -18,9 +18,9 @@ from judge.correcting import Corrections
 from judge.tables import Result, Row, Table, pick, tabulate
 from judge.wording import bound_answer, format_cell, format_number, join_names
 from meta_eval.biases import Favour
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.labels import SingleAgreement
-from meta_eval.preferences import PreferenceAgreement, Verdicts, position_effect
+from meta_eval.preferences import PreferenceAgreement, Preferences, Verdicts, position_effect
 from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from judge.report.outcome import Outcome
 
 ALL = "all"
+TIE = 0.5  # the outcome of a tie
 MANY = 6  # systems; of more a sentence names the first ones
 SYSTEMS = (
     "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
@@ -225,6 +226,42 @@ def note_one_answer(verdicts: Verdicts | None) -> list[str]:
             answer = words.get(answers[0], "a tie")
             notes.append(f"{name} gave one answer to all {len(answers)} questions, {answer}: it tells nothing apart")
     return notes
+
+
+def note_one_side(judged: Preferences) -> list[str]:
+    """A sentence for each judge of a file that gave one answer to all pairs, and for winners that are all one side.
+
+    One answer says something only where no system is on both sides.
+    """
+    tells_nothing = bool({*judged.systems_a} & {*judged.systems_b})
+    notes: list[str] = []
+    for name, outcomes in judged.judges.items():
+        known = outcomes[~np.isnan(outcomes)]
+        if _is_one_answer(known):
+            answer = _name_answer(float(known[0]), judged)
+            end = ": it tells nothing apart" if tells_nothing or known[0] == TIE else ""
+            notes.append(f"{name} gave one answer to all {len(known)} pairs, {answer}{end}")
+    winners = judged.outcomes[~np.isnan(judged.outcomes)]
+    if tells_nothing and _is_one_answer(winners) and winners[0] != TIE:
+        answer = _name_answer(float(winners[0]), judged)
+        notes.append(f"all {len(winners)} winners are {answer}, whichever it is: they tell nothing apart")
+    return notes
+
+
+def _is_one_answer(outcomes: Floats) -> bool:
+    """Whether several outcomes are all the same."""
+    return len(outcomes) > 1 and bool(np.ptp(outcomes) == 0)
+
+
+def _name_answer(outcome: float, judged: Preferences) -> str:
+    """The only answer to all pairs: a system if it is the same in all, else a side."""
+    if outcome == TIE:
+        return "a tie"
+    is_first = outcome > TIE
+    systems = {*(judged.systems_a if is_first else judged.systems_b)}
+    if len(systems) == 1:
+        return systems.pop()
+    return "the system named first" if is_first else "the system named second"
 
 
 def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str]:

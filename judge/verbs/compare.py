@@ -24,7 +24,7 @@ from judge.cautions import CONFOUNDED, find_confounded, note_raters, note_tails
 from judge.comparisons import Margins, SystemsCompared
 from judge.correcting import note_sample
 from judge.inputs import Columns, GivenScores, References, Source, read
-from judge.labelling import check_samples
+from judge.label_agreement import check_samples
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, open_stages
 from judge.wording import join_names, note_resolution

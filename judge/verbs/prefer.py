@@ -24,7 +24,7 @@ from judge.correcting import correct
 from judge.inputs import Columns, Frame, GivenScores, Source, read
 from judge.metrics import MetricPlan, Metrics, load_planned, plan_metric, plan_metrics
 from judge.pair_labels import add_labels, read_pair_labels
-from judge.preferences import ALL, PreferenceStudy
+from judge.preferences import ALL, PreferenceStudy, note_one_side
 from judge.verbs.score import add_scores, open_stages
 from judge.wording import note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
@@ -180,6 +180,7 @@ def prefer(
         whose=describe_winners(ranked, has_people=bool(rivals or len(people) > 1)),
         resolution=(
             *ranked.notes,
+            *note_one_side(judged.by_majority()),
             *note_resolution(ranked.layout.input_count, resamples, "resamples", level),
         ),
         asked=shown,

@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 import judge
 from core.errors import InputError, SettingError
 from judge.label_files import read_labels
-from judge.verbs.agree import MetricStudy
+from judge.metric_study import MetricStudy
 from judge.verdict_files import read_verdicts
 
 RNG = np.random.default_rng(0)
