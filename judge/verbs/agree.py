@@ -11,7 +11,6 @@ import numpy as np
 
 from core.errors import InputError, SettingError, check_names, fault
 from core.example import hint_column
-from core.scores import Scores
 from core.signature import join_settings
 from core.stages import Stages
 from data.doubtful_scores import TAKE_SCORES
@@ -113,7 +112,7 @@ def agree(
     order = order_by_name(unordered)
     given_order = np.argsort(order)
     scored = unordered.take(order)
-    split = negate(scored, comparison.lower_is_better).split_aspects()
+    split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, resampling.seed) if has_cues else split
     studied = study_labels(split, labelling, resampling, probabilities)
     limits = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
@@ -261,16 +260,3 @@ def hint_ratings(scored: ScoredSet) -> str:
             values.setdefault(name, []).append(value)
     likely = [name for name in values if can_be_labels(values[name])]
     return hint_column("ratings.ASPECT", likely or values)
-
-
-def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
-    """Negates the scores of these metrics, and adds `(negated)` to their names."""
-    check_names(lower_is_better, scored.scores, "lower_is_better")
-    scores: dict[str, Scores] = {}
-    for name, found in scored.scores.items():
-        if name in lower_is_better:
-            negated = {aspect: -values for aspect, values in found.values.items()}
-            scores[f"{name} (negated)"] = replace(found, values=negated)
-        else:
-            scores[name] = found
-    return replace(scored, scores=scores)

@@ -449,3 +449,15 @@ def test_a_judge_in_a_file_that_gives_one_answer_is_told(inputs: int) -> None:
     of_a_side = [{**row, "winner": "a"} for row in by_people(inputs, None, "ab", people=1)]
     said = f"all {inputs} winners are the system named first, whichever it is: they tell nothing apart"
     assert said in judge.prefer(of_a_side).notes
+
+
+def test_lower_scores_are_better_where_a_comparison_is_told() -> None:
+    rows = [
+        {"id": f"{s}{i}", "text": "t", "system": s, "group": f"q{i}", "scores": {"ter": i % 5 + (s == "bad")}}
+        for i in range(20)
+        for s in ("good", "bad")
+    ]
+    found = judge.compare(rows, lower_is_better=["ter"], cues=False)
+    assert found.notes[-1] == "By ter (negated), good scores higher than bad (p 0.0001)."
+    with pytest.raises(SettingError, match=r"rank is not a setting of lower_is_better.*ter"):
+        judge.compare(rows, lower_is_better=["rank"])
