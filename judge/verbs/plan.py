@@ -21,8 +21,8 @@ from data.rating_words import GivenLevels
 from data.scored import read_scored
 from judge.inputs import RULE, Columns, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
+from judge.pair_inputs import read_given
 from judge.tables import Result, Table, pick, tabulate
-from judge.verbs.prefer import read_given
 from meta_eval.planning import (
     SampleSize,
     Spread,

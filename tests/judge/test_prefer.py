@@ -18,8 +18,9 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from data.scored import mark_missing
 from data.sets.judged_pairs import load_pandalm
+from judge.pair_inputs import read_given
 from judge.preferences import PreferenceStudy
-from judge.verbs.prefer import list_single, read_given
+from judge.verbs.prefer import list_single
 from meta_eval.games import Games
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Verdicts
