@@ -152,3 +152,14 @@ def test_prompts_that_repeat_without_a_group_are_said(tmp_path: Path) -> None:
     assert (grouped.layout.input_count, len(grouped.notes)) == (3, 1)
     path.write_text("".join(json.dumps({**row, "prompt": f"Q{row['id']}"}) + "\n" for row in rows))
     assert read_preferences(path).notes == ()
+
+
+def test_winners_that_are_0_and_1_are_said_to_be_probabilities(tmp_path: Path) -> None:
+    """They may also be meant as the place of the better system, which turns the verdict round."""
+    rows = [pair(winner, id=f"q{i}") for i, winner in enumerate([0, 1, 1])]
+    (note,) = read_preferences(write(tmp_path / "x.jsonl", *rows)).notes
+    assert note.endswith("1 is read as system_a, 0 as system_b")
+    of_names = [pair(winner, a="0", b="1", id=f"q{i}") for i, winner in enumerate([0, 1, 1])]
+    assert read_preferences(write(tmp_path / "x.jsonl", *of_names)).notes == ()
+    shares = [pair(winner, id=f"q{i}") for i, winner in enumerate([0, 1, 0.5])]
+    assert read_preferences(write(tmp_path / "x.jsonl", *shares)).notes == ()
