@@ -19,6 +19,7 @@ from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
 from data.input_file import TYPED, FileLike, InputFile, read_objects
 from data.numeric import parse_finite, to_number
 from data.records import check_records, require_none
+from data.roles import JUDGES, PEOPLE, split_name
 from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import TABLES
 from data.winners import PreferenceRecord, WinnerReader, find_problems
@@ -76,7 +77,9 @@ def _read_tool_file(path: Path, tool_file: ToolFile) -> Preferences:
     if not tool_file.pairs:
         raise InputError([fault(path, 0, f"judgements of two systems are needed, found {tool_file}")])
     preferences = check_preferences(path, tool_file.pairs, [])
-    by_model = None if tool_file.tool in UNSAID else tool_file.tool in BY_MODEL
+    by_model = preferences.by_model or tool_file.tool in BY_MODEL
+    if tool_file.tool in UNSAID and not by_model:
+        by_model = None
     if not by_model:  # a model's judgements in both orders are no several people's
         preferences = replace(preferences, notes=(*preferences.notes, *_note_repeated(preferences)))
     return replace(preferences, by_model=by_model)
@@ -134,8 +137,30 @@ def check_preferences(
         notes.append(f"{_count_rows(len(copies))} left out: exact copies of judgements of the same rater")
     notes += [*_note_numbers(records), *prompts.describe()]
     preferences = _join_records(path.name, records, reader)
-    by_model = ANSWERS in seen or preferences.by_model
+    people = {rater for rater in preferences.raters if rater is not None}
+    models = sorted(filter(names_model, people))
+    if 0 < len(models) < len(people):
+        notes.append(_describe_models(models))
+    by_model = ANSWERS in seen or (len(models) == len(people) > 0) or preferences.by_model
     return replace(preferences, notes=tuple(f"{path.name}: {note}" for note in notes), by_model=by_model)
+
+
+def names_model(rater: str) -> bool:
+    """Whether the name of a rater is that of a model.
+
+    >>> names_model("gpt-4o"), names_model("ann"), names_model("expert_3")
+    (True, False, False)
+    """
+    words = {*split_name(rater)}
+    return bool(words & JUDGES) and not words & PEOPLE
+
+
+def _describe_models(models: Sequence[str]) -> str:
+    """A note where some raters are models, and others people."""
+    are = "are models by their names, but count as people"
+    if len(models) == 1:
+        are = "is a model by its name, but counts as a person"
+    return f"{', '.join(models)} {are}: judges.NAME=COLUMN names its verdicts"
 
 
 def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:

@@ -111,6 +111,8 @@ def plan(
     """
     check_names(settings, [each.name for each in fields(PlanSettings)], "plan")
     given, how = read_pilot(pilot, columns=columns, levels=levels), PlanSettings(**settings)
+    if given is None and systems:
+        raise SettingError("systems are two of a pilot: pass its file, or compared_systems for their number")
     said = () if given is None else given.notes
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
         known = ", ".join(given.aspects[:SHOWN]) or "none"
