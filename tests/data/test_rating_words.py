@@ -133,3 +133,12 @@ def test_a_given_order_that_lacks_a_word_is_refused() -> None:
     assert words.problems == ('levels of "q" must hold every level, but lack fair',)
     other = [{"ratings": {"q": "safe", "r": "poor"}}, {"ratings": {"q": "unsafe", "r": "good"}}]
     assert order_words(other, freeze_levels(["good", "poor"])).problems == ()
+
+
+def test_the_order_of_yes_and_no_is_said_too() -> None:
+    """For a fault, such as toxic, yes is the worse one: then levels turns it round."""
+    words = order_words([{"ratings": {"toxic": word}} for word in ("Yes", "no")])
+    assert (words.numbers, words.description) == ({}, "ratings in words: no 0, yes 1")
+    turned = order_words([{"ratings": {"toxic": word}} for word in ("Yes", "no")], freeze_levels(["yes", "no"]))
+    assert turned.numbers == {("ratings", "toxic"): {"yes": 0, "no": 1}}
+    assert order_words([{"ratings": {"ok": value}} for value in (True, False)]).description == ""
