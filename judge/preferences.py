@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -172,7 +172,7 @@ class PreferenceStudy(Result):
         notes += note_one_answer(self.verdicts)
         notes += note_fit(self.ranking.fit, self.ranking.pairs, self.level)
         by_chance = describe_judges(whole)
-        answer = [describe_ranking(self.ranking, self.level)]
+        answer = [describe_ranking(self.ranking, self.level), *describe_equal(self.equal)]
         if whole and self.single:
             notes += by_chance
             answer.append(describe_enough(self.single, whole))
@@ -312,6 +312,12 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         a, b, rate = against[0].system_a, against[0].system_b, format_cell(against[0].win_rate)
         parts.append(f"{a} and {b} are separated by strengths alone: in their own judgements {a} wins {rate}")
     return "; ".join([*parts, *never])
+
+
+def describe_equal(equal: Collection[tuple[str, str]]) -> list[str]:
+    """Which pairs are shown to be equal within the margin that does not matter; of many pairs the first ones."""
+    pairs = [f"{a} equals {b}" for a, b in sorted(equal)]
+    return [f"{join_names(pairs)} within the margin"] if pairs else []
 
 
 def describe_first(ranking: PreferenceRanking, beaten: Mapping[str, Sequence[str]]) -> str:

@@ -462,3 +462,10 @@ def test_lower_scores_are_better_where_a_comparison_is_told() -> None:
     assert found.notes[-1] == "By ter (negated), good scores higher than bad (p 0.0001)."
     with pytest.raises(SettingError, match=r"rank is not a setting of lower_is_better.*ter"):
         judge.compare(rows, lower_is_better=["rank"])
+
+
+def test_equality_within_the_margin_is_part_of_the_answer() -> None:
+    ties = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "tie"} for i in range(100)]
+    answer = "the tests do not separate x and y (p 1.000); x equals y within the margin"
+    assert judge.prefer(ties, margin=0.1).notes[-1] == answer
+    assert "margin" not in judge.prefer(ties).notes[-1]
