@@ -47,7 +47,7 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
         path, line = outputs.locate(i)
         missing = [name for name in ("system", "group") if getattr(example, name) is None]
         for name in missing:
-            hint = hint_column(name, example.extra)
+            hint = hint_column(name, example.extra) or f": data.columns.{name}=COLUMN names its column"
             faults.append(fault(path, line, f'"{name}" is needed here, found null{hint}'))
         if missing:
             continue

@@ -12,7 +12,7 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from data.files import iterate_examples, read_examples
 from data.preferences import read_judged, read_preferences
-from data.scored import WRITTEN, read_score_rows, read_scored, write_score_rows
+from data.scored import WRITTEN, place_outputs, read_score_rows, read_scored, write_score_rows
 from tests.data.sets.small_files import write
 
 
@@ -246,3 +246,14 @@ def test_scores_that_may_be_ratings_are_said(tmp_path: Path) -> None:
     assert note_scores(tmp_path, {"m": 3}, {"m": 4}, dropped_tokens=0) == []
     path = write(tmp_path / "named.jsonl", *({"id": i, "text": "x", "score": 3} for i in "ab"))
     assert read_scored(path, columns={"scores.human": "score"}).notes == ()
+
+
+def test_the_input_may_be_a_column_of_another_field(tmp_path: Path) -> None:
+    """The prompt is read as context, so no column is left over; it names the input all the same."""
+    rows = ["prompt,model,text\n", *(f"Q{i // 2},{'xy'[i % 2]},t{i}\n" for i in range(6))]
+    (tmp_path / "x.csv").write_text("".join(rows))
+    with pytest.raises(InputError, match=r'"group" is needed here, found null: data.columns.group=COLUMN names its'):
+        place_outputs(read_scored(tmp_path / "x.csv"))
+    scored = read_scored(tmp_path / "x.csv", columns={"group": "prompt"})
+    assert len(place_outputs(scored)) == 6
+    assert scored.examples[0].context is None
