@@ -7,7 +7,7 @@ decide. Labels of people are never guessed: a machine's verdict that counts as a
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 from shlex import quote
@@ -21,7 +21,7 @@ from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_
 
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 KEYS = ("id", "item_id", "sample_id", "example_id", "doc_id", "question_id", "task_id", "test_id", "uid", "item")
-KEYS += ("sample", "idx", "index", "key", "testIdx")
+KEYS += ("sample", "idx", "index", "key", "testIdx", "test", "test_index")
 BATCH_TASK = "HITId"  # of a batch of Mechanical Turk, the column of the task
 BATCH_RATER = "WorkerId"
 BATCH_LABEL = "Answer."  # what the names of its labels begin with
@@ -67,6 +67,14 @@ class Roles:
     # the column that names the person of each row
     rater: str | None = None
     unread: Sequence[str] = field(default=())
+    # the columns of which the key was made, where it was made of several
+    key_parts: Sequence[str] = ()
+
+    def name_by(self, parts: Sequence[str]) -> "Roles":
+        """The roles in rows whose `id` was made of several columns."""
+        made = (*parts, "group", "system")
+        unread = [name for name in self.unread if name not in made]
+        return replace(self, key="id", key_parts=parts, unread=unread)
 
     @property
     def columns(self) -> dict[str, Sequence[str]]:
@@ -94,7 +102,8 @@ class Roles:
             parts.append(f"verdicts of judges: {_list(self.judges.values())}")
         if self.named_by:
             parts.append(f"their judge: {self.named_by}")
-        parts.append(f"rows named by {self.key or 'their line'}")
+        key = " and ".join(self.key_parts) or self.key
+        parts.append(f"rows named by {key or 'their line'}")
         if self.unread:
             parts.append(f"not read: {_list(self.unread)}")
         return f"{'; '.join(parts)} (people and judges name other columns)"

@@ -7,14 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from data.cells import list_items, to_value
+from data.cells import list_items, name_of, to_value
+from data.columns import name_fields
 from data.input_file import InputFile
-from data.numeric import to_number
+from data.numeric import is_missing, to_number
 from data.rating_words import GivenLevels
 from data.roles import Roles, holds_texts
 from judge.inputs import GIVEN, RULE, Columns
 
 Rows: TypeAlias = list[dict[str, Any]]
+GROUP = "group"
+SYSTEM = "system"
+PROVIDER = "provider"  # what promptfoo calls a system
 
 
 def open_rows(
@@ -75,3 +79,46 @@ def holds_texts_in(rows: Rows, key: str) -> bool:
 def leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """The row without these columns."""
     return {key: cell for key, cell in row.items() if key not in names}
+
+
+def find_system(header: Collection[str]) -> str | None:
+    """The column that names the system of each row.
+
+    >>> find_system(["question_id", "model", "judge"]), find_system(["test", "provider"]), find_system(["id"])
+    ('model', 'provider', None)
+    """
+    fields = name_fields(tuple(header)).fields
+    named = next((key for key, name in fields if name == SYSTEM), None)
+    return named or next((key for key in header if key == PROVIDER), None)
+
+
+def name_outputs(rows: Rows, key: str | None) -> tuple[Rows | None, tuple[str, ...]]:
+    """Rows with `group`, `system` and an id made of both, where an id in `key` is that of an input of several systems.
+
+    Returns the columns of which ids were made, too. None where ids differ between systems. Rows of one output, such as
+    those of its raters, get the same id.
+
+    >>> rows, parts = name_outputs([{"q": 1, "model": "a", "human": 0}, {"q": 1, "model": "b", "human": 1}], "q")
+    >>> rows[1], parts
+    ({'human': 1, 'id': '1 (b)', 'group': '1', 'system': 'b'}, ('q', 'model'))
+    >>> name_outputs([{"q": 1, "model": "a"}, {"q": 2, "model": "b"}], "q")
+    (None, ())
+    """
+    system = find_system(rows[0])
+    if key is None or system is None:
+        return None, ()
+    names = [(_name_cell(row.get(key)), _name_cell(row.get(system))) for row in rows]
+    outputs = {pair for pair in names if None not in pair}
+    if len(outputs) == len({name for name, _ in outputs}):
+        return None, ()
+    named: Rows = []
+    for row, (name, of_system) in zip(rows, names, strict=True):
+        own = {"id": f"{name} ({of_system})", GROUP: name, SYSTEM: of_system}
+        named.append({**leave_out(row, [key, system, GROUP]), **own})
+    return named, (key, system)
+
+
+def _name_cell(cell: Any) -> str | None:
+    """A name in a cell; None for an empty cell."""
+    name = name_of(to_value(cell))
+    return None if is_missing(name) else str(name)

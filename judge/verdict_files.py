@@ -16,7 +16,7 @@ from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
 from judge.label_joins import choose_people, join_labels, name_source
-from judge.table_rows import Rows, holds_texts_in, leave_out, open_rows, read_cells
+from judge.table_rows import GROUP, Rows, holds_texts_in, leave_out, name_outputs, open_rows, read_cells
 from judge.wording import join_names
 from meta_eval.scored_set import ScoredSet
 
@@ -151,10 +151,36 @@ def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
         roles = replace(roles, people={})  # the file says itself what people said
     if not roles.people and not roles.judges:
         return _choose_raters(read_scored(replace(file, needs_text=bool(of_texts))), raters)
+    file, rows, roles = _name_by_output(file, rows, roles)
     if roles.rater is not None and roles.key is None and not of_texts:
         what = f"rows by {roles.rater} need a column with the id of what was rated, found {', '.join(header)}"
         raise InputError([fault(file.path, 0, what)])
     return _choose_raters(_apply(file, rows, roles, has_texts=bool(of_texts)), raters)
+
+
+def _name_by_output(
+    file: InputFile,
+    rows: Rows,
+    roles: Roles,
+) -> tuple[InputFile, Rows, Roles]:
+    """The table with an id for each output, where its ids are those of inputs that several systems answered."""
+    by_output, parts = (None, ()) if file.columns else name_outputs(rows, roles.key)
+    if by_output is None or _repeats_labels(by_output, roles):
+        return file, rows, roles
+    named = roles.name_by(parts)
+    records = [read_cells(row, named) for row in by_output]
+    return replace(file, records=records), by_output, named
+
+
+def _repeats_labels(rows: Rows, roles: Roles) -> bool:
+    """Whether people say the same of all systems of each input: the systems may then be judges of one output."""
+    columns = [name for names in roles.people.values() for name in names]
+    if not columns or roles.rater is not None:
+        return False
+    labels: dict[Any, set[str]] = {}
+    for row in rows:
+        labels.setdefault(row.get(GROUP), set()).add(str([row.get(name) for name in columns]))
+    return all(len(different) == 1 for different in labels.values())
 
 
 def _choose_raters(texts: ScoredFile, raters: Sequence[str]) -> ScoredFile:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,74 @@ def test_a_label_of_an_input_with_several_systems_needs_the_system() -> None:
         read_verdicts(rows, labels=labels)
     found, _ = read_verdicts(rows, labels=[{**row, "system": "b"} for row in labels])
     assert int((~np.isnan(found.ratings("human"))).sum()) == 80
+
+
+SYSTEMS = {"a": HUMAN, "b": 1 - HUMAN}
+
+
+def list_outputs(key: str, system: str, **columns: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+    """A row for each input and system: the input in `key`, and columns of values by system."""
+    return [
+        {key: row["id"], system: name, **{column: int(by_system[name][i]) for column, by_system in columns.items()}}
+        for i, row in enumerate(ROWS)
+        for name in SYSTEMS
+    ]
+
+
+@pytest.mark.parametrize("key", ["id", "question_id", "sample_id"])
+def test_an_id_that_systems_share_names_an_input(key: str, tmp_path: Path) -> None:
+    """Outputs of two models to each question in one table, labelled each."""
+    judged = {"a": JUDGE, "b": JUDGE}
+    rows = list_outputs(key, "model", judge=judged, human=SYSTEMS)
+    study = judge.agree(write_csv(tmp_path / "table.csv", rows), **FEW)
+    people = np.concatenate([HUMAN, 1 - HUMAN])
+    assert find_kappa(study) == pytest.approx(cohen_kappa_score(people, np.tile(JUDGE, 2)))
+    assert (study.scored.systems, study.scored.groups) == (["a", "b"] * 80, [row["id"] for row in ROWS for _ in "ab"])
+    assert f"table.csv: labels of people: human; verdicts of judges: judge; rows named by {key} and model (" in "".join(
+        study.notes
+    )
+    apart = judge.agree(
+        write_csv(tmp_path / "verdicts.csv", list_outputs(key, "model", judge=judged)),
+        labels=write_csv(tmp_path / "labels.csv", list_outputs(key, "model", human=SYSTEMS)[:-1]),
+        **FEW,
+    )
+    assert "labels.csv: 159 of 159 labels joined by id to 159 of 160 verdicts" in apart.notes
+    assert apart.labels.agreement["human", "judge"].n == 159
+
+
+def test_systems_with_the_same_labels_may_be_judges() -> None:
+    """One label for each id and two models beside it: whether the models are judges is not said."""
+    rows = list_outputs("id", "model", verdict={"a": JUDGE, "b": HUMAN}, human={"a": HUMAN, "b": HUMAN})
+    with pytest.raises(InputError, match="but system is"):
+        judge.agree(rows, **FEW)
+
+
+def test_labels_by_several_people_of_the_outputs_of_several_systems() -> None:
+    verdicts = list_outputs("id", "system", judge={"a": JUDGE, "b": JUDGE})
+    labels = [{**row, "annotator": who} for row in list_outputs("id", "system", label=SYSTEMS) for who in "xy"]
+    found, _ = read_verdicts(verdicts, labels=labels)
+    np.testing.assert_array_equal(found.raters["label"], np.tile(np.stack([HUMAN, 1 - HUMAN], axis=1).ravel(), (2, 1)))
+
+
+def test_labels_of_systems_that_nobody_judged() -> None:
+    verdicts = list_outputs("id", "system", judge={"a": JUDGE, "b": JUDGE})
+    labels = [{**row, "system": f"org/{row['system']}"} for row in list_outputs("id", "system", human=SYSTEMS)]
+    with pytest.raises(InputError, match=r"must name systems of .*none matches: org/a, org/b there and a, b in"):
+        read_verdicts(verdicts, labels=labels)
+    with pytest.raises(InputError, match="org/b there and none in"):
+        read_verdicts(list_columns("id", "judge"), labels=labels)
+
+
+def test_labels_of_two_providers_of_promptfoo(tmp_path: Path) -> None:
+    document = json.loads(write_results(tmp_path / "r.json").read_text())
+    results = document["results"]["results"]
+    document["results"]["results"] = [{**row, "provider": {"id": name}} for row in results for name in SYSTEMS]
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    labels = list_outputs("test", "provider", human=SYSTEMS)
+    labels = [{**row, "test": i // 2} for i, row in enumerate(labels)]
+    found, _ = read_verdicts(tmp_path / "r.json", labels=write_csv(tmp_path / "labels.csv", labels))
+    by_output = {(str(each.group), str(each.system)): each.ratings["human"] for each in found.examples}
+    assert by_output == {(str(i), name): SYSTEMS[name][i] for i in range(80) for name in SYSTEMS}
 
 
 def write_samples(path: Path) -> Path:
