@@ -333,6 +333,17 @@ def _propose(
     return f"The columns are {_list(header)}; say which: {said}"
 
 
+def find_people(names: Sequence[str]) -> list[str]:
+    """The scorers of a log whose names say that they are people; empty where several may be people or questions.
+
+    >>> find_people(["human", "match"]), find_people(["human_1", "human_2", "f1"]), find_people(["human", "gold"])
+    (['human'], ['human_1', 'human_2'], [])
+    """
+    people = _choose(names, PEOPLE, frozenset(), JUDGES)
+    by_aspect = name_aspects(people, [name for name in names if name not in people])
+    return people if len(by_aspect) == 1 else []
+
+
 def name_aspects(of_people: Sequence[str], of_judges: Sequence[str]) -> dict[str, list[str]]:
     """The columns of people by aspect; empty if it is unclear whether several columns are people or aspects.
 

@@ -11,7 +11,7 @@ from core.errors import InputError, SettingError, check_names, fault
 from data.columns import RATING, SCORE, name_fields
 from data.input_file import InputFile, read_objects
 from data.rating_words import GivenLevels
-from data.roles import Roles, find_roles, gather_judges
+from data.roles import Roles, find_people, find_roles, gather_judges
 from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
@@ -70,7 +70,7 @@ def read_verdicts(
         verdicts = _read_whole(source, columns, scores, asked)
         has_ids = table is None or not are_line_numbers(verdicts)
         if "people" in lacking and verdicts.scores and not verdicts.aspects:
-            raise SettingError(describe_scorers(verdicts, source))
+            verdicts = _choose_scorers(verdicts, source)
     else:
         verdicts = _read_table(table, asked)
         has_ids = names_ids(verdicts)
@@ -116,6 +116,16 @@ def _read_whole(
         check_names(asked.judges, texts.scores, "judges")
         texts = texts.choose(asked.judges)
     return texts
+
+
+def _choose_scorers(texts: ScoredSet, source: Any) -> ScoredSet:
+    """The texts of a log whose scorers are people by their names; raises SettingError where no name says so."""
+    people = find_people([*texts.scores])
+    if not people or len(people) == len(texts.scores):
+        raise SettingError(describe_scorers(texts, source))
+    note = f"{texts.name}: labels of people: {join_names(people)} (people names other scorers)"
+    chosen = choose_people(texts, people)
+    return replace(chosen, notes=(*chosen.notes, note))
 
 
 def describe_scorers(texts: ScoredSet, source: Any) -> str:

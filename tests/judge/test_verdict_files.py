@@ -409,14 +409,22 @@ def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
     assert (alone.aspects, dict(alone.scores)) == (("ok", "tone"), {})
 
 
+def test_a_scorer_called_human_is_a_person(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "log.json")
+    study = judge.agree(path, **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+    assert "log.json: labels of people: human (people names other scorers)" in study.notes
+
+
 def test_a_log_in_which_nobody_is_a_person_lists_its_scorers(tmp_path: Path) -> None:
     path = write_log(tmp_path / "log.json")
+    path.write_text(path.read_text().replace('"human"', '"match"'))
     with pytest.raises(
-        SettingError, match=r"Its scorers are graded and human: `judge agree .*log.json --people graded` or"
+        SettingError, match=r"Its scorers are graded and match: `judge agree .*log.json --people graded` or"
     ):
         judge.agree(path)
     with pytest.raises(SettingError, match="judges"):
-        read_verdicts(path, people="human", judges="grade")
+        read_verdicts(path, people="match", judges="grade")
 
 
 def test_texts_with_verdicts_alone_are_refused_with_a_command(tmp_path: Path) -> None:
