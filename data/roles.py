@@ -333,6 +333,17 @@ def _propose(
     return f"The columns are {_list(header)}; say which: {said}"
 
 
+def find_judges(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns whose names say that they hold verdicts of a judge, and whose values can be labels.
+
+    >>> find_judges([{"answer": "So.", "gpt4_verdict": "yes", "model": "gpt-4"}])
+    ['gpt4_verdict']
+    """
+    header = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
+    named = _choose(header, JUDGES, frozenset(), PEOPLE)
+    return [name for name in named if can_be_labels(row.get(name) for row in rows)]
+
+
 def find_people(names: Sequence[str]) -> list[str]:
     """The scorers of a log whose names say that they are people; empty where several may be people or questions.
 

@@ -195,7 +195,8 @@ def agree(
     has_texts = have_texts(examples)
     cues = cues and has_texts
     if not (examples.scores or planned):
-        raise SettingError("scores are needed: pass metrics or scores")
+        rule = "scores are needed: pass metrics or scores"
+        raise SettingError(f"{rule}, or a judge's verdicts as the file and these ratings as labels")
     scored = add_scores(examples, planned, kept)
     if cues and CHEAP_CUES in scored.scores:
         raise SettingError(f"the name {CHEAP_CUES} is reserved for the surface-feature baseline: rename these scores")
