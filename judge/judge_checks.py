@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from core.errors import SettingError, check_names
 from core.example import SHOWN
-from judge.agreement_tables import describe_enough
 from judge.labelling import LabelledAspect, Labelling, LabelStudy, correct_mean, list_labelled, weigh_texts
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number, join_names
@@ -363,25 +362,23 @@ def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
     best, *others = ranked
     clauses = [f"{aspect}: {_describe_agreement(best, agreement[best], is_weighted)}"]
     clauses += _describe_others(best, others, checks.pairs.get(aspect, ()), checks.settings.level)
-    single = labels.single.get(aspect, ())
-    tests = {name: labels.alternatives[aspect, name] for name in ranked if (aspect, name) in labels.alternatives}
-    clauses.append(describe_enough(single, ranked, is_weighted, tests))
+    clauses.append(labels.describe_verdict(aspect, ranked))
     return "; ".join(clauses)
 
 
 def _describe_others(best: str, others: Sequence[str], pairs: Sequence[JudgeDifference], level: float) -> Iterator[str]:
-    """The most certain difference of the best judge from another one, and the judges from which none is shown."""
+    """The most certain difference of another judge from the best one, and the judges from which none is shown."""
     beside: dict[str, JudgeDifference] = {}
     for pair in pairs:
-        if best == pair.judge_b:
-            beside[pair.judge_a] = pair
-        elif best == pair.judge_a:
-            beside[pair.judge_b] = pair.turn()
+        if best == pair.judge_a:
+            beside[pair.judge_b] = pair
+        elif best == pair.judge_b:
+            beside[pair.judge_a] = pair.turn()
     apart = [name for name in others if name in beside and name_difference(beside[name], level)]
     if apart:
         name = min(apart, key=lambda other: min(beside[other].p_values.values()))
         statistic = name_difference(beside[name], level)[0]
-        yield f"beside {name}: {_describe_difference(statistic, beside[name].differences[statistic])}"
+        yield f"{name} beside it: {_describe_difference(statistic, beside[name].differences[statistic])}"
     same = [name for name in others if name not in apart]
     if same:
         yield f"no difference from {join_names(same)} is shown"

@@ -157,13 +157,19 @@ class LabelStudy:
 
     @property
     def notes(self) -> list[str]:
-        """For each judge: whether it is better than chance, harsher than people, and agrees with people as they do."""
+        """For each judge, whether it is better than chance and harsher than people; then corrected means."""
         return [*self._describe_agreement(), *self._describe_samples(), *self._describe_corrected()]
 
     def _describe_agreement(self) -> Iterator[str]:
         for (aspect, name), agreement in self.agreement.items():
-            test = self.alternatives.get((aspect, name))
-            yield describe_labels(aspect, name, agreement, self.single.get(aspect, ()), test)
+            yield describe_labels(aspect, name, agreement)
+
+    def describe_verdict(self, aspect: str, judges: Sequence[str]) -> str:
+        """A clause: whether these judges can stand in for a person."""
+        agreements = [self.agreement[aspect, name] for name in judges]
+        is_weighted = any(len(agreement.labels) > 2 for agreement in agreements)
+        tests = {name: self.alternatives[aspect, name] for name in judges if (aspect, name) in self.alternatives}
+        return describe_enough(self.single.get(aspect, ()), judges, is_weighted, tests)
 
     def _describe_samples(self) -> Iterator[str]:
         """How labelled texts differ from the others."""
@@ -520,10 +526,8 @@ def describe_labels(
     aspect: str,
     name: str,
     agreement: LabelAgreement,
-    single: Sequence[SingleAgreement],
-    alternative: AlternativeTest | None = None,
 ) -> str:
-    """How well the judge agrees with people on labels, in a sentence; `single` is the agreement with single people.
+    """How well the judge agrees with people on labels, in a sentence.
 
     For more than two ordered labels, the weighted kappa counts.
     """
@@ -536,9 +540,7 @@ def describe_labels(
         said = f"is {chance} (weighted kappa {format_cell(agreement.weighted_kappa)})"
     else:
         said = f"is {describe_chance(agreement.kappa, agreement.p_chance)} (kappa {format_cell(agreement.kappa)})"
-    tests = {} if alternative is None else {name: alternative}
-    enough = describe_enough(single, [name], is_weighted, tests)
-    return f"{aspect}: {name} {said}{_describe_harshness(agreement.harshness)}; {enough}"
+    return f"{aspect}: {name} {said}{_describe_harshness(agreement.harshness)}"
 
 
 def _describe_harshness(harshness: Estimate) -> str:

@@ -357,11 +357,13 @@ def answer_question(
     answers: list[str] = []
     for aspect in aspects:
         metrics = {row.metric for row in rows if row.aspect == aspect and row.metric != CHEAP_CUES}
-        judges = {name for of, name in labels.agreement if of == aspect}
-        if judges and metrics <= judges and any(_has_interval(labels.agreement[aspect, name]) for name in judges):
+        judges = [name for of, name in labels.agreement if of == aspect]
+        if judges and metrics <= {*judges} and any(_has_interval(labels.agreement[aspect, name]) for name in judges):
             answers.append(f"{answer_judges(aspect, labels, checks)}.")
-        else:
-            answers.append(f"{aspect}: {_answer_by_aspect(first[aspect], rows, has_cues=has_cues)}.")
+            continue
+        answer = _answer_by_aspect(first[aspect], rows, has_cues=has_cues)
+        verdict = f"; {labels.describe_verdict(aspect, judges)}" if judges else ""
+        answers.append(f"{aspect}: {answer}{verdict}.")
     return " ".join(answers)
 
 
