@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.errors import SettingError, check_names
 from core.example import SHOWN
+from data.columns import name_fields
 from judge.labelling import LabelledAspect, Labelling, LabelStudy, correct_mean, list_labelled, weigh_texts
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number, join_names
@@ -190,16 +191,28 @@ def _compare(
 def list_slices(scored: ScoredSet, by: str) -> list[str]:
     """The slice of each text: its value in a field such as `system` or `label`, or in a column that is passed on.
 
-    Raises SettingError for a column that no text has.
+    A usual name of a field, such as `model`, stands for it. Raises SettingError for a column that no text has.
     """
     examples = scored.examples
-    values = [getattr(example, by) if by in SLICED_FIELDS else example.extra.get(by) for example in examples]
+    is_passed_on = any(by in example.extra for example in examples)
+    field = by if is_passed_on else name_field(by)
+    values = [getattr(example, field) if field in SLICED_FIELDS else example.extra.get(by) for example in examples]
     if all(value is None for value in values):
         known = [name for name in SLICED_FIELDS if any(getattr(example, name) is not None for example in examples)]
         extra = dict.fromkeys(name for example in examples for name in example.extra if name != "ratings")
         columns = ", ".join([*known, *extra][:SHOWN])
         raise SettingError(f"by must be a column of the texts, but {by} is none of {columns}")
     return [NO_SLICE if value is None else str(value) for value in values]
+
+
+def name_field(column: str) -> str:
+    """The field that a column gives by its name, else the name.
+
+    >>> name_field("model"), name_field("topic")
+    ('system', 'topic')
+    """
+    (_, name), *_ = [*name_fields((column,)).fields, (column, column)]
+    return name
 
 
 @dataclass(frozen=True)
@@ -362,7 +375,7 @@ def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
     best, *others = ranked
     clauses = [f"{aspect}: {_describe_agreement(best, agreement[best], is_weighted)}"]
     clauses += _describe_others(best, others, checks.pairs.get(aspect, ()), checks.settings.level)
-    clauses.append(labels.describe_verdict(aspect, ranked))
+    clauses.append(labels.describe_enough(aspect, ranked))
     return "; ".join(clauses)
 
 

@@ -164,7 +164,7 @@ class LabelStudy:
         for (aspect, name), agreement in self.agreement.items():
             yield describe_labels(aspect, name, agreement)
 
-    def describe_verdict(self, aspect: str, judges: Sequence[str]) -> str:
+    def describe_enough(self, aspect: str, judges: Sequence[str]) -> str:
         """A clause: whether these judges can stand in for a person."""
         agreements = [self.agreement[aspect, name] for name in judges]
         is_weighted = any(len(agreement.labels) > 2 for agreement in agreements)

@@ -36,6 +36,8 @@ class Asked:
     levels: GivenLevels | None
     # which of people and judges the columns must give
     needs: Collection[str]
+    # of messages, before the file
+    command: str = "judge agree"
 
 
 def read_verdicts(
@@ -48,6 +50,7 @@ def read_verdicts(
     labels: Labels | None = None,
     scores: GivenScores | None = None,
     needs: Collection[str] = ("people", "judges"),
+    command: str = "judge agree",
 ) -> tuple[ScoredSet, dict[str, float]]:
     """The examples of a source with the ratings of people and the scores of judges, and probabilities of a sheet.
 
@@ -60,11 +63,12 @@ def read_verdicts(
             a sheet that `judge label` drew, or of a column `probability`, are returned by id.
         scores: by name, scores of the same texts as in `judge.read`; columns are then not recognised by their values.
         needs: what columns must hold; labels that are given stand for those of people.
+        command: what messages show before the file.
 
     Raises SettingError if the columns are ambiguous, InputError for faults of the files.
     """
     lacking = [role for role in needs if role != "people" or labels is None]
-    asked = Asked(list_names(people), list_names(judges), levels, lacking)
+    asked = Asked(list_names(people), list_names(judges), levels, lacking, command)
     table = None if isinstance(source, ScoredSet) or scores else open_rows(source, columns, levels)
     if table is None or table.tool_file is not None:
         verdicts = _read_whole(source, columns, scores, asked)
@@ -232,7 +236,7 @@ def _find_table_roles(
         judges=asked.judges,
         levels=asked.levels,
         needs=needs,
-        command=f"judge agree {file.path}",
+        command=f"{asked.command} {file.path}",
     )
 
 

@@ -121,6 +121,15 @@ def test_a_gate_needs_labels() -> None:
         judge.agree(rows, fail_if="kappa < 0.5", cues=False, **FEW)
 
 
+@pytest.mark.parametrize("column", ["model", "system"])
+def test_slices_by_the_name_of_a_column_that_gives_a_field(column: str) -> None:
+    rows = [{**row, "model": "ab"[i % 2]} for i, row in enumerate(draw_rows())]
+    found = find_table(judge.agree(rows, by=column, **FEW), f"By {column}").rows
+    assert [(row["judge"], row[column], row["n"]) for row in found] == [
+        (name, model, 120) for name in ("judge_good", "judge_mild") for model in "ab"
+    ]
+
+
 def test_where_people_are_split_and_one_verdict() -> None:
     study = judge.agree(draw_rows(people=3), **FEW)
     unity = find_table(study, "Accuracy by how united people are").rows
