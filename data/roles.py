@@ -340,8 +340,12 @@ def find_judges(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     ['gpt4_verdict']
     """
     header = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
-    named = _choose(header, JUDGES, frozenset(), PEOPLE)
-    return [name for name in named if can_be_labels(row.get(name) for row in rows)]
+    judges: list[str] = []
+    for name in _choose(header, JUDGES, frozenset(), PEOPLE):
+        values = [row.get(name) for row in rows]
+        if can_be_labels(values):
+            judges.append(name)
+    return judges
 
 
 def find_people(names: Sequence[str]) -> list[str]:

@@ -87,9 +87,10 @@ def find_system(header: Collection[str]) -> str | None:
     >>> find_system(["question_id", "model", "judge"]), find_system(["test", "provider"]), find_system(["id"])
     ('model', 'provider', None)
     """
-    fields = name_fields(tuple(header)).fields
-    named = next((key for key, name in fields if name == SYSTEM), None)
-    return named or next((key for key in header if key == PROVIDER), None)
+    for key, name in name_fields(tuple(header)).fields:
+        if name == SYSTEM:
+            return key
+    return PROVIDER if PROVIDER in header else None
 
 
 def name_outputs(rows: Rows, key: str | None) -> tuple[Rows | None, tuple[str, ...]]:
@@ -107,14 +108,21 @@ def name_outputs(rows: Rows, key: str | None) -> tuple[Rows | None, tuple[str, .
     system = find_system(rows[0])
     if key is None or system is None:
         return None, ()
-    names = [(_name_cell(row.get(key)), _name_cell(row.get(system))) for row in rows]
-    outputs = {pair for pair in names if None not in pair}
-    if len(outputs) == len({name for name, _ in outputs}):
+    inputs = [_name_cell(row.get(key)) for row in rows]
+    systems = [_name_cell(row.get(system)) for row in rows]
+    systems_by_input: dict[str, set[str]] = {}
+    for name, of_system in zip(inputs, systems, strict=True):
+        if name is not None and of_system is not None:
+            systems_by_input.setdefault(name, set()).add(of_system)
+    if all(len(answered) == 1 for answered in systems_by_input.values()):
         return None, ()
     named: Rows = []
-    for row, (name, of_system) in zip(rows, names, strict=True):
-        own = {"id": f"{name} ({of_system})", GROUP: name, SYSTEM: of_system}
-        named.append({**leave_out(row, [key, system, GROUP]), **own})
+    for row, name, of_system in zip(rows, inputs, systems, strict=True):
+        output = leave_out(row, [key, system])
+        output["id"] = f"{name} ({of_system})"
+        output[GROUP] = name
+        output[SYSTEM] = of_system
+        named.append(output)
     return named, (key, system)
 
 

@@ -21,7 +21,8 @@ def seat_crowd(table: Floats) -> Floats:
            [0., 0., 0.]])
     """
     texts, people = np.nonzero(~np.isnan(table.T))
-    return tabulate_people(people, texts, table[people, texts], shape=(table.shape[0], table.shape[1]))
+    labels = table[people, texts]
+    return tabulate_people(people, texts, labels, table.shape)
 
 
 def tabulate_people(
@@ -34,12 +35,12 @@ def tabulate_people(
 
     Of a crowd the rows are seats. No person labels a text twice.
     """
-    rows, row_count = people, shape[0]
+    person_count, text_count = shape
     if is_crowd(people, texts, shape):
-        rows = number_seats(people, texts)
-        row_count = int(rows.max(initial=-1)) + 1
-    table = np.full((row_count, shape[1]), np.nan)
-    table[rows, texts] = labels
+        people = number_seats(people, texts)
+        person_count = int(people.max(initial=-1)) + 1
+    table = np.full((person_count, text_count), np.nan)
+    table[people, texts] = labels
     return table
 
 
@@ -56,15 +57,17 @@ def is_crowd(
     >>> is_crowd(three, np.tile(np.arange(30), 3), (3, 30)), is_crowd(two, np.array([0, 0, 1, 1, 2, 2]), (4, 3))
     (False, True)
     """
-    labelled = csr_array((np.ones(len(people)), (people, texts)), shape=shape)
+    ones = np.ones(len(people))
+    labelled = csr_array((ones, (people, texts)), shape=shape)
     shared = (labelled @ labelled.T).tocoo()
-    of_pairs = shared.data[shared.row < shared.col]
-    total = float(of_pairs.sum())
-    if total == 0:
+    is_pair = shared.row < shared.col
+    of_pairs = shared.data[is_pair]
+    if not of_pairs.any():
         return True
-    typical = float((of_pairs**2).sum()) / total
-    with_several = int((np.bincount(texts) > 1).sum())
-    return typical < FEWEST_UNITS and typical < with_several / 2
+    typical = (of_pairs**2).sum() / of_pairs.sum()
+    labels_by_text = np.bincount(texts)
+    with_several = (labels_by_text > 1).sum()
+    return bool(typical < min(FEWEST_UNITS, with_several / 2))
 
 
 def number_seats(people: Indices, texts: Indices) -> Indices:

@@ -39,8 +39,11 @@ def read(rows: Located, path: Path) -> Rows:
             continue
         text = _read_text(given, annotations, path, line)
         ratings = _read_ratings(annotations)
-        scores = {**_read_predictions(task, path, line), **{key: given.get(key) for key in verdicts}}
-        yield line, {"id": name, **text, **ratings, "scores": scores}
+        scores = _read_predictions(task, path, line)
+        for key in verdicts:
+            scores[key] = given.get(key)
+        row = {"id": name, **text, **ratings}
+        yield line, {**row, "scores": scores}
 
 
 def _read_annotations(
@@ -84,15 +87,19 @@ def _read_predictions(
     line: int,
 ) -> dict[str, Any]:
     """The numbers and single choices that models predicted, by model, or `MODEL/ASPECT` of several aspects."""
+    predictions = [(line, prediction) for prediction in task.get("predictions") or ()]
     scores: dict[str, Any] = {}
-    numbered = [(line, prediction) for prediction in task.get("predictions") or ()]
-    for _, prediction in check_rows(numbered, path, PREDICTION):
+    for _, prediction in check_rows(predictions, path, PREDICTION):
         model = str(prediction.get("model_version") or UNNAMED)
-        results = [(line, result) for result in prediction["result"]]
-        values = {str(result.get("from_name")): _find_value(result) for _, result in check_rows(results, path, RESULT)}
-        known = {aspect: value for aspect, value in values.items() if value is not None}
-        for aspect, value in known.items():
-            scores[model if len(values) == 1 else f"{model}/{aspect}"] = value
+        given = [(line, result) for result in prediction["result"]]
+        results = [result for _, result in check_rows(given, path, RESULT)]
+        aspects = {str(result.get("from_name")) for result in results}
+        for result in results:
+            value = _find_value(result)
+            aspect = result.get("from_name")
+            name = model if len(aspects) == 1 else f"{model}/{aspect}"
+            if value is not None:
+                scores[name] = value
     return scores
 
 

@@ -785,10 +785,10 @@ def test_predictions_and_verdicts_of_label_studio_are_scores(tmp_path: Path) -> 
         {"data": data, "annotations": people, "predictions": [predict("judge-1", ("faithful", ["yes"]))]},
         {"data": {**data, "gpt4_verdict": "yes"}, "annotations": people, "predictions": [predict("judge-1")]},
     )
-    found = read_scored(path)
-    assert [*found.scores] == ["judge-1", "gpt4_verdict"]
-    np.testing.assert_array_equal(found.values("judge-1", ""), [1, np.nan])
-    np.testing.assert_array_equal(found.values("gpt4_verdict", ""), [0, 1])
+    scored = read_scored(path)
+    assert [*scored.scores] == ["judge-1", "gpt4_verdict"]
+    np.testing.assert_array_equal(scored.values("judge-1", ""), [1, np.nan])
+    np.testing.assert_array_equal(scored.values("gpt4_verdict", ""), [0, 1])
     several = predict(None, ("fluency", 4), ("faithful", ["yes"]))
     path = write_tasks(tmp_path / "y.json", {"data": data, "annotations": people, "predictions": [several]})
     assert [*read_scored(path).scores] == ["prediction/fluency", "prediction/faithful", "gpt4_verdict"]

@@ -156,16 +156,21 @@ def test_labels_are_planned_from_verdicts_without_texts(tmp_path: Path) -> None:
     """The only aspect of a table with id, judge and human needs no name."""
     rng = np.random.default_rng(0)
     human = rng.integers(0, 2, 100)
-    said = np.where(rng.random(100) < 0.9, human, 1 - human)
-    rows = [{"id": f"q{i}", "judge": int(a), "human": int(b)} for i, (a, b) in enumerate(zip(said, human, strict=True))]
+    is_right = rng.random(100) < 0.9
+    said = np.where(is_right, human, 1 - human)
     path = tmp_path / "v.csv"
-    path.write_text("id,judge,human\n" + "".join(f"{row['id']},{row['judge']},{row['human']}\n" for row in rows))
-    of_file, of_rows = (judge.plan(source, within=0.05).tables[0].rows for source in (path, rows))
+    rows: list[dict[str, Any]] = []
+    for i in range(100):
+        rows.append({"id": f"q{i}", "judge": int(said[i]), "human": int(human[i])})
+    lines = [",".join(map(str, row.values())) for row in rows]
+    path.write_text("\n".join(["id,judge,human", *lines]))
+    of_file = judge.plan(path, within=0.05).tables[0].rows
+    of_rows = judge.plan(rows, within=0.05).tables[0].rows
     assert [row["quantity"] for row in of_file] == ["kappa", "rate"]
     assert of_file[1]["value"] == pytest.approx(human.mean())
     assert [row["labels"] for row in of_rows] == [row["labels"] for row in of_file]
     with pytest.raises(SettingError, match="`judge plan "):
-        judge.plan([{"id": row["id"], "x": row["judge"], "y": row["human"]} for row in rows], within=0.05)
+        judge.plan([{"id": f"q{i}", "x": 1, "y": i % 2} for i in range(9)], within=0.05)
 
 
 def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:

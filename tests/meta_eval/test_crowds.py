@@ -68,5 +68,12 @@ def test_users_of_an_arena_who_share_no_battle_are_one_row() -> None:
     size = 60_000
     names = tuple(map(str, range(size)))
     users = tuple(f"u{i % 9000}" for i in range(size))
-    battles = Preferences("p", names, ("x",) * size, ("y",) * size, np.ones(size), users)
+    battles = Preferences(
+        name="p",
+        inputs=names,
+        systems_a=("x",) * size,
+        systems_b=("y",) * size,
+        outcomes=np.ones(size),
+        raters=users,
+    )
     assert battles.by_rater().shape == (1, size)
