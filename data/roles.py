@@ -21,7 +21,8 @@ from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_
 
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 KEYS = ("id", "item_id", "sample_id", "example_id", "doc_id", "question_id", "task_id", "test_id", "uid", "item")
-KEYS += ("sample", "idx", "index", "key", "testIdx", "test", "test_index")
+KEYS += ("sample", "idx", "index", "key", "testIdx", "test", "test_index", "trace_id", "span_id", "conversation_id")
+KEYS += ("row_id", "record_id", "request_id", "message_id", "prompt_id", "query_id", "case_id", "uuid")
 BATCH_TASK = "HITId"  # of a batch of Mechanical Turk, the column of the task
 BATCH_RATER = "WorkerId"
 BATCH_LABEL = "Answer."  # what the names of its labels begin with
@@ -69,6 +70,8 @@ class Roles:
     unread: Sequence[str] = field(default=())
     # the columns of which the key was made, where it was made of several
     key_parts: Sequence[str] = ()
+    # of rows by rater, the raters that are judges by their names, where no column holds verdicts
+    judging_raters: Sequence[str] = ()
 
     def name_by(self, parts: Sequence[str]) -> "Roles":
         """The roles in rows whose `id` was made of several columns."""
@@ -98,6 +101,8 @@ class Roles:
             parts.append(f"labels of people: {_list(people)}")
         if self.rater:
             parts.append(f"one row by {self.rater}")
+        if self.judging_raters:
+            parts.append(f"judges among them: {_list(self.judging_raters)}")
         if self.judges:
             parts.append(f"verdicts of judges: {_list(self.judges.values())}")
         if self.named_by:
@@ -205,7 +210,15 @@ def find_roles(
     spare = [name for name in rest if name not in of_judges and _is_discrete(values[name])]
     if of_people and not of_judges and len(spare) == 1 and "judges" in needs:
         of_judges = spare  # people's labels are named, and nothing else can be the verdict
-    problem = _find_problem(of_people, of_judges, needs)
+    judging_raters: list[str] = []
+    if rater is not None and "judges" in needs and not judges:
+        judging_raters = _find_judging(values[rater])
+        if judging_raters and not of_people:
+            of_people = of_judges  # a score by each rater
+            of_judges = []
+        if of_judges:
+            judging_raters = []
+    problem = _find_problem(of_people, [*of_judges, *judging_raters], needs)
     if not problem and rater is None and not people:
         problem = _find_clash(of_people, of_judges)
     if problem:
@@ -220,6 +233,7 @@ def find_roles(
         judges={name: name for name in of_judges},
         named_by=named_by if of_judges else None,
         rater=rater if of_people else None,
+        judging_raters=judging_raters,
         unread=[name for name in header if name not in taken],
     )
 
@@ -272,6 +286,17 @@ def _find_rater(
         if is_usual and (name not in labels or name.lower().endswith("id") or is_repeated):
             return name
     return None
+
+
+def _find_judging(raters: Sequence[Any]) -> list[str]:
+    """The raters whose names are those of judges; none where all are.
+
+    >>> _find_judging(["ann", "gpt-4o", "ben", "gpt-4o"])
+    ['gpt-4o']
+    """
+    names = list(dict.fromkeys(str(rater) for rater in raters if not is_missing(rater)))
+    judging = _choose(names, JUDGES, frozenset(), PEOPLE)
+    return judging if len(judging) < len(names) else []
 
 
 def _choose(

@@ -15,7 +15,7 @@ from data.roles import Roles, find_people, find_roles, gather_judges
 from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
-from judge.label_joins import choose_people, join_labels, name_source
+from judge.label_joins import choose_people, join_labels, list_raters, name_source
 from judge.table_rows import GROUP, Rows, holds_texts_in, leave_out, name_outputs, open_rows, read_cells
 from judge.wording import join_names
 from meta_eval.scored_set import ScoredSet
@@ -169,7 +169,10 @@ def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
     if roles.rater is not None and roles.key is None and not of_texts:
         what = f"rows by {roles.rater} need a column with the id of what was rated, found {', '.join(header)}"
         raise InputError([fault(file.path, 0, what)])
-    return _choose_raters(_apply(file, rows, roles, has_texts=bool(of_texts)), raters)
+    texts = _apply(file, rows, roles, has_texts=bool(of_texts))
+    if roles.judging_raters and not raters:
+        raters = [name for name in list_raters(texts) if name not in roles.judging_raters]
+    return _choose_raters(texts, raters)
 
 
 def _name_by_output(

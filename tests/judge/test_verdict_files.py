@@ -224,6 +224,26 @@ def test_a_label_of_an_input_with_several_systems_needs_the_system() -> None:
     assert int((~np.isnan(found.ratings("human"))).sum()) == 80
 
 
+@pytest.mark.parametrize("column", ["score", "label"])
+def test_a_model_among_the_raters_of_rows_is_a_judge(column: str, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        for rater, label in (("ann", row["human"]), ("ben", row["human"]), ("gpt-4o", row["judge"])):
+            rows.append({"example_id": row["id"], "rater": rater, column: label})
+    study = judge.agree(write_csv(tmp_path / "rows.csv", rows), **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+    assert [*study.scored.scores] == ["gpt-4o"]
+    assert "one row by rater; judges among them: gpt-4o;" in study.notes[0]
+    chosen = judge.agree(rows, people=["ann", "gpt-4o"], **FEW)
+    assert [*chosen.scored.scores] == ["ben"]
+
+
+def test_an_id_of_a_trace(tmp_path: Path) -> None:
+    rows = [{"Trace ID": row["id"], "Human Label": row["human"], "LLM Judge Label": row["judge"]} for row in ROWS]
+    texts, _ = read_verdicts(write_csv(tmp_path / "traces.csv", rows))
+    assert [example.id for example in texts.examples] == [row["id"] for row in ROWS]
+
+
 SYSTEMS = {"a": HUMAN, "b": 1 - HUMAN}
 
 
