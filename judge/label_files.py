@@ -22,7 +22,7 @@ from judge.inputs import Frame
 from judge.label_joins import GivenLabels, add_epochs, name_source
 from judge.label_sheets import ITEM, LABEL, PROBABILITY, Design, is_sheet, read_design
 from judge.label_sheets import SHOWN as SHEET_TEXTS
-from judge.table_rows import Rows, holds_texts_in, leave_out, name_outputs, open_rows, read_cells
+from judge.table_rows import Rows, flatten_rows, holds_texts_in, leave_out, name_outputs, open_rows, read_cells
 from meta_eval.scored_set import ScoredSet
 
 Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
@@ -176,7 +176,7 @@ def _keep_rated(
 def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> Rows:
     """The rows of one of the files; raises InputError for faults and for none."""
     faults: list[str] = []
-    rows = [row for _, row in read_objects(opened.file, faults)]
+    rows = flatten_rows([row for _, row in read_objects(opened.file, faults)])
     if faults:
         raise InputError(faults)
     if not rows:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from data.cells import list_items, name_of, to_value
-from data.columns import name_fields
+from data.columns import PLAIN, name_fields
 from data.input_file import InputFile
 from data.numeric import is_missing, to_number
 from data.rating_words import GivenLevels
@@ -45,6 +45,29 @@ def open_rows(
 def _to_record(row: Mapping[Any, Any]) -> dict[str, Any]:
     """A row with names that are texts, and cells that are plain values."""
     return {str(name): to_value(cell) for name, cell in row.items()}
+
+
+def flatten_rows(rows: Rows) -> Rows:
+    """The rows with the values of objects in them as columns `OBJECT.NAME`; objects of our own fields stay.
+
+    >>> flatten_rows([{"id": 1, "judge": {"verdict": "yes", "reason": "So."}, "scores": {"f1": 1}}])
+    [{'id': 1, 'judge.verdict': 'yes', 'judge.reason': 'So.', 'scores': {'f1': 1}}]
+    """
+    flat: Rows = []
+    for row in rows:
+        cells: dict[str, Any] = {}
+        for name, cell in row.items():
+            is_object = isinstance(cell, Mapping) and name not in PLAIN
+            inner = {f"{name}.{key}": value for key, value in cell.items()} if is_object else {name: cell}
+            cells.update(inner)
+        flat.append(cells)
+    return flat
+
+
+def holds_objects(rows: Rows) -> bool:
+    """Whether some cell is an object that is no field of our own."""
+    cells = [(name, cell) for row in rows for name, cell in row.items()]
+    return any(isinstance(cell, Mapping) and name not in PLAIN for name, cell in cells)
 
 
 def read_cells(row: Mapping[str, Any], roles: Roles) -> dict[str, Any]:

@@ -16,7 +16,17 @@ from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
 from judge.label_joins import choose_people, join_labels, list_raters, name_source
-from judge.table_rows import GROUP, Rows, holds_texts_in, leave_out, name_outputs, open_rows, read_cells
+from judge.table_rows import (
+    GROUP,
+    Rows,
+    flatten_rows,
+    holds_objects,
+    holds_texts_in,
+    leave_out,
+    name_outputs,
+    open_rows,
+    read_cells,
+)
 from judge.wording import join_names
 from meta_eval.scored_set import ScoredSet
 
@@ -151,6 +161,11 @@ def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
     fields = dict(name_fields(tuple(header), file.columns).fields)
     has_texts = any(name in TEXT_FIELDS for name in fields.values())
     lacking = _find_lacking(fields.values(), asked.needs)
+    if lacking and not file.columns and holds_objects(first):
+        rows = [row for _, row in read_objects(file, faults)]
+        if faults:
+            return read_scored(file)  # which names the faults
+        return _read_table(replace(file, records=flatten_rows(rows)), asked)
     raters = [name for name in asked.people if name not in header]  # or scorers of the file
     if not lacking and not any(name in header for name in (*asked.people, *asked.judges)):
         return _choose_raters(read_scored(replace(file, needs_text=has_texts)), raters)

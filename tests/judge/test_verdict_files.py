@@ -238,6 +238,23 @@ def test_a_model_among_the_raters_of_rows_is_a_judge(column: str, tmp_path: Path
     assert [*chosen.scored.scores] == ["ben"]
 
 
+def test_verdicts_and_labels_in_objects(tmp_path: Path) -> None:
+    verdicts = [{"id": row["id"], "judge": {"verdict": row["judge"], "reason": "So it is."}} for row in ROWS]
+    labels = [{"id": row["id"], "human": {"label": row["human"]}} for row in ROWS]
+    both = [{**verdict, **label} for verdict, label in zip(verdicts, labels, strict=True)]
+    path = tmp_path / "both.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in both))
+    study = judge.agree(path, **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+    assert "people: human.label; verdicts of judges: judge.verdict; rows named by id;" in study.notes[0]
+    assert find_kappa(judge.agree(verdicts, labels=labels, **FEW)) == find_kappa(study)
+    chosen = judge.agree(path, people="judge.verdict", judges="human.label", **FEW)
+    assert find_kappa(chosen) == pytest.approx(KAPPA)
+    path.write_text(path.read_text() + "{\n")
+    with pytest.raises(InputError, match="both.jsonl:81: broken JSON"):
+        judge.agree(path)
+
+
 def test_an_id_of_a_trace(tmp_path: Path) -> None:
     rows = [{"Trace ID": row["id"], "Human Label": row["human"], "LLM Judge Label": row["judge"]} for row in ROWS]
     texts, _ = read_verdicts(write_csv(tmp_path / "traces.csv", rows))
