@@ -251,7 +251,7 @@ def test_verdicts_and_labels_in_objects(tmp_path: Path) -> None:
     chosen = judge.agree(path, people="judge.verdict", judges="human.label", **FEW)
     assert find_kappa(chosen) == pytest.approx(KAPPA)
     path.write_text(path.read_text() + "{\n")
-    with pytest.raises(InputError, match="both.jsonl:81: broken JSON"):
+    with pytest.raises(InputError, match=r"both.jsonl:81: broken JSON"):
         judge.agree(path)
 
 
