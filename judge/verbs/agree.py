@@ -362,7 +362,7 @@ def answer_question(
             answers.append(f"{answer_judges(aspect, labels, checks)}.")
             continue
         answer = _answer_by_aspect(first[aspect], rows, has_cues=has_cues)
-        verdict = f"; {labels.describe_enough(aspect, judges)}" if judges else ""
+        verdict = f"; {labels.describe_enough(aspect, judges)}" if aspect in labels.single else ""
         answers.append(f"{aspect}: {answer}{verdict}.")
     return " ".join(answers)
 
