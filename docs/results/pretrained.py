@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from core.scores import Scores
 from data.sets.ctrleval import load_ctrleval
 from data.sets.dialogues import load_convai2, load_dstc9, load_fed
+from data.sets.public import RATED
 from judge.agreement_tables import tabulate_agreement
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, list_agreement
 from meta_eval.bootstrap import Estimate
@@ -30,17 +31,25 @@ SETS: Mapping[str, Callable[[str], ScoredSet]] = {  # by the name of their file 
     "fed": load_fed,
     "fed_in_the_middle": load_fed,
     "dstc9": load_dstc9,
+    "dstc9_in_the_middle": load_dstc9,
     "convai2": load_convai2,
+    "mans_roc": lambda root: RATED["mans_roc"](root, False),
+    "semeval_mhpg": lambda root: RATED["semeval_mhpg"](root, False),
 }
 PAIRS = [  # a metric and the one that it is compared with, where a set has both
     ("fill_in_the_middle", "fill_in_the_middle_unweighted"),
     ("fill_in_the_middle", "fill_in_the_middle_own_weights"),
     ("fill_in_the_middle", "left_to_right"),
     ("fill_in_the_middle", "perplexity"),
+    ("fill_in_the_middle_1.5b", "fill_in_the_middle"),
+    ("fill_in_the_middle_1.5b", "fill_in_the_middle_unweighted_1.5b"),
+    ("fill_in_the_middle_1.5b", "perplexity_1.5b"),
+    ("fill_in_the_middle_1.5b", "bartscore_1.5b"),
     ("contrast_average", "expert_likelihood"),
     ("contrast_sum", "expert_likelihood"),
     ("contrast_average", "contrast_average_left_to_right"),
     ("expert_likelihood", "expert_likelihood_left_to_right"),
+    ("amateur_likelihood", "amateur_likelihood_left_to_right"),
     ("expert_likelihood", "gemma_likelihood"),
     ("generative_contrast", "generative_amateur"),
     ("generative_contrast", "deam_like"),
@@ -54,10 +63,15 @@ PAIRS = [  # a metric and the one that it is compared with, where a set has both
     ("generative_contrast_mpnet", "turn_cosine_mpnet"),
     ("generative_contrast_mpnet", "expert_likelihood"),
     ("generative_contrast_mpnet", "generative_contrast"),
+    ("mars", "mars_to_0"),
+    ("mars", "mars_without_planning"),
+    ("mars", "bertscore"),
 ]
 DRAWN = {  # metric: its name in the picture, and its colour
     "fill_in_the_middle": ("CTRLEval, Qwen2.5-Coder 0.5B", "C0"),
+    "fill_in_the_middle_1.5b": ("CTRLEval, Qwen2.5-Coder 1.5B", "C0"),
     "perplexity": ("perplexity, the same model", "C2"),
+    "perplexity_1.5b": ("perplexity, 1.5B", "C2"),
     "contrast_average": ("Discriminative CDM, average", "C0"),
     "generative_contrast": ("Generative CDM, contrast, read by MiniLM", "C0"),
     "generative_amateur": ("Generative CDM, amateur alone, read by MiniLM", "C4"),
