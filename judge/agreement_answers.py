@@ -81,7 +81,7 @@ def _answer_by_aspect(
     *,
     has_cues: bool,
 ) -> list[str]:
-    """The clauses about the metric that agrees best; of a judge of labels the last one says whether it is enough."""
+    """The clauses about the metric that agrees best; of judges, or where several people are known, the last is on them."""
     if not ranking.agreement:
         return ["no metric can be ranked"]
     best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
@@ -92,8 +92,9 @@ def _answer_by_aspect(
     ]
     if has_cues:
         clauses.append(_describe_beyond(ranking, best, rows))
-    if (ranking.aspect, best) in labels.agreement:
-        clauses.append(labels.describe_enough(ranking.aspect, [best]))
+    judges = [name for aspect, name in labels.agreement if aspect == ranking.aspect]
+    if best in judges or ranking.aspect in labels.single:
+        clauses.append(labels.describe_enough(ranking.aspect, judges))
     return clauses
 
 

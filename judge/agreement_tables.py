@@ -63,8 +63,8 @@ def describe_enough(
 ) -> str:
     """A clause with kappas: whether judges agree with people as well as people agree among themselves.
 
-    A judge cannot replace a person if the interval of its kappa minus people's is below 0. It can replace one if the
-    interval is above -`NEARLY` and the judge does not fail the alternative annotator test (if there is one).
+    A judge can stand in for a person if the interval of its kappa minus people's is above -`NEARLY` and the judge does
+    not fail the alternative annotator test (if there is one). Else it cannot replace one if the interval is below 0.
     """
     by_name = {agreement.name: agreement for agreement in single}
     known = [name for name in names if name in by_name]
@@ -87,10 +87,10 @@ def _judge_distance(beside_people: Estimate, test: AlternativeTest) -> str:
     """What the distance of a judge from people, in kappa, and the alternative annotator test say."""
     if math.isnan(beside_people.low):
         return "cannot be held against people: too few inputs have labels of several"
-    if beside_people.high < 0:
-        return "cannot replace a person here"
     if beside_people.low > -NEARLY and test.passes is not False:
         return "can stand in for a person here"
+    if beside_people.high < 0:
+        return "cannot replace a person here"
     return "cannot be told from a person, nor shown to be as good"
 
 

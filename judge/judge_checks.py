@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.errors import SettingError, check_names
 from core.example import SHOWN
+from data.columns import name_fields
 from judge.label_agreement import correct_mean, weigh_texts
 from judge.label_study import LabelStudy
 from judge.labelling import LabelledAspect, Labelling, list_labelled
@@ -200,16 +201,28 @@ def _compare(
 def list_slices(scored: ScoredSet, by: str) -> list[str]:
     """The slice of each text: its value in a field such as `system` or `label`, or in a column that is passed on.
 
-    Raises SettingError for a column that no text has.
+    A usual name of a field, such as `model`, stands for it. Raises SettingError for a column that no text has.
     """
     examples = scored.examples
-    values = [getattr(example, by) if by in SLICED_FIELDS else example.extra.get(by) for example in examples]
+    is_passed_on = any(by in example.extra for example in examples)
+    field = by if is_passed_on else name_field(by)
+    values = [getattr(example, field) if field in SLICED_FIELDS else example.extra.get(by) for example in examples]
     if all(value is None for value in values):
         known = [name for name in SLICED_FIELDS if any(getattr(example, name) is not None for example in examples)]
         extra = dict.fromkeys(name for example in examples for name in example.extra if name != "ratings")
         columns = ", ".join([*known, *extra][:SHOWN])
         raise SettingError(f"by must be a column of the texts, but {by} is none of {columns}")
     return [NO_SLICE if value is None else str(value) for value in values]
+
+
+def name_field(column: str) -> str:
+    """The field that a column gives by its name, else the name.
+
+    >>> name_field("model"), name_field("topic")
+    ('system', 'topic')
+    """
+    (_, name), *_ = [*name_fields((column,)).fields, (column, column)]
+    return name
 
 
 @dataclass(frozen=True)
@@ -377,18 +390,18 @@ def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
 
 
 def _describe_others(best: str, others: Sequence[str], pairs: Sequence[JudgeDifference], level: float) -> Iterator[str]:
-    """The most certain difference of the best judge from another one, and the judges from which none is shown."""
+    """The most certain difference of another judge from the best one, and the judges from which none is shown."""
     beside: dict[str, JudgeDifference] = {}
     for pair in pairs:
-        if best == pair.judge_b:
-            beside[pair.judge_a] = pair
-        elif best == pair.judge_a:
-            beside[pair.judge_b] = pair.turn()
+        if best == pair.judge_a:
+            beside[pair.judge_b] = pair
+        elif best == pair.judge_b:
+            beside[pair.judge_a] = pair.turn()
     apart = [name for name in others if name in beside and name_difference(beside[name], level)]
     if apart:
         name = min(apart, key=lambda other: min(beside[other].p_values.values()))
         statistic = name_difference(beside[name], level)[0]
-        yield f"beside {name}: {_describe_difference(statistic, beside[name].differences[statistic])}"
+        yield f"{name} beside it: {_describe_difference(statistic, beside[name].differences[statistic])}"
     same = [name for name in others if name not in apart]
     if same:
         yield f"no difference from {join_names(same)} is shown"

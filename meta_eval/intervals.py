@@ -324,7 +324,7 @@ def bound_difference(
     layout: Layout,
     unit: float = 1.0,
 ) -> Estimate:
-    """The mean of differences -1, 0 and 1, of shape (n,), in `unit`, with Tango's score interval."""
+    """The mean of differences from -1 to 1, of shape (n,), in `unit`, with the interval of `share_interval`."""
     share = share_interval((1 + differences) / 2, layout)
 
     def to_difference(end: float) -> float:

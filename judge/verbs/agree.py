@@ -151,7 +151,8 @@ def _score_rated(
 ) -> ScoredSet:
     """The rated examples with the scores of all metrics. Raises SettingError for no score and for a reserved name."""
     if not (examples.scores or planned):
-        raise SettingError("scores are needed: pass metrics or scores")
+        rule = "scores are needed: pass metrics or scores"
+        raise SettingError(f"{rule}, or a judge's verdicts as the file and these ratings as labels")
     scored = add_scores(examples, planned, kept)
     if has_cues and CHEAP_CUES in scored.scores:
         raise SettingError(f"the name {CHEAP_CUES} is reserved for the surface-feature baseline: rename these scores")

@@ -143,7 +143,7 @@ def prefer(
         ranking=rank_by_preferences(ranked, resampling, level),
         level=level,
         equal=find_equal(ranked, margin, level),
-        among=measure_among(people, judged.judges, asked, resampling),
+        among=measure_among(people, judged.judges, asked, resampling, raters=len(ranked.named_raters)),
         single=list_single(people, rivals, asked, resampling),
         favours=find_favours(asked, rivals, lengths, family, resampling),
         agreement=measure_agreement(asked, rivals, resampling),
@@ -319,12 +319,18 @@ def measure_among(
     judges: Mapping[str, Floats],
     asked: Preferences,
     resampling: Resampling,
+    *,
+    raters: int,
 ) -> dict[str, tuple[int, Estimate]]:
-    """How many people, and judges, there are, and how far they agree among themselves, where they are several."""
-    tables = {"people": [*people], "judges": list_single_judges(judges)}
+    """How many people (`raters`), and judges, there are, and how far they agree among themselves, if they are several.
+
+    `people` are their outcomes by `Preferences.by_rater`.
+    """
+    by_judge = list_single_judges(judges)
+    tables = {"people": (raters, [*people]), "judges": (len(by_judge), by_judge)}
     return {
-        who: (len(table), agree_among(np.stack(table), asked.layout, resampling))
-        for who, table in tables.items()
+        who: (number, agree_among(np.stack(table), asked.layout, resampling))
+        for who, (number, table) in tables.items()
         if len(table) > 1
     }
 
