@@ -81,7 +81,7 @@ def _answer_by_aspect(
     *,
     has_cues: bool,
 ) -> list[str]:
-    """The clauses about the metric that agrees best; of judges, or where several people are known, the last is on them."""
+    """The clauses about the metric that agrees best; of judges or people, the last is whether a judge is enough."""
     if not ranking.agreement:
         return ["no metric can be ranked"]
     best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
