@@ -16,7 +16,7 @@ Field = Literal["turns", "references", "context", "prefix", "label"]
 
 
 def require(*names: Field) -> tuple[Field, ...]:
-    """Checks names of fields of an Example, for `Metric.requires`."""
+    """Returns the names for `Metric.requires`, after checking that each is a field of Example."""
     return names
 
 
@@ -50,14 +50,14 @@ def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]
 
 @lru_cache(maxsize=4)
 def repeat(value: Any, n: int) -> tuple[Any, ...]:
-    """A value n times."""
+    """Returns a tuple with a value n times; equal calls return the same tuple, which saves memory."""
     return (value,) * n
 
 
 def share(usual: Any, given: Iterable[Any], n: int) -> tuple[Any, ...]:
-    """The given values; where all are the usual one, or none is given, a tuple that equal lengths have together.
+    """Returns the values as a tuple. If none is given, or all are the usual value, the tuple of `repeat` is reused.
 
-    A long file is scored in many parts of one length, most of which lack nothing.
+    This saves memory: a long file is scored in many parts of one length, and most parts have only usual values.
     """
     values = tuple(given)
     if any(value != usual for value in values):
@@ -118,7 +118,7 @@ class Scores:
         return len(self.reasons)
 
     def take(self, at: Sequence[int] | NDArray[np.integer]) -> "Scores":
-        """The scores of the examples at these indices."""
+        """Returns the scores of the examples at these indices."""
         kept = [int(i) for i in at]
         return replace(
             self,
@@ -174,14 +174,14 @@ class CorpusMetric(Protocol):
 
 @runtime_checkable
 class NamedByModel(Protocol):
-    """A metric that tables call by its model, such as a judge."""
+    """A metric that tables name after its model, such as an LLM judge."""
 
     @property
     def called(self) -> str: ...
 
 
 def name_models(models: Sequence[str]) -> str:
-    """What tables call a judge with these models: the last part of the name of one, or a panel.
+    """The name in tables of a judge with these models: the last part of a single model's name, or "panel".
 
     >>> name_models(["Qwen/Qwen2.5-1.5B"]), name_models(["a", "b"])
     ('Qwen2.5-1.5B', 'panel')

@@ -1,4 +1,4 @@
-"""Words that rate or score: their order and their numbers.
+"""Words as ratings or scores (poor, good): finds their order and gives them numbers.
 
 `rating_scales.txt` lists usual scales, from the worst (or the least) to the best (or the most). The shortest scale that
 has all words of a file gives their numbers, from 0. Two scales that share words put these in the same order. Words
@@ -71,7 +71,7 @@ def number_levels(levels: Sequence[Level]) -> dict[Level, float]:
 
 
 def normalise_word(word: str) -> str:
-    """The form in which words are compared.
+    """Returns a word in the form in which words are compared.
 
     >>> normalise_word(" Strongly-Agree "), normalise_word("very_poor")
     ('strongly agree', 'very poor')
@@ -82,7 +82,7 @@ def normalise_word(word: str) -> str:
 
 @cache
 def usual_scales() -> tuple[tuple[str, ...], ...]:
-    """The scales of the table, the shortest first."""
+    """Lists the scales of `rating_scales.txt`, the shortest first."""
     lines = Path(__file__).with_name("rating_scales.txt").read_text("utf-8").splitlines()
     scales = [tuple(line.split(" < ")) for line in lines if not line.startswith("#")]
     return tuple(sorted(scales, key=len))
@@ -90,7 +90,7 @@ def usual_scales() -> tuple[tuple[str, ...], ...]:
 
 @dataclass(frozen=True)
 class RatingWords:
-    """The numbers of the words in a file that rate or score."""
+    """The numbers for the words that are ratings or scores in a file."""
 
     # by column, the number of each level
     numbers: Mapping[Column, Mapping[Level, float]] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def _exchange(value: Any, numbers: Mapping[Level, float] | None) -> Any:
 
 
 def to_level(value: object) -> Level | None:
-    """The level of a rating, a word or a number; None for a missing rating."""
+    """Returns a rating as a level of a scale: a word or a number; None for a missing rating."""
     if isinstance(value, bool):
         return normalise_word(str(value))
     if isinstance(value, int | float):
@@ -166,8 +166,9 @@ def _list_ratings(value: Any) -> Iterable[Any]:
 def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> RatingWords:
     """Orders the words in ratings and scores of records, and numbers them.
 
-    An order in `levels` takes precedence over the usual scales. Columns that share words share their numbers. A column
-    with words and numbers, or with more than `MOST_WORDS` words, has no order: then a word is a fault of its line.
+    An order in `levels` takes precedence over the usual scales. Columns that share words share their numbers. The words
+    of a column get no numbers if it also has numbers or more than `MOST_WORDS` words: then each word is a fault of its
+    line.
 
     >>> order_words({"ratings": {"q": word}} for word in ("Good", "bad", "fair", None)).description
     'ratings in words: bad 0, fair 1, good 2'
@@ -176,7 +177,10 @@ def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> Ra
 
 
 def collect_levels(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> dict[Column, list[Level]]:
-    """The levels of each column: its words, and its numbers if `levels` names it; else 0 stands for all numbers."""
+    """Collects the levels of each column: its words, and its numbers if `levels` names it.
+
+    Else 0 stands for all numbers.
+    """
     named = dict(levels)
     columns: dict[Column, dict[Level, None]] = {}
     for record in records:

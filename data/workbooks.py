@@ -1,4 +1,4 @@
-"""Excel workbooks (.xlsx), read by openpyxl (extra `excel`) as a table whose cells are texts."""
+"""Excel workbooks (.xlsx): reads a sheet with openpyxl (extra `excel`) as a table whose cells are texts."""
 
 import zipfile
 from collections.abc import Iterator, Sequence

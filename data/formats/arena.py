@@ -1,4 +1,4 @@
-"""Battles of chatbot arenas (Chatbot Arena, MT-Bench's people, Arena-Hard): two models, one winner."""
+"""Battles of chatbot arenas (Chatbot Arena, human votes of MT-Bench, Arena-Hard): two models, one winner."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -39,7 +39,7 @@ GAME = layout({}, score=Verdict)  # null where the judge gave no verdict
 
 
 def read_battles(rows: Located, path: Path) -> Rows:
-    """Reads a judgement per row, and both answers if the row has them. Rows of one question are one input."""
+    """Reads one judgement per row, and both answers if the row has them. Rows with one question are one input."""
     are_named = any(_find_name(row) is not None for _, row in rows)
     remark = "" if are_named else f"without a question ({', '.join(INPUTS)}) each row is an input of its own"
     for line, row in rows:
@@ -98,7 +98,7 @@ def _read_answer(row: Row, side: str) -> Row:
 
 
 def read_games(rows: Located, path: Path) -> Rows:
-    """Reads Arena-Hard's `model_judgment`: of a row's two games, the first shows the baseline as A, the second as B."""
+    """Reads Arena-Hard's `model_judgment`. A row has two games: the first shows the baseline as A, the second as B."""
     for line, row in rows:
         baseline = row.get("baseline") or "baseline"
         orders = [(baseline, row["model"]), (row["model"], baseline)]
