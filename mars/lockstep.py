@@ -26,9 +26,9 @@ JUDGED_TOKENS = 1024  # in a pass that judges; rows of like length are judged to
 
 @dataclass(frozen=True)
 class TokenBlank:
-    """A blank: how many tokens to write, the tokens of the kept text after it, and the planned words among these.
+    """A blank: how many tokens to write, the kept text after it, and the words of that text to plan toward.
 
-    Planning ignores a lone punctuation mark, because it would write the mark twice ("car..").
+    Planning ignores a single punctuation mark, because it would write the mark twice ("car..").
     """
 
     length: int
@@ -59,7 +59,7 @@ class TokenJob:
 
 @dataclass
 class Filling:
-    """A job in progress: `text` are the tokens already read, `fill` those written into blank number `at`."""
+    """A job in progress: `text` has the tokens already read, `fill` those written into blank number `at`."""
 
     job: TokenJob
     text: list[int]
@@ -118,7 +118,7 @@ class Filling:
 
 @dataclass(frozen=True)
 class Filler:
-    """A language model with its settings of filling, the tokens that it may write, and embeddings to plan with."""
+    """A language model, how it fills blanks, the tokens that it may write, and the embeddings to plan with."""
 
     lm: CausalLM
     settings: Augmentation
@@ -128,7 +128,10 @@ class Filler:
 
 @torch.inference_mode()
 def fill_in_lockstep(filler: Filler, jobs: Sequence[TokenJob]) -> list[Filling]:
-    """Fills all jobs at once: rows write tokens until at least half of the unfinished ones wait to be judged."""
+    """Fills the blanks of all jobs together.
+
+    All jobs write tokens until at least half of the unfinished ones have a complete fill; then these fills are judged.
+    """
     batch = _Batch(filler, jobs)
     rows = batch.rows
     while not all(row.is_done for row in rows):
@@ -308,10 +311,12 @@ class _Batch:
 
 
 def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Branch], list[tuple[int, ...]], list[int]]:
-    """Assigns jobs to rows of the cache: the line of each job, and the prompt and number of slots of each row.
+    """Assigns jobs to rows of the cache.
 
-    Jobs of one prompt share a row until their slots are as many as those of the prompt: a token attends to all slots
-    of its row, so that more jobs would cost more than they save.
+    Returns each job's place in its row, and each row's prompt and number of slots.
+
+    Jobs with one prompt share a row until they need as many slots as the prompt. A token attends to all slots of its
+    row, so that more jobs in it would cost more than they save.
     """
     lines: list[Branch] = []
     prompts: list[tuple[int, ...]] = []
@@ -333,7 +338,7 @@ def pick(
     logits: Logits,
     allowed: Bool[Tensor, "rows vocabulary"],
 ) -> tuple[Int[Tensor, " rows"], Bool[Tensor, " rows"]]:
-    """The greedy token of each row, and whether rounding errors could change it.
+    """Picks the greedy token of each row, and says whether rounding errors could change it.
 
     The greedy token is the one with the smallest id among the allowed tokens within `TIE` of the highest logit.
 

@@ -2,9 +2,9 @@
 
 The token at position i of a row's text is written to slot i. Rows of different lengths therefore share one tensor, and
 later tokens overwrite rejected ones. Branches are texts that continue differently after a common beginning. They are
-read side by side in one row: their tokens take slots further on, keep the positions they would have, and see only the
-common beginning and their own branch. The branch that is kept is then moved to its place. In the same way several lines
-go on after one beginning, such as a long context, which is read and stored once.
+read side by side in one row: their tokens are written to later slots, but keep their positions, and see only the common
+beginning and their own branch. The branch that is kept is then moved to its place. In the same way several lines
+continue one beginning, such as a long context, which is read and stored once.
 """
 
 import inspect
@@ -28,7 +28,7 @@ COPIED = 6  # a layer copies 1 / COPIED slots for each dimension of its hidden s
 
 
 class Token(NamedTuple):
-    """A token to read."""
+    """A token to read: where it is written in the cache, and which slots it sees."""
 
     id: int
     # the slot that it is written to
@@ -45,7 +45,7 @@ Reading = list[Token]  # what a row reads in one pass
 
 
 def read_on(ids: Sequence[int], length: int) -> Reading:
-    """Prepares reading tokens that follow the `length` tokens of the row.
+    """Prepares reading tokens that follow the first `length` tokens of a row.
 
     >>> read_on([7], 3)
     [Token(id=7, slot=3, position=3, prefix=3, own=3)]
@@ -55,7 +55,10 @@ def read_on(ids: Sequence[int], length: int) -> Reading:
 
 @dataclass(frozen=True)
 class Branch:
-    """A text in a row: it shares the first `shared` slots, and continues in its own slots from `start` on."""
+    """A text in a row.
+
+    It shares the first `shared` slots with others, and continues in its own slots from `start` on.
+    """
 
     row: int
     shared: int = 0
@@ -70,7 +73,7 @@ class Branch:
         return place if place < self.shared else place - self.shared + self.start
 
     def lay_out(self, token: Token) -> tuple[int, ...]:
-        """The token, its slot, its position, and the ends and starts of the three ranges of slots that it sees."""
+        """Lists a token's id, slot and position, and the ends and starts of the three ranges of slots that it sees."""
         shared = min(token.prefix, self.shared)
         end = self.start + max(0, token.prefix - self.shared)
         return (
@@ -258,7 +261,7 @@ SEEING = (DynamicLayer, DynamicSlidingWindowLayer)  # layers that see all tokens
 
 
 def count_readable(lm: CausalLM) -> int:
-    """How many tokens MARS reads at once: in a layer of a sliding window every token must see all tokens before it."""
+    """How many tokens MARS reads at once: with a sliding window, as many as see all tokens before them."""
     layers = DynamicCache(config=lm.model.config).layers
     windows = [layer.sliding_window for layer in layers if isinstance(layer, DynamicSlidingWindowLayer)]
     return min([lm.max_length, *windows])
@@ -316,5 +319,5 @@ def check_model(lm: CausalLM) -> None:
 
 
 def get_output_embeddings(lm: CausalLM) -> Float[Tensor, "vocabulary dim"]:
-    """E of the planning: the weight of the output layer (of the input layer too, if they are tied)."""
+    """Returns E, the output embeddings that planning uses: the weight of the output layer."""
     return _exact(lm.model.get_output_embeddings().weight.detach())
