@@ -1,8 +1,8 @@
-"""A gate: whether a figure of a judge is beyond a limit by more than noise, and which change the data could detect.
+"""Gates: tests whether a quantity of a judge (its kappa, say) is beyond a limit by more than noise.
 
-A condition such as `kappa < 0.6` fails where a one-sided test shows it, at the level divided by the number of
-conditions (Bonferroni): on a judge that keeps all limits the chance of any failure is at most the level. The tests
-are t tests by the linearised variance over inputs (`meta_eval.linearised`).
+A gate fails at a condition such as `kappa < 0.6` if a one-sided test shows that the condition is true. The level is
+divided by the number of conditions (Bonferroni): for a judge within all limits, the chance of any failure is at most
+the level. The tests are t tests with the linearised variance over inputs (`meta_eval.linearised`).
 """
 
 import math
@@ -57,7 +57,7 @@ class GateResult:
     could_show: float
 
     def describe(self) -> str:
-        """The outcome in a sentence."""
+        """Describes the outcome in a sentence."""
         subject = f"{self.aspect}: {self.condition.quantity} of {self.judge}"
         estimate = self.estimate
         limit = f"{self.condition.limit:g}"
@@ -71,7 +71,7 @@ class GateResult:
 
 
 def read_conditions(given: str | Sequence[str]) -> list[Condition]:
-    """The conditions of the setting `fail_if`: one text or several, in which commas part conditions.
+    """Reads the conditions of the setting `fail_if`: one text or several, with commas between conditions.
 
     Raises SettingError for a text that is no condition.
 
@@ -83,7 +83,10 @@ def read_conditions(given: str | Sequence[str]) -> list[Condition]:
 
 
 def read_condition(text: str) -> Condition:
-    """One condition. Raises SettingError for another text, and for a sign that the quantity does not have."""
+    """Reads one condition.
+
+    Raises SettingError for a text that is none, and for `<` or `>` that does not fit its quantity.
+    """
     matched = CONDITION.fullmatch(text)
     if matched is None:
         raise SettingError(f"{RULE}, but got {text.strip()!r}")
@@ -103,7 +106,7 @@ def find_confidence(
     *,
     is_two_sided: bool = False,
 ) -> float:
-    """The confidence of intervals whose ends are one-sided tests at `level`, divided by the number of conditions.
+    """Finds the confidence of intervals whose ends are one-sided tests at `level` over the number of conditions.
 
     A quantity with limits on two sides uses half of the level on each.
     """
@@ -121,7 +124,7 @@ def decide(
     confidence: float,
     inputs: int,
 ) -> GateResult:
-    """Decides a condition by the interval of its quantity at this confidence."""
+    """Decides whether the gate fails at a condition, by the interval of its quantity at this confidence."""
     if math.isnan(estimate.low) or estimate.reason is not None:
         unknown = Estimate.undefined(estimate.reason or "it has no interval", estimate.value)
         return GateResult(

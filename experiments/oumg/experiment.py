@@ -1,6 +1,6 @@
-"""Two systems under discriminators that tell human texts from outputs (OUMG, section 3.1).
+"""Compares two systems by discriminators that tell human texts from outputs (OUMG, section 3.1).
 
-The discriminators judge pairs that they have not seen.
+The discriminators judge pairs that they have not learned.
 """
 
 import logging
@@ -88,7 +88,7 @@ def name_side(outputs: Iterable[Example]) -> str | None:
 
 @dataclass(frozen=True)
 class Findings:
-    """The scores of a contest by the discriminators of one kind."""
+    """The results of one kind of discriminators on a pair of systems."""
 
     contest: Contest
     kind: str
@@ -101,7 +101,10 @@ class Findings:
 
 
 def judge_systems(run: Run, contest: Contest, plan: JudgesPlan) -> list[Findings]:
-    """Trains discriminators on the training pairs and scores the test pairs, the same for all, with them."""
+    """Trains discriminators of each kind on the training pairs, and scores the test pairs with them.
+
+    All kinds and seeds have the same training and test pairs.
+    """
     comparison = contest.comparison
     log.info("%d pairs to learn from, %d to judge", len(comparison.train), len(comparison.test))
     return [judge_by_kind(run, contest, plan, kind) for kind in plan.kinds]
@@ -129,9 +132,9 @@ def judge_by_kind(run: Run, contest: Contest, plan: JudgesPlan, kind: str) -> Fi
 
 
 def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
-    """The different texts at these places of the pairs, by pair and place.
+    """Finds the different texts of the pairs at these places (human texts or outputs), by pair and place.
 
-    A human text in several pairs occurs once for each way it was cut.
+    A human text in several pairs occurs once for each length that it was cut to.
     """
     texts: dict[tuple[str, bool, tuple[str, ...]], tuple[tuple[int, int], Example]] = {}
     for number, pair in enumerate(pairs):
@@ -143,9 +146,9 @@ def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict
 
 
 def score_origins(found: Sequence[Findings], device: str, synthetic: bool = False) -> list[ScoredSet]:
-    """The logits of the test texts of each origin, by kind and seed, and what each sentence adds to the first of them.
+    """Makes a scored set for each origin (human, first, second system): the logits of its test texts by kind and seed.
 
-    Only the first seed of a kind explains its logits, because that costs a pass for each sentence.
+    Only the logits of the first seed of a kind are explained by sentences, because that costs a pass for each sentence.
     """
     test = found[0].contest.comparison.test
     sets: list[ScoredSet] = []
@@ -166,13 +169,13 @@ def score_origins(found: Sequence[Findings], device: str, synthetic: bool = Fals
 
 
 def explain_logits(trained: Trained, texts: Sequence[Segments], device: str) -> list[dict[str, Any]]:
-    """What each sentence of a text adds to the logit of a trained discriminator."""
+    """Explains what each sentence of a text adds to the logit of a trained discriminator."""
     discriminator = Discriminator.from_pretrained(trained.source, device)
     return explain_parts(partial(discriminator.logits, or_nan=True), texts, "sentence")
 
 
 def relative_row(found: Findings) -> dict[str, Any]:
-    """A row with every relative score and its values by seed, and the columns that the contest adds."""
+    """Makes a row with every relative score, its values by seed, and the columns that the pair of systems adds."""
     contest = found.contest
     first, second = contest.systems
     return {
@@ -191,7 +194,7 @@ def relative_row(found: Findings) -> dict[str, Any]:
 
 
 def comparison_notes(found: Sequence[Findings]) -> list[str]:
-    """Notes on removed templates, discriminators that are not above chance, and truncated texts."""
+    """Notes removed templates, discriminators that are not above chance, and truncated texts."""
     contest = found[0].contest
     notes = [
         f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
@@ -204,7 +207,7 @@ def comparison_notes(found: Sequence[Findings]) -> list[str]:
 
 
 def note_discriminators(found: Findings) -> list[str]:
-    """Notes: whether the discriminators of one kind are above chance, and how many texts were truncated."""
+    """Notes whether the discriminators of one kind are above chance, and how many texts were truncated."""
     notes: list[str] = []
     accuracy = found.scores.accuracy
     if math.isnan(accuracy.low):
@@ -220,7 +223,7 @@ def note_discriminators(found: Findings) -> list[str]:
 
 
 def describe_verdict(found: Findings) -> str:
-    """One sentence: which system's outputs look more human to the discriminators of one kind, on most inputs."""
+    """Says in one sentence which system's outputs look more human to the discriminators of one kind, on most inputs."""
     first, second = found.contest.systems
     ur = found.scores.ur
     accuracy = found.scores.accuracy
@@ -250,9 +253,9 @@ def compare_systems(
     settings: Mapping[str, Setting] | None = None,
     data: Corpus | None = None,
 ) -> Outcome:
-    """The outcome: a row for each contest and kind of discriminator, and what a form of OUMG adds.
+    """Makes the outcome: a row for each pair of systems and kind of discriminator, and what the caller adds.
 
-    The counts, and the logits of test texts in the results, are those of the first contest.
+    The counts, and the logits of test texts in the results, are those of the first pair of systems.
     """
     found = [judge_systems(run, contest, plan) for contest in contests]
     first = found[0]
@@ -276,7 +279,7 @@ def compare_systems(
 
 
 def name_discriminators(found: Sequence[Findings]) -> dict[str, Trained]:
-    """The trained discriminators by the names of their folders."""
+    """Names the trained discriminators: the names of their folders."""
     named: dict[str, Trained] = {}
     for findings in found:
         for seed, trained in findings.discriminators.items():

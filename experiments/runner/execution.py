@@ -1,4 +1,4 @@
-"""Execution: one run, from its composed configuration to its run folder and exit code."""
+"""Execution: runs an experiment, from its composed configuration to its run folder and exit code."""
 
 import errno
 import logging
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class Built(NamedTuple):
-    """The objects that a configuration was built into."""
+    """The objects that were built from a configuration."""
 
     # a function of a Run
     experiment: Any
@@ -111,7 +111,7 @@ def _missing_model(fault: MissingModelError, unresolved: Mapping[str, Any]) -> s
 
 
 def list_missing(settings: Mapping[str, Any]) -> list[str]:
-    """The settings that name pretrained models missing on this machine."""
+    """Lists the settings that name pretrained models which are missing on this machine."""
     from models.folders import find_folder
 
     return [
@@ -203,7 +203,7 @@ def _perform(built: Built, config: DictConfig, folder: Path, started: datetime, 
 
 
 def describe_run(config: DictConfig, run: Run, started: datetime) -> dict[str, Any]:
-    """The facts about a run in results.json, besides its outcome."""
+    """Lists the facts about a run that results.json has besides its outcome."""
     return {
         "experiment": config.name,
         "verb": "",
@@ -230,14 +230,14 @@ def _build(config: DictConfig, unresolved: Mapping[str, Any], settings: Mapping[
 
 
 def name_command(hydra: HydraConf) -> list[str]:
-    """The words of a command line that repeats this experiment, or this job of a sweep."""
+    """Lists the words of a command line that repeats this experiment, or this job of a sweep."""
     sources = hydra.runtime.config_sources
     folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]
     return ["python", "experiments/run.py", *folders, *hydra.overrides.task]
 
 
 def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
-    """Adds the recipe of the settings to signature and notes of an outcome."""
+    """Adds the name of the recipe (`configs/recipe`) to the signature and the notes of an outcome."""
     if config.recipe.name is None:
         return outcome
     note = f"recipe {config.recipe.name}: settings chosen: {config.recipe.chosen}"
