@@ -397,13 +397,13 @@ def check_faults(faults: Sequence[ChatFault], total: int) -> None:
 
 
 def join_reasons(columns: Mapping[str, Sequence[Judged]], place: int) -> str | None:
-    """Why ratings of the example at this place are missing; None if there are all."""
+    """Explains why ratings of the example at this index are missing; None if none is missing."""
     reasons = [f"{name}: {answers[place].reason}" for name, answers in columns.items() if answers[place].reason]
     return "; ".join(reasons) or None
 
 
 def join_explanations(columns: Mapping[str, Sequence[Judged]], place: int) -> dict[str, dict[str, Any]]:
-    """What explains the ratings of the example at this place."""
+    """Joins the explanations of the ratings of the example at this index."""
     return {name: answers[place].explanation for name, answers in columns.items()}
 
 
@@ -465,7 +465,7 @@ def read_price(price: Sequence[float] | None) -> tuple[float, float] | None:
 
 
 def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
-    """The most tokens of an answer of a model here: one, unless it explains.
+    """Finds the maximum number of tokens of a local model's answer: one, unless it explains.
 
     Raises SettingError for other settings of an endpoint.
     """

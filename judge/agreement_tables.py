@@ -1,4 +1,4 @@
-"""Tables of agreement: of metrics with ratings, of judges with single people, and of raters among themselves."""
+"""Tables of agreement: metrics with ratings, judges with single people, and raters among themselves."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def describe_enough(
     is_weighted: bool = False,
     alternatives: Mapping[str, AlternativeTest] | None = None,
 ) -> str:
-    """A clause with kappas: whether judges agree with people as well as people agree among themselves.
+    """Says, with kappas, whether judges agree with people as well as people agree among themselves.
 
     A judge cannot replace a person if the interval of its kappa minus people's is below 0. It can replace one if the
     interval is above -`NEARLY` and the judge does not fail the alternative annotator test (if there is one).

@@ -65,7 +65,7 @@ class AspectAudit:
 
     @cached_property
     def weaknesses(self) -> list[str]:
-        """The weaknesses of the metric, one finding each."""
+        """Lists the weaknesses of the metric, one sentence each."""
         weaknesses: list[str] = []
         if self.cues and self.cues.explained.low > LARGE_SHARE:
             share = self.cues.explained
@@ -85,7 +85,7 @@ class AspectAudit:
 
     @cached_property
     def untested(self) -> list[str]:
-        """The damages and edits that could not be tested with these texts."""
+        """Lists the damages and edits that could not be tested with these texts."""
         untested: list[str] = []
         if self.cues and math.isnan(self.cues.explained.low):
             untested.append("cheap cues")
@@ -95,7 +95,7 @@ class AspectAudit:
 
     @property
     def checks(self) -> int:
-        """How many cues, damages and edits were looked at."""
+        """Counts the cues, damages and edits that were tested."""
         return (self.cues is not None) + len(self.damages) + len(self.edits)
 
 
@@ -124,7 +124,7 @@ class MetricAudit:
 
     @property
     def conclusion(self) -> str:
-        """One sentence: the weaknesses of the metric."""
+        """The weaknesses of the metric in one sentence."""
         are_several = len(self.aspects) > 1
         clauses: list[str] = []
         untested: list[str] = []
@@ -203,7 +203,7 @@ def _list_cue_cells(aspect: str, cues: CueAudit) -> Row:
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
-    """Tabulates how far damage lowers the scores."""
+    """Tabulates how much damage lowers the scores."""
     rows = [
         _list_damage_cells(aspect, name, damage, strengths)
         for aspect, audited in found.items()
@@ -235,7 +235,7 @@ def _list_damage_cells(aspect: str, name: str, damage: DamageAudit, strengths: S
 
 
 def summary_table(found: Mapping[str, MetricAudit]) -> Table:
-    """Tabulates each aspect of each metric: cues, length, every damage at full strength, and the largest edit."""
+    """Tabulates each aspect of each metric: cues, length, all damage at full strength, the edit with most effect."""
     rows: list[Row] = []
     for name, audited in found.items():
         for aspect, audited_aspect in audited.aspects.items():

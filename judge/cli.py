@@ -115,7 +115,7 @@ VERBS = {
 
 @dataclass(frozen=True)
 class Common:
-    """The settings of every verb."""
+    """The settings that every verb has."""
 
     # a YAML file with settings, by the names of these flags
     config: str | None = None
@@ -216,7 +216,7 @@ def run_verb(name: str, words: Sequence[str]) -> int:
 
 
 def check_file(verb: Verb, words: Sequence[str]) -> None:
-    """Raises InputError for a FILE that does not exist, before anything is imported."""
+    """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
     file = words[0] if words else "--"
     if verb.file and not file.startswith("--") and file != STANDARD and "=" not in file and not os.path.lexists(file):
         raise InputError([fault(file, 0, "no such file")])
@@ -355,7 +355,7 @@ def describe_missing(error: MissingModelError, words: Sequence[str]) -> str:
 
 
 def complete_by(words: Sequence[str]) -> str:
-    """The script by which a shell completes verbs, flags, files and metrics. Raises SettingError for another shell."""
+    """Returns the script by which a shell completes commands. Raises SettingError for an unknown shell."""
     if find_spec("shtab") is None:
         raise SettingError(f"{COMPLETION} needs shtab: pip install shtab")
     shtab = import_module("shtab")

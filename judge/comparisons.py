@@ -49,7 +49,7 @@ POWERED = {  # title and caption by what is estimated
 
 @dataclass(frozen=True)
 class SystemsCompared(Result):
-    """Systems compared on the same inputs. Ratings of people count as a metric, `human ASPECT`."""
+    """The result of comparing systems on the same inputs. Ratings of people count as a metric, `human ASPECT`."""
 
     signature: str
     # of every system by metric, best first
@@ -68,7 +68,7 @@ class SystemsCompared(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """Means, pairs, and human means from few ratings."""
+        """Tables of means, of pairs of systems, and of human means estimated from few ratings."""
         pairs = PAIRS.format(equal=EQUAL if self.margins else "")
         tables = [
             tabulate("Systems, best first", MEANS.format(level=self.level), self._list_means()),
@@ -80,7 +80,7 @@ class SystemsCompared(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The limits of the comparison; then one sentence: which system is better by which metrics, and how surely."""
+        """The limits of the comparison, then one sentence: which system is better by which metrics."""
         metrics_by_answer: dict[str, list[str]] = {}
         for metric, ranked in self.means.items():
             answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margins.get(metric))
@@ -145,7 +145,7 @@ class SystemsCompared(Result):
 
 
 def judge_pair(systems: tuple[str, str], pair: SystemComparison, level: float, margin: float | None) -> str:
-    """The better system of a pair, or another verdict of the tests."""
+    """Names the better system of a pair, or says that the tests find no difference, or that both are equal."""
     within = f"within {margin:g}" if pair.is_equal else ""
     if pair.p_value < level:
         better = systems[0] if pair.difference.value > 0 else systems[1]

@@ -54,7 +54,7 @@ class Flag:
 
     @property
     def is_list(self) -> bool:
-        """Whether the setting is a list, so that one word makes a list too."""
+        """Whether the setting is a list, so that even a single word makes a list."""
         return isinstance(self.default, tuple | list) or (self.takes_several and self.default is NEEDED)
 
     @property
@@ -221,7 +221,7 @@ class Given:
     others: tuple[str, ...]
 
     def inner(self, name: str) -> dict[str, Any]:
-        """The settings of a flag by key: `{"bleu": {"order": 2}}` of `metrics` with `--metrics.bleu.order 2`."""
+        """The settings of a flag by key: with `--metrics.bleu.order 2`, `metrics` has `{"bleu": {"order": 2}}`."""
         settings: dict[str, Any] = {}
         for path, value in self.values.items():
             first, *keys = path.split(".")
@@ -301,7 +301,7 @@ def spell_out(words: Sequence[str], flags: Mapping[str, Flag]) -> Iterator[str]:
 
 
 def refuse_pair(word: str, behind: str, flags: Mapping[str, Flag]) -> None:
-    """Raises SettingError for `key=value`, with the flag that was meant."""
+    """Raises SettingError for `key=value`; the message has the flag that was meant."""
     key, is_pair, value = word.partition("=")
     name = key.lstrip("+").removeprefix("data.")
     first = name.partition(".")[0]

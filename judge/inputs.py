@@ -39,7 +39,7 @@ def read(
     refuse_scores: bool = False,
     levels: GivenLevels | None = None,
 ) -> ScoredSet:
-    """The examples of a source with the scores that are known already.
+    """Reads examples from a source, with the scores that are already known.
 
     Args:
         source: a file (.jsonl, .csv, .tsv, .parquet); texts, Examples or rows with the keys of a line (`text`,

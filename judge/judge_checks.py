@@ -1,4 +1,4 @@
-"""Checks of judges of labels: against each other, where people are split, slice by slice, and against limits."""
+"""Checks judges of labels: against each other, on texts that split people, slice by slice, and against limits."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class JudgeChecks:
 
     @property
     def findings(self) -> list[str]:
-        """The conditions of the gate that failed, in sentences."""
+        """The conditions of the gate (`fail_if`) that failed, in sentences."""
         return [result.describe() for result in self.gate if result.has_failed]
 
 
@@ -135,7 +135,7 @@ def check_judges(
     `probabilities` are those with which labelled texts were drawn, by id. If they differ, comparisons of judges and the
     gate weight each text by the inverse; slices do not.
 
-    Raises SettingError for an unknown column, baseline or condition, and for a gate where no judge gives labels.
+    Raises SettingError for an unknown column, baseline or condition, and for a gate if no judge gives labels.
     """
     drawn = probabilities or {}
     labelled = [aspect for aspect in list_labelled(scored, labelling) if aspect.judged]
@@ -189,7 +189,7 @@ def _compare(
 
 
 def list_slices(scored: ScoredSet, by: str) -> list[str]:
-    """The slice of each text: its value in a field such as `system` or `label`, or in a column that is passed on.
+    """Lists the slice of each text: its value in a field such as `system` or `label`, or in any other column.
 
     Raises SettingError for a column that no text has.
     """
@@ -314,7 +314,7 @@ def _list_gate_cells(result: GateResult) -> Row:
 
 
 def describe_pair(found: JudgeDifference, level: float, margin: float) -> str:
-    """One sentence: the significant differences between two judges, the most certain first, or that there are none."""
+    """Describes the significant differences between two judges in one sentence, the most certain first."""
     shown = name_difference(found, level)
     pair = f"{found.judge_b} beside {found.judge_a}"
     flips = f"right alone in {found.only_b_right} and {found.only_a_right} texts"
@@ -356,7 +356,7 @@ def _describe_slices(judge: str, agreements: Sequence[SliceAgreement], level: fl
 
 
 def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
-    """The answer for an aspect: how well judges agree with people, the main difference, and whether it is enough."""
+    """Writes the answer for an aspect: how well judges agree with people, the main difference, whether it is enough."""
     agreement = {name: judged for (of, name), judged in labels.agreement.items() if of == aspect}
     is_weighted = any(len(judged.labels) > 2 for judged in agreement.values())
     ranked = sorted(agreement, key=lambda name: -_sort_kappa(agreement[name], is_weighted))

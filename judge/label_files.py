@@ -1,4 +1,4 @@
-"""Labels of people in files of their own: tables, exports of annotation tools, and sheets that were drawn."""
+"""Labels of people in separate files: tables, exports of annotation tools, and sheets of `judge label`."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def read_labels(
 ) -> GivenLabels:
     """Reads labels of people from a separate file, rows or a DataFrame: an id, and one column or row per person.
 
-    Several files are read as one; if no column names annotators, each file is one. A file of an annotation tool
-    has its ratings. Rows of a sheet that `judge label` wrote get the ids of its design, which lies beside the labels or
-    in one of the `folders`.
+    Several files are read as one; if no column names annotators, each file is one annotator. From a file of an
+    annotation tool its ratings are read. Rows of a sheet that `judge label` wrote get the ids of its design, a file
+    that is beside the labels or in one of the `folders`.
 
     Raises SettingError if its columns are ambiguous, InputError for faults of the file.
     """
@@ -123,7 +123,7 @@ def _list_sources(source: Any) -> Sequence[Any]:
 
 
 def list_folders(*sources: Any) -> list[Path]:
-    """The folders of files, where the design of a sheet may lie."""
+    """Lists the folders of files, in which the design of a sheet may be."""
     paths = [source.path if isinstance(source, InputFile) else source for source in sources]
     return [Path(path).parent for path in paths if isinstance(path, str | Path)]
 

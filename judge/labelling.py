@@ -228,7 +228,7 @@ def study_labels(
     resampling: Resampling,
     probabilities: Mapping[str, float] | None = None,
 ) -> LabelStudy:
-    """Measures the agreement of each judge that `list_labelled` finds. Raises as `list_labelled`.
+    """Measures how well each judge that `list_labelled` finds agrees with people. Raises as `list_labelled` does.
 
     `probabilities` are those with which labelled texts were drawn, by id; figures then estimate those of all texts.
     """
@@ -307,7 +307,7 @@ def check_samples(
     aspect: str,
     names: Sequence[str],
 ) -> dict[tuple[str, str], Sequence[SampleDifference]]:
-    """How rated texts differ from the others in scores and systems, by aspect and metric, if they do."""
+    """Finds how rated texts differ from the others in scores and systems, by aspect and metric, if they do."""
     is_rated = ~np.isnan(scored.ratings(aspect))
     by_system = compare_cells(is_rated, scored.systems, scored.layout) if scored.systems else None
     differences: dict[tuple[str, str], Sequence[SampleDifference]] = {}
@@ -325,7 +325,7 @@ def weigh_by_design(
     name: str,
     probabilities: Mapping[str, float],
 ) -> LabelAgreement:
-    """The agreement of a judge on all texts: each drawn text is weighted by the inverse of its probability.
+    """Estimates the agreement of a judge on all texts: each drawn text is weighted by its inverse probability.
 
     Counts, shares of single labels and the test against chance are those of the drawn texts.
     """
@@ -369,7 +369,7 @@ def correct_mean(
     labelling: Labelling,
     probabilities: Mapping[str, float] | None = None,
 ) -> Row:
-    """A row with the mean label of all texts: by the judge, and by people.
+    """Makes a row with the mean label of all texts: by the judge, and by people.
 
     The mean by people is estimated from a labelled sample, corrected with the scores that the judge gave to all texts.
     `probabilities` are those with which texts were drawn into the sample, by id.
@@ -523,7 +523,7 @@ def describe_labels(
     single: Sequence[SingleAgreement],
     alternative: AlternativeTest | None = None,
 ) -> str:
-    """How well the judge agrees with people on labels, in a sentence; `single` is the agreement with single people.
+    """Says in a sentence how well the judge agrees with people on labels; `single` is that with single people.
 
     For more than two ordered labels, the weighted kappa counts.
     """

@@ -153,7 +153,7 @@ def draw_labels(
 
 
 def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
-    """One judgement of each pair with the outcomes of people, else NaN; those of `given` are a judge's, its rater.
+    """Returns one judgement of each pair, whose outcome is that of people, or NaN; the judge of `given` is its rater.
 
     Labels are joined by input and systems. Labels of pairs without a verdict are counted and named in a note.
 

@@ -156,7 +156,7 @@ class PreferenceStudy(Result):
 
     @property
     def position(self) -> Estimate | None:
-        """The position bias of the judge: the share of wins of the first output, minus 1/2; None without a judge."""
+        """The judge's position bias: the share of wins of the output shown first, minus 1/2; None without a judge."""
         return None if self.verdicts is None else position_effect(self.verdicts.first, self.judged_inputs)
 
     @property
@@ -182,7 +182,7 @@ class PreferenceStudy(Result):
 
 
 def note_position(position: Estimate | None) -> list[str]:
-    """A sentence where the judge prefers the output that it reads first, or second."""
+    """Notes if the judge prefers the output that it reads first, or the one that it reads second."""
     if position is None or not _excludes_0(position):
         return []
     place = "first" if position.value > 0 else "second"
@@ -190,7 +190,7 @@ def note_position(position: Estimate | None) -> list[str]:
 
 
 def note_missing(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
-    """A sentence about the metric or judge that lacks most verdicts, where one lacks any."""
+    """Notes the metric or judge that lacks the most verdicts, if one lacks any."""
     most = max(whole, key=lambda name: whole[name].missing, default="")
     if not most or not whole[most].missing:
         return []
@@ -200,7 +200,7 @@ def note_missing(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
 
 
 def note_favours(favours: Mapping[tuple[str, str], Favour]) -> list[str]:
-    """A sentence for each side that a judge is shown to prefer more, or less, often than people do."""
+    """Notes what a judge is shown to prefer more or less often than people: longer outputs, systems of its family."""
     notes: list[str] = []
     for (name, side), favour in favours.items():
         if _excludes_0(favour.effect):
@@ -215,7 +215,7 @@ def _excludes_0(estimate: Estimate) -> bool:
 
 
 def note_one_answer(verdicts: Verdicts | None) -> list[str]:
-    """A sentence for each judge that gave the same answer to all questions."""
+    """Notes each judge that gave the same answer to all questions."""
     words = {1.0: "the output that it read first", -1.0: "the output that it read second"}
     by_judge = verdicts.by_judge if verdicts else {}
     notes: list[str] = []
@@ -228,7 +228,7 @@ def note_one_answer(verdicts: Verdicts | None) -> list[str]:
 
 
 def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str]:
-    """A sentence if the win rates of pairs do not fit the strengths by which systems are ranked."""
+    """Notes if the win rates of pairs do not fit the strengths by which systems are ranked."""
     if fit.worst is None or not fit.p_value < level:
         return []
     a, b = fit.worst
@@ -246,10 +246,10 @@ def contradicts(pair: PreferredPair) -> bool:
 
 
 def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
-    """One sentence: the systems that the tests separate.
+    """Describes in one sentence which systems the tests separate.
 
-    A pair whose win rate contradicts the strengths is named with its win rate, as separated by strengths only. Of many
-    systems the sentence names the first ones alone.
+    A pair whose win rate contradicts the strengths is named with its win rate, as separated by strengths only. If
+    systems are many, the sentence names only the first ones.
     """
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
@@ -278,9 +278,9 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
 
 
 def describe_first(ranking: PreferenceRanking, beaten: Mapping[str, Sequence[str]]) -> str:
-    """The first of many systems: those of the first cluster, and whom each of them is preferred to.
+    """Describes the best of many systems: those of the first cluster, and the systems that each of them beats.
 
-    `beaten` has, by system, those that it is preferred to by the tests.
+    `beaten` has, for each system, those that it beats by the tests.
     """
     order = [system.system for system in ranking.systems]
     first = [system.system for system in ranking.systems if system.cluster.split("-")[0] == "1"]
@@ -303,16 +303,16 @@ def _describe_unseparated(ranking: PreferenceRanking, order: Sequence[str]) -> s
 
 
 def find_better(pair: PreferredPair, level: float) -> str | None:
-    """The preferred system of a pair; None if the test does not separate the two."""
+    """Finds the preferred system of a pair; None if the test does not separate the two."""
     if not pair.p_value < level:
         return None
     return pair.system_a if pair.difference.value > 0 else pair.system_b
 
 
 def note_circle(pairs: Sequence[PreferredPair]) -> list[str]:
-    """A sentence if preferences between systems form a circle.
+    """Notes if preferences between systems form a circle: a beats b, b beats c, and c beats a.
 
-    These are many tests: a win rate counts if it is twice as far from 1/2 as its interval reaches.
+    Because these are many tests, a win rate counts only if it is twice as far from 1/2 as its interval reaches.
     """
     better: dict[str, list[str]] = {}
     for pair in pairs:
@@ -330,7 +330,7 @@ def note_circle(pairs: Sequence[PreferredPair]) -> list[str]:
 
 
 def describe_judges(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
-    """Whether judges and metrics agree with people by more than chance, in sentences."""
+    """Says in sentences whether judges and metrics agree with people by more than chance."""
     judges_by_verdict: dict[str, list[str]] = {}
     for name, agreement in whole.items():
         verdict = describe_chance(agreement.kappa, agreement.p_chance)

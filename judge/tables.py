@@ -207,7 +207,7 @@ class Table:
         return names
 
     def flatten(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Rows of these columns (by default `columns`); intervals are in the columns `NAME_low` and `NAME_high`."""
+        """Lists the rows with these columns (default: all); intervals are in columns `NAME_low` and `NAME_high`."""
         wanted = self.columns if names is None else names
         rows: list[dict[str, Any]] = []
         for row in self.rows:
@@ -394,7 +394,7 @@ class Table:
 
 
 def drop_columns(widths: Mapping[str, int], excess: int) -> list[str]:
-    """The last columns that together free at least `excess` characters; none if even all of them do not.
+    """Chooses the last columns that together free at least `excess` characters; none if even all do not.
 
     >>> drop_columns({"n": 3, "kendall": 18, "pearson": 18}, 20)
     ['pearson']
@@ -472,7 +472,7 @@ def pick(
     /,
     **names: Any,
 ) -> dict[str, Any]:
-    """Makes a row: the cells that name it, then the attributes named by `columns`."""
+    """Makes a row: first the cells `names`, then the attributes of `figures` that `columns` names."""
     row = dict(names)
     for column in columns:
         row[column] = getattr(figures, column)

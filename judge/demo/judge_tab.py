@@ -81,14 +81,14 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
 
 
 def list_examples() -> Iterator[tuple[str, Example]]:
-    """The first examples of each file, with its name."""
+    """Yields the first examples of each file, with the name of the file."""
     for source in SOURCES:
         for example in read_scored(EXAMPLES / f"{source}.jsonl").examples[:CLICKED]:
             yield source, example
 
 
 def list_fields(example: Example) -> list[str | bool]:
-    """The values of the form's fields for an example, in order."""
+    """Lists the values of the form's fields for an example, in order."""
     return [
         example.full_text,
         bool(example.turns),
@@ -100,6 +100,6 @@ def list_fields(example: Example) -> list[str | bool]:
 
 
 def name_example(source: str, example: Example) -> str:
-    """The label of an example's button; the id distinguishes examples that begin alike."""
+    """Writes the label of an example's button; the id distinguishes examples that begin alike."""
     words = " ".join(example.full_text.split())
     return f"{source} {example.id}: {shorten(words, BEGINNING)}"

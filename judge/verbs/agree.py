@@ -1,4 +1,4 @@
-"""Which metric agrees best with people: agreement with ratings, also beyond cheap cues, and tests between metrics."""
+"""Finds which metric agrees best with people: agreement with ratings, also beyond cheap cues; tests of metrics."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def check_rated(scored: ScoredSet) -> None:
 
 
 def hint_ratings(examples: Sequence[Example]) -> str:
-    """How to name what people said, as the end of a message: the labels that texts have, else columns of the file."""
+    """The end of a message: how to name the ratings of people, by the labels or columns that the file has."""
     if any(example.label is not None for example in examples):
         return "; labels are what a text was asked for: people=label takes them for what people say"
     values: dict[str, list[Any]] = {}
@@ -347,7 +347,7 @@ def answer_question(
     *,
     has_cues: bool,
 ) -> str:
-    """The answer: the metric that agrees best with each aspect, those not separated from it, whether it only counts.
+    """Writes the answer: the metric that agrees best, those not separated from it, whether it is just a cheap cue.
 
     If every metric is a judge of labels, the answer is how well they agree with people, and whether it is enough.
     """

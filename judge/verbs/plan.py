@@ -1,4 +1,4 @@
-"""Planning: how many inputs, systems and raters a study needs."""
+"""Plans a study: how many inputs, systems and raters, or how many labels, it needs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ASSUMED = "every figure rests on assumptions; a pilot"
 
 
 def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread:
-    """The spread of two systems' ratings in a pilot with one or more raters.
+    """Estimates how much the difference of two systems' ratings varies, in a pilot with one or more raters.
 
     Raises SettingError if the pilot lacks a system, if the two share fewer than 5 rated inputs, and if they differ by
     the same amount on all of them.
@@ -88,7 +88,9 @@ def plan(
     seed: int = 0,
     **settings: Any,
 ) -> StudyPlan:
-    """How many inputs, systems and raters a study needs, or with `within` how many labels, from assumptions or a pilot.
+    """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
+
+    The numbers follow from assumptions, or from a pilot study.
 
     Args:
         pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
@@ -152,7 +154,7 @@ def read_pilot(
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:
-    """The inputs that the tests of metrics and of systems need, for each difference and number of raters."""
+    """Finds the inputs that the tests of metrics and of systems need, for each difference and number of raters."""
     power, level = assumptions.power, assumptions.level
     differences, raters = assumptions.differences, assumptions.raters
     of_metrics = [size_for_metrics(assumptions, *each, seed) for each in product(differences, raters)]
@@ -185,7 +187,7 @@ def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> Stud
 
 
 def count_ratings(what: str, rows: Sequence[tuple[Mapping[str, Any], SampleSize]]) -> str:
-    """A sentence: the minimum number of ratings to detect the smallest difference between two systems, or metrics."""
+    """Says how many ratings are needed to detect the smallest difference between two systems, or metrics."""
     smallest, outputs = min(cells["difference"] for cells, _ in rows), 2 if what == "systems" else 1
     own = [(cells["raters"], needed) for cells, needed in rows if cells["difference"] == smallest]
     known = [(needed.n * raters * outputs, needed.n, raters) for raters, needed in own if not math.isnan(needed.n)]
@@ -198,7 +200,7 @@ def count_ratings(what: str, rows: Sequence[tuple[Mapping[str, Any], SampleSize]
 
 
 def note_gaps(spread: Spread) -> list[str]:
-    """Notes on what the pilot cannot show, or that there is no pilot."""
+    """Notes what the pilot cannot show, or that there is no pilot."""
     if (pilot := spread.pilot) is None:
         return [f"{ASSUMED} estimates the spread of two systems' differences"]
     low, high = deviation_interval(pilot.inputs)
@@ -221,7 +223,7 @@ def note_gaps(spread: Spread) -> list[str]:
 
 
 def describe_spread(spread: Spread) -> str:
-    """A sentence: the components of the spread of the difference on one input."""
+    """Describes in a sentence what makes the difference vary on one input: inputs, and raters."""
     if spread.raters is None:
         return f"{spread.inputs:.3g} for one rater, as in the pilot"
     return f"it combines {spread.inputs:.3g} between inputs and {spread.raters:.3g} for one rater"
@@ -230,7 +232,7 @@ def describe_spread(spread: Spread) -> str:
 def size_for_metrics(
     assumptions: PlanSettings, difference: float, raters: int, seed: int
 ) -> tuple[dict[str, Any], SampleSize]:
-    """The cells of a row: correlations with the mean of `raters` raters, and the required n."""
+    """Makes the cells of a row: correlations with the mean of `raters` raters, and the required n."""
     r, between = assumptions.correlation, assumptions.between_raters
     a, b = (correlation_with_raters(each, 1, raters, between) for each in (r, r - difference))
     if max(abs(a), abs(b)) > 1:
