@@ -60,10 +60,7 @@ class ExampleError(InputError):
         super().__init__(f"example {index + 1}: {what}" for index, what in self.at)
 
     def located(self, path: Path | str, lines: Sequence[int]) -> InputError:
-        """Returns an InputError with the same faults, each with file and line;
-
-        `lines` has the line number of each example.
-        """
+        """Returns an InputError with the same faults by file and line; `lines` has the line number of each example."""
         return InputError(fault(path, lines[index], what) for index, what in self.at)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.errors import list_first
 
-SHOWN = 50  # columns in a message
+SHOWN_COLUMNS = 50  # columns in a message
 
 # Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana and Han.
 UNSPACED = re.compile(
@@ -156,4 +156,4 @@ def hint_column(name: str, columns: Iterable[str]) -> str:
     spare = [column for column in columns if column not in ("ratings", "file_scores")]
     if not spare:
         return ""
-    return f": data.columns.{name}=COLUMN names its column; unread are {list_first(spare, SHOWN)}"
+    return f": data.columns.{name}=COLUMN names its column; unread are {list_first(spare, SHOWN_COLUMNS)}"

@@ -27,7 +27,7 @@ def read_note(name: Path | str) -> tuple[str, ...]:
     if not os.path.lexists(path):
         return ()
     if not path.is_file() or (path.is_symlink() and not _is_of_hub(path)):
-        raise InputError([fault(path, 0, "must be a file of its own, but is a link or a folder")])
+        raise InputError([fault(path, 0, "must be a regular file, but is a link or a folder")])
     note = read_template(path, 4 * LONGEST_NOTE).strip()
     if len(note) > LONGEST_NOTE or printable(note) != note:
         what = f"must be text of at most {LONGEST_NOTE} characters without control characters"

@@ -21,7 +21,7 @@ def require(*names: Field) -> tuple[Field, ...]:
 
 
 NO_TOKENS = "the text has no tokens to score"
-INVISIBLE = "the text has invisible characters alone"
+INVISIBLE = "the text has only invisible characters"
 LOST = "; the answer is lost, and the next run asks again"  # the end of a reason that may pass
 
 

@@ -259,10 +259,7 @@ class Module:
             yield alias.strip() or top, target
 
     def find(self, target: str) -> "Module | None":
-        """Returns the module that an import names, if it belongs to this project or to this module's package;
-
-        else None.
-        """
+        """Returns the module that an import names, if it is of this project or of this module's package; else None."""
         top = target.partition(".")[0]
         root = ROOT if top in PACKAGES else self.root
         is_followed = top in PACKAGES or (top == self.top and root not in INSTALLED)
@@ -272,10 +269,7 @@ class Module:
 
     @cached_property
     def closure(self) -> dict[str, str]:
-        """Hashes by file:
-
-        of this module, of the modules that it imports directly or through others, and of their data files.
-        """
+        """Hashes by file of this module, of all modules that it imports in turn, and of their data files."""
         modules: dict[str, Module] = {self.label: self}
         waiting: list[Module] = [self]
         while waiting:
@@ -300,10 +294,7 @@ class Module:
         return {Path(self.label).with_name(file.name).as_posix(): _hash(_read(file)) for file in read}
 
     def trace(self, start: Statement) -> tuple[set[str], set[str]]:
-        """Follows the names that a statement uses:
-
-        returns the texts of all statements reached, and the imports they use.
-        """
+        """Follows the names that a statement uses: returns the texts of all statements reached, and their imports."""
         defined: dict[str, list[Statement]] = {}
         for statement in self.statements:
             for name in statement.names:

@@ -122,7 +122,7 @@ def check_place(setting: str, folder: Path) -> None:
     except OSError as error:
         raise SettingError(f"{setting} cannot be {folder}: {error.strerror}") from error
     if not S_ISDIR(status.st_mode):
-        raise SettingError(f"{setting} must be a folder, but {folder} is none")
+        raise SettingError(f"{setting} must be a folder, but {folder} is not")
 
 
 def check_writable(setting: str, folder: Path) -> None:
@@ -315,10 +315,7 @@ class Stages:
         code: Iterable[Code],
         mark: str,
     ) -> None:
-        """Marks a kept stage as unfinished if it contains a file `mark`;
-
-        the next `get` then continues it in its folder.
-        """
+        """Marks a kept stage that has a file `mark` as unfinished, so that the next `get` goes on in its folder."""
         final, _ = self._place(name, depends, code)
         if not self.first or not (final / mark).is_file():
             return

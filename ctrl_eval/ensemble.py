@@ -34,10 +34,7 @@ def aggregate(
     weights: OfTexts,
     how: Weights = "paper",
 ) -> float:
-    """Combines the scores of all evaluators: by Eq.
-
-    1, or as their mean, highest or lowest score (CTRLEval, Table 5).
-    """
+    """Combines the scores of all evaluators by Eq. 1, or takes their mean, maximum or minimum (CTRLEval, Table 5)."""
     if how == "paper":
         return float(ensemble(scores, weights))
     reduce = {

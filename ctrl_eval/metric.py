@@ -171,7 +171,7 @@ class CTRLEval(BaseMetric):
             if says_nothing:
                 reasons[i] = "the text has no words"
             elif is_bare:
-                reasons[i] = "coherence: all turns are one sentence for sentence_split, and only the mask remains of it"
+                reasons[i] = "coherence needs two sentences, but sentence_split finds only one in all turns"
             for aspect in values:
                 if says_nothing or (is_bare and aspect == "coherence"):
                     values[aspect][i] = np.nan
@@ -327,7 +327,7 @@ class CTRLEval(BaseMetric):
                 isf = self.frequencies.weigh([pattern.target for pattern, _ in text])
             remarks = []
             if aspect == "coherence" and len(text) == 1:
-                remarks.append("a text of one sentence leaves a bare mask")
+                remarks.append("a text of one sentence leaves only the mask to read")
             if self._lacks_frequencies:
                 remarks.append("no table of word frequencies (iwf), so all targets weigh alike")
             if not isf.any():

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from core.errors import SettingError, format_value, list_first
-from core.example import SHOWN, Example
+from core.example import SHOWN_COLUMNS, Example
 
 FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence, or of one person, as in rating:coherence:ann
@@ -217,7 +217,7 @@ def _reach(value: Any, path: str) -> Any:
 
 def find_absent(columns: Columns, keys: Sequence[str]) -> list[str]:
     """Returns a problem for each column that `columns` names and the file lacks."""
-    known = list_first(keys, SHOWN)
+    known = list_first(keys, SHOWN_COLUMNS)
     absent = [(key, name) for name, names in columns for key in names if key not in keys]
     return [f"columns needs the column {format_value(key)} for {name}, found only {known}" for key, name in absent]
 

@@ -116,7 +116,7 @@ def iterate_rows(
         what = "but has only a header" if file.records is None else "found none"
         raise InputError([fault(file.path, 0, f"the file needs at least one example, {what}")])
     if says_nothing and file.needs_text:
-        rule = "at least one text must say something, but all are empty"
+        rule = "at least one text must not be empty, but all are"
         raise InputError([fault(file.path, 0, f"{rule}: data.columns.text=COLUMN names another column")])
 
 

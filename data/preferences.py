@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from core.errors import InputError, check_names, fault, format_value, list_first, read_all, suggest_similar
-from core.example import SHOWN
+from core.example import SHOWN_COLUMNS
 from core.settings import NonNegative
 from data.cells import name_of
 from data.columns import Columns, add_nested, find_absent, name_fields
@@ -319,7 +319,7 @@ def _check_first(
     if "text" in fields:
         hint = "give data.outputs=FILE beside judgements, or judge=llm_judge to judge the texts"
         raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
-    known = list_first(keys, SHOWN)
+    known = list_first(keys, SHOWN_COLUMNS)
     hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 

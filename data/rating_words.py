@@ -23,7 +23,7 @@ Column: TypeAlias = tuple[str, str]  # one of RATED, and the name of the aspect 
 Level: TypeAlias = str | float
 Levels: TypeAlias = tuple[tuple[str, tuple[Level, ...]], ...]  # by aspect, or by ALL
 GivenLevels: TypeAlias = Literal["auto"] | Sequence[Level] | Mapping[str, Sequence[Level]]
-RULE = "levels must list a scale from its worst to its best level, as levels=poor,fair,good, or by aspect"
+LEVELS_RULE = "levels must list a scale from its worst to its best level, as levels=poor,fair,good, or by aspect"
 
 
 def freeze_levels(levels: GivenLevels | None) -> Levels:
@@ -31,7 +31,7 @@ def freeze_levels(levels: GivenLevels | None) -> Levels:
     if levels is None or levels == "auto":
         return ()
     if not isinstance(levels, Sequence | Mapping) or isinstance(levels, str):
-        raise SettingError(f"{RULE}, but is {levels!r}")
+        raise SettingError(f"{LEVELS_RULE}, but is {levels!r}")
     scales = levels if isinstance(levels, Mapping) else {ALL: levels}
     return tuple((str(name), _freeze_scale(name, scale)) for name, scale in scales.items())
 
@@ -39,12 +39,12 @@ def freeze_levels(levels: GivenLevels | None) -> Levels:
 def _freeze_scale(name: str, scale: Sequence[Level]) -> tuple[Level, ...]:
     """The levels of one scale; raises SettingError for what is none."""
     if not isinstance(scale, Sequence) or isinstance(scale, str):
-        raise SettingError(f"{RULE}, but {name} has {scale!r}")
+        raise SettingError(f"{LEVELS_RULE}, but {name} has {scale!r}")
     levels = tuple(map(_to_level, scale))
     are_different = len(levels) >= 2 and len(set(levels)) == len(levels)
     are_words = {isinstance(level, str) for level in levels}
     if not are_different or len(are_words) > 1:
-        raise SettingError(f"{RULE}: two or more different words or numbers, but has {list(scale)}")
+        raise SettingError(f"{LEVELS_RULE}: two or more different words or numbers, but has {list(scale)}")
     if name == ALL and are_words == {False}:
         raise SettingError(f"levels that are numbers are by aspect, as levels={{ASPECT: {list(scale)}}}")
     return levels
@@ -55,7 +55,7 @@ def _to_level(level: object) -> Level:
         return normalise_word(str(level))
     if isinstance(level, int | float):
         return float(level)
-    raise SettingError(f"{RULE}, but has {level!r}")
+    raise SettingError(f"{LEVELS_RULE}, but has {level!r}")
 
 
 def number_levels(levels: Sequence[Level]) -> dict[Level, float]:

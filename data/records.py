@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 
 from core.errors import InputError, broken_rules, fault, format_value, list_first
-from core.example import SHOWN, refuse_surrogates
+from core.example import SHOWN_COLUMNS, refuse_surrogates
 from core.settings import Number, refuse_blank, to_tuple
 from data.columns import FIELDS
 from data.numeric import GAPS, WORDS
@@ -31,7 +31,7 @@ def to_rating(value: object) -> object:
     """Converts a verdict in a word to a number. Raises ValueError for a missing value such as NA."""
     word = str(value).strip().lower() if isinstance(value, str | bool | float) else ""
     if word in GAPS:
-        raise ValueError("must be a number, and a missing one an empty cell (null in JSON)")
+        raise ValueError("must be a number, or an empty cell (null in JSON) if it is missing")
     return WORDS.get(word, value)
 
 
@@ -264,7 +264,7 @@ def _describe_missing_text(record: Mapping[str, Any], keys: Sequence[str]) -> st
     if "turns" in record:
         shown = f"{format_value(record['turns'])} in turns"
     else:
-        shown = f"{list_first(keys, SHOWN) or 'nothing'}: data.columns.text=COLUMN names a column"
+        shown = f"{list_first(keys, SHOWN_COLUMNS) or 'nothing'}: data.columns.text=COLUMN names a column"
     return f'an example needs "text" or "turns", found {shown}'
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from core.errors import InputError, blame_file, fault, format_value
-from core.extras import named_extras
+from core.extras import suggest_extra
 from data.columns import count_columns
 from data.text_files import LONGEST_LINE, iterate_lines
 
@@ -110,7 +110,7 @@ def to_cell(value: Any) -> str | None:
 
 def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields the rows of a file as records without nulls and NaN, numbered from 1."""
-    with named_extras():
+    with suggest_extra():
         import pyarrow.parquet
     if not path.is_file():
         raise InputError([fault(path, 0, "no such file")])

@@ -62,7 +62,7 @@ def temporary_path(path: Path | str) -> Iterator[Path]:
     path = Path(path).absolute()
     special = describe_special(path)
     if special:
-        raise InputError([fault(path, 0, f"only a regular file is replaced, found {special}")])
+        raise InputError([fault(path, 0, f"only a regular file can be replaced, found {special}")])
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     aside.unlink(missing_ok=True)  # a link there would be written through

@@ -58,7 +58,8 @@ def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> In
     if vocabulary.tokenizer.get_vocab() != tokenizer.get_vocab():
         raise SettingError(
             "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
-            f"{len(vocabulary)} tokens and the generator's {size} others: train the guide on these"
+            f"{len(vocabulary)} tokens and the generator's {size} different ones: train the guide on the tokens of the "
+            "generator"
         )
     token_map = vocabulary.first + torch.arange(size + 1)
     token_map[[*tokenizer.all_special_ids, size]] = NOT_READ

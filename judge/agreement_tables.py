@@ -49,7 +49,7 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
 def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> str:
     """States whether an agreement is above or below chance, by the two-sided `p_value` of a permutation test."""
     if math.isnan(p_value) or math.isnan(kappa.value):
-        return f"not held against chance, because {kappa.reason}"
+        return f"not compared with chance, because {kappa.reason}"
     if p_value >= level:
         return "not shown to be better than chance"
     return "better than chance" if kappa.value > 0 else "worse than chance"
@@ -84,7 +84,7 @@ def describe_enough(
 def _judge_distance(beside_people: Estimate, test: AlternativeTest) -> str:
     """What the distance of a judge from people, in kappa, and the alternative annotator test say."""
     if math.isnan(beside_people.low):
-        return "cannot be held against people: too few inputs have labels of several"
+        return "cannot be compared with people: too few inputs have labels of several people"
     if beside_people.high < 0:
         return "cannot replace a person here"
     if beside_people.low > -NEARLY and test.passes is not False:

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 Strength = Annotated[float, Field(gt=0, le=1)]
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
 LARGE_SHARE = 0.1  # of the ranks; cheap cues should explain less
-EXPLAINED = (
+EXPLAINED_CAPTION = (
     "The squared Spearman correlation of the scores with their prediction by cheap cues, cross-fitted by input; few "
     "texts make it a little too low."
 )
-PROPERTIES = "Spearman's rho of scores with cheap cues of the texts."
-EDITED = "Edits that should not change scores, in standard deviations of the scores before the edit."
+PROPERTIES_CAPTION = "Spearman's rho of scores with cheap cues of the texts."
+EDITS_CAPTION = "Edits that should not change scores, in standard deviations of the scores before the edit."
 EDIT_CELLS = ("n", "shift", "size", "changed")
 
 
@@ -149,7 +149,7 @@ class MetricAudit:
             for aspect, audited in aspects
             for name, edit in audited.edits.items()
         ]
-        tables = [damage_table(self.aspects, self.strengths), tabulate("Harmless edits", EDITED, edits)]
+        tables = [damage_table(self.aspects, self.strengths), tabulate("Harmless edits", EDITS_CAPTION, edits)]
         if any(audited.cues is None for audited in self.aspects.values()):
             return tables
         properties = [
@@ -159,8 +159,8 @@ class MetricAudit:
         ]
         cues = [_list_cue_cells(aspect, audited.cues) for aspect, audited in aspects if audited.cues]
         return [
-            tabulate("What cheap cues explain", EXPLAINED, cues),
-            tabulate("What the scores depend on", PROPERTIES, properties),
+            tabulate("What cheap cues explain", EXPLAINED_CAPTION, cues),
+            tabulate("What the scores depend on", PROPERTIES_CAPTION, properties),
             *tables,
         ]
 

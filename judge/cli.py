@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.objects import find_object
 from core.signature import PACKAGE, version
 from core.threads import share_cores
@@ -163,7 +163,7 @@ def main(words: Sequence[str]) -> int:
         say(refuse_verb(first))
         return BAD_INPUT
     try:
-        with named_extras("demo" if first == "demo" else None):
+        with suggest_extra("demo" if first == "demo" else None):
             if first == COMPLETION:
                 print(complete_by(words[1:]))
                 return FINE

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Margins = Mapping[str, float]  # by metric
-MEANS = (
+MEANS_CAPTION = (
     "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. Clusters "
     "are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by people, for "
     "these raters."
 )
 MEAN_CELLS = ("system", "cluster", "mean", "n")
-PAIRS = (
+PAIRS_CAPTION = (
     "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a metric "
     f"(step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). {{equal}}win_rate has Tango's score "
     f"interval (Wilson's where nothing ties), difference Student's t interval below {FEWEST_UNITS} inputs."
 )
-EQUAL = (
+EQUAL_CAPTION = (
     "equal within: two one-sided tests (Student's t, Tango's score interval for rare differences), adjusted for all "
     "pairs, show that the difference is below the margin. "
 )
@@ -69,9 +69,9 @@ class SystemsCompared(Result):
     @property
     def tables(self) -> list[Table]:
         """Tables of means, of pairs of systems, and of human means estimated from few ratings."""
-        pairs = PAIRS.format(equal=EQUAL if self.margins else "")
+        pairs = PAIRS_CAPTION.format(equal=EQUAL_CAPTION if self.margins else "")
         tables = [
-            tabulate("Systems, best first", MEANS.format(level=self.level), self._list_means()),
+            tabulate("Systems, best first", MEANS_CAPTION.format(level=self.level), self._list_means()),
             tabulate("Systems on the same inputs", pairs, self._list_pairs()),
         ]
         for what, (title, caption) in POWERED.items():

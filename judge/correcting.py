@@ -20,12 +20,12 @@ from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 
 WINNER = "winner"  # names the preferences themselves
 EQUAL = 1e-9  # strengths that differ by less are equal
-PARTLY = (
+CORRECTED_CAPTION = (
     " rank, corrected, strength: of all {pairs} pairs, from {labels} labels and the verdicts (prediction-powered; "
     "valid for any judge if the labelled pairs are a random sample; intervals need "
     f"{FEWEST_UNITS} inputs with labels)."
 )
-LENGTHS = (
+LENGTHS_CAPTION = (
     "Logistic regression on the difference of lengths, as in AlpacaEval 2. Ranks are by strengths. by: the judge, or "
     f"{WINNER}, the preferences themselves. Intervals are over inputs."
 )
@@ -53,11 +53,11 @@ class Corrections:
         """Tables of the systems as judges and people rank them, and at equal lengths; empty ones are left out."""
         caption = "Intervals are over inputs."
         if self.labels < self.pairs:
-            caption += PARTLY.format(pairs=self.pairs, labels=self.labels)
+            caption += CORRECTED_CAPTION.format(pairs=self.pairs, labels=self.labels)
         by_labels = [{"judge": name, **row} for name, rows in self.by_labels.items() for row in rows]
         tables = [
             tabulate("Systems by judges and by people", caption, by_labels),
-            tabulate("At equal lengths", LENGTHS, list(self._list_lengths())),
+            tabulate("At equal lengths", LENGTHS_CAPTION, list(self._list_lengths())),
         ]
         return [table for table in tables if table.rows]
 

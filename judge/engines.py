@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import ExampleError, InputError, SettingError, fault
 from core.example import Example
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
 from core.settings import Count, NonNegative, checked_dataclass
 from core.source import Code, hash_sources
@@ -142,7 +142,7 @@ class RayEngine:
     ) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network by default
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-        with named_extras():
+        with suggest_extra():
             library = import_module("ray")
             import_module("ray.data")
         if ray.address is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import SettingError, check_names
-from core.example import SHOWN
+from core.example import SHOWN_COLUMNS
 from judge.agreement_tables import describe_enough
 from judge.labelling import LabelledAspect, Labelling, LabelStudy, correct_mean, list_labelled, weigh_texts
 from judge.tables import Row, Table, pick, tabulate
@@ -33,19 +33,21 @@ from meta_eval.slices import SliceAgreement, measure_slices
 from meta_eval.unanimity import UnityAccuracy, measure_by_unity
 
 PAIR_CELLS = ("n", "only_a_right", "only_b_right", "b_milder", "b_harsher")
-PAIRS = (
+PAIRS_CAPTION = (
     "judge_b minus judge_a on the n texts that both labelled. length_effect: how much milder a judge is where texts "
     "are longer than the median, beside people. only_a_right, only_b_right, b_milder, b_harsher: texts. p_NAME: "
     "two-sided tests by sign flips of inputs, adjusted for all pairs and statistics of an aspect. as_good: kappas are "
     "shown to differ by less than {margin:g}. Intervals: 95 %, over inputs."
 )
-UNITY = "Texts by how many people give the same label; those without a label that stands for people's do not count."
-SLICES = (
+UNITY_CAPTION = (
+    "Texts by how many people give the same label; those without a label that stands for people's do not count."
+)
+SLICES_CAPTION = (
     "p_kappa, p_harshness: that a slice differs from all others, by permutations of inputs, adjusted for all slices "
     "and both. rate_by_judge, rate_by_people and corrected are means of labels (of labels 0 and 1 rates); corrected is "
     "prediction-powered where only some texts are labelled. Intervals: 95 %, over inputs."
 )
-GATE = (
+GATE_CAPTION = (
     "A condition fails where a test shows it, at {level:g} over all conditions: noise alone fails any of them with at "
     "most this chance. could_show: what the data would have shown beyond the limit with a chance of 0.8."
 )
@@ -97,10 +99,10 @@ class JudgeChecks:
         ]
         gate = [_list_gate_cells(result) for result in self.gate]
         return [
-            tabulate("Judges side by side", PAIRS.format(margin=self.settings.margin), pairs),
-            tabulate("Accuracy by how united people are", UNITY, unity),
-            tabulate(f"By {by}", SLICES, slices),
-            tabulate("Gate", GATE.format(level=self.settings.level), gate),
+            tabulate("Judges side by side", PAIRS_CAPTION.format(margin=self.settings.margin), pairs),
+            tabulate("Accuracy by how united people are", UNITY_CAPTION, unity),
+            tabulate(f"By {by}", SLICES_CAPTION, slices),
+            tabulate("Gate", GATE_CAPTION.format(level=self.settings.level), gate),
         ]
 
     @property
@@ -198,7 +200,7 @@ def list_slices(scored: ScoredSet, by: str) -> list[str]:
     if all(value is None for value in values):
         known = [name for name in SLICED_FIELDS if any(getattr(example, name) is not None for example in examples)]
         extra = dict.fromkeys(name for example in examples for name in example.extra if name != "ratings")
-        columns = ", ".join([*known, *extra][:SHOWN])
+        columns = ", ".join([*known, *extra][:SHOWN_COLUMNS])
         raise SettingError(f"by must be a column of the texts, but {by} is none of {columns}")
     return [NO_SLICE if value is None else str(value) for value in values]
 

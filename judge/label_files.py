@@ -20,8 +20,7 @@ from data.scored import read_scored
 from judge.answers import are_answers, to_labels
 from judge.inputs import Frame
 from judge.label_joins import GivenLabels, add_epochs, name_source
-from judge.label_sheets import ITEM, LABEL, PROBABILITY, Design, is_sheet, read_design
-from judge.label_sheets import SHOWN as SHEET_TEXTS
+from judge.label_sheets import ITEM, LABEL, PROBABILITY, SHEET_FIELDS, Design, is_sheet, read_design
 from judge.table_rows import Rows, holds_texts_in, leave_out, open_rows, read_cells
 from meta_eval.scored_set import ScoredSet
 
@@ -83,7 +82,7 @@ def read_labels(
 
 def _name_by_design(row: Mapping[str, Any], design: Design) -> dict[str, Any]:
     """A row of a sheet with the id of its text in place of its own name and of the text."""
-    kept = leave_out(row, [ITEM, *SHEET_TEXTS])
+    kept = leave_out(row, [ITEM, *SHEET_FIELDS])
     return {**kept, "id": design.ids[str(row[ITEM])]}
 
 

@@ -22,7 +22,7 @@ from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 
 S = TypeVar("S", bound=ScoredSet)
-SHOWN = 3  # unmatched rows that a note names
+SHOWN_ROWS = 3  # unmatched rows that a note names
 NO_TEXT = "the file has no score"
 INPUT_KEYS = ("group", "question_id", "doc_id", "testIdx", "sample")  # columns that name inputs
 KEYED = ("sample", "epoch")  # columns that together are an id of Inspect, SAMPLE-EPOCH
@@ -187,8 +187,8 @@ def describe_matches(
 
 def show_names(names: Sequence[str]) -> str:
     """Joins the first names, and says how many more there are."""
-    shown = ", ".join(printable(name) for name in names[:SHOWN])
-    return f"{shown} and {len(names) - SHOWN} more" if names[SHOWN:] else shown
+    shown = ", ".join(printable(name) for name in names[:SHOWN_ROWS])
+    return f"{shown} and {len(names) - SHOWN_ROWS} more" if names[SHOWN_ROWS:] else shown
 
 
 def choose_people(scored: S, people: Sequence[str]) -> S:

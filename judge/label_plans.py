@@ -145,7 +145,7 @@ def vary_rates(
     """
     others = [other for other in (rate + difference, rate - difference) if 0 <= other <= 1]
     if not others:
-        return f"no rate lies {difference:g} from {rate:g}"
+        return f"no rate from 0 to 1 differs from {rate:g} by {difference:g}"
     both = rate * (1 - rate) + max(other * (1 - other) for other in others)
     return Variation(difference, both, both * (1 - explained), both * explained)
 

@@ -31,7 +31,7 @@ LABEL = "label"
 PROBABILITY = "probability"
 DESIGN = ".design.csv"  # the end of the name of a design
 DESIGN_COLUMNS = (ITEM, "id", PROBABILITY)
-SHOWN = ("context", "text", "references")
+SHEET_FIELDS = ("context", "text", "references")
 TOKEN = 8  # letters of the token of a sheet
 NAME = re.compile(rf"[0-9a-f]{{{TOKEN}}}-[0-9]+")  # of a row of a sheet
 MOST_CHOICES = 9  # a key for each
@@ -93,7 +93,7 @@ def show_example(example: Example) -> dict[str, str]:
 
 def write_sheet(rows: Sequence[SheetRow], path: Path) -> None:
     """Writes the sheet as a table with an empty column for labels."""
-    names = [name for name in (*SHOWN, "id") if any(name in row.shown for row in rows)]
+    names = [name for name in (*SHEET_FIELDS, "id") if any(name in row.shown for row in rows)]
     table = [[ITEM, *names, LABEL]]
     for row in rows:
         cells = [str(csv_field(row.shown.get(name, ""))) for name in names]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from core.errors import InputError, SettingError, fault, printable, suggest_similar
 from core.example import Example
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.objects import find_object
 from core.scores import Field, Metric, NamedByModel, Scores, name_models, require, required_fields
 from core.selection import score_complete
@@ -59,7 +59,7 @@ class MetricPlan:
 
     def build(self) -> Metric:
         """Builds the metric. Raises SettingError for a wrong value, MissingModelError for a model that is not here."""
-        with named_extras():
+        with suggest_extra():
             return build(self.config, self.place)
 
 
@@ -86,7 +86,7 @@ def plan_metric(
             os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
         if holds_names(config, given):  # else the names are the fault, which the metric itself knows
             check_models({**config, **given})
-        with named_extras():
+        with suggest_extra():
             plan = MetricPlan(metric, complete_settings(metric, config, given, place), place)
         check_targets(plan.config)
         return plan

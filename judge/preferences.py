@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 ALL = "all"
 MANY = 6  # systems; of more a sentence names the first ones
-SYSTEMS = (
+SYSTEMS_CAPTION = (
     "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
     "compared pair of k systems counts 1/(k - 1) tie more."
 )
-PAIRS = (
+PAIRS_CAPTION = (
     "Positive where system_a is preferred. difference: of the strengths, which rest on all pairs; win_rate: on the "
     "judgements of this pair. p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal "
     "strengths, step-down of the largest statistic)."
 )
-AMONG = "Of win, tie and loss. Intervals are over inputs."
-AGREEMENT = (
+AMONG_CAPTION = "Of win, tie and loss. Intervals are over inputs."
+AGREEMENT_CAPTION = (
     "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. macro_f1 is that of the "
     "output named first in the file. Intervals are over inputs."
 )
-FAVOURS = (
+FAVOURS_CAPTION = (
     "On the n pairs of which one output is longer (in characters), or by a system of the judge's own family; ties "
     "count half. Intervals are over inputs."
 )
-ASKED = (
+ASKED_CAPTION = (
     "Each pair is asked in both orders; the outcome is the mean of both where the model gives probabilities, else a "
     "tie unless both name the same winner. A panel says in each order what most of its judges say."
 )
@@ -100,14 +100,14 @@ class PreferenceStudy(Result):
             pick(favour, FAVOUR_CELLS, judge=name, favoured=side) for (name, side), favour in self.favours.items()
         ]
         tables = [
-            tabulate("Systems by preferences", SYSTEMS, systems),
-            tabulate("Pairs of systems by preferences", PAIRS, self._judge_pairs()),
-            tabulate("Agreement among raters", AMONG, among),
-            tabulate("Agreement with preferences", AGREEMENT, self._list_agreement()),
+            tabulate("Systems by preferences", SYSTEMS_CAPTION, systems),
+            tabulate("Pairs of systems by preferences", PAIRS_CAPTION, self._judge_pairs()),
+            tabulate("Agreement among raters", AMONG_CAPTION, among),
+            tabulate("Agreement with preferences", AGREEMENT_CAPTION, self._list_agreement()),
             single_table(({}, agreement) for agreement in self.single),
-            tabulate("What the judges favour", FAVOURS, favours),
+            tabulate("What the judges favour", FAVOURS_CAPTION, favours),
             *self.corrections.tables,
-            tabulate("The judge", ASKED, self._count_answers()),
+            tabulate("The judge", ASKED_CAPTION, self._count_answers()),
         ]
         return [table for table in tables if table.rows]
 

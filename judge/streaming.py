@@ -36,7 +36,7 @@ STAGE, KEPT = "scores", "scores.jsonl"  # a stage has the scores of one metric o
 LACKS = "lost.txt"  # a file of a stage in which answers are lost
 FRAME = (iterate_rows, encode_scores)  # the code before and behind the metric that a stage of scores depends on
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
-SHOWN = 1000  # first examples of the result
+SHOWN_EXAMPLES = 1000  # first examples of the result
 IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
 
 
@@ -114,7 +114,7 @@ def check_scorable(data: FileLike, metrics: Mapping[str, Planned], chunk: int) -
         held = opened.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
         for rows, (line, example) in enumerate(iterate_examples(source, refuse_scores=True), start=1):
             now.append((line, example))
-            if rows <= SHOWN:
+            if rows <= SHOWN_EXAMPLES:
                 first.append(example)
             for name in [name for name in metrics if name in waiting]:
                 if (reason := describe_missing_fields(example, requires[name], called[name])) is None:
@@ -233,7 +233,7 @@ def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> 
         rows = 0
         for part in read_kept(kept[name]):
             yield from list_rows(part)
-            parts[name].append(part if rows < SHOWN else replace(part, explanations=()))
+            parts[name].append(part if rows < SHOWN_EXAMPLES else replace(part, explanations=()))
             rows += len(part)
 
     records = score_records(file.examples(), {name: read_rows(name) for name in kept})

@@ -12,7 +12,7 @@ from data.input_file import InputFile
 from data.numeric import to_number
 from data.rating_words import GivenLevels
 from data.roles import Roles, holds_texts
-from judge.inputs import GIVEN, RULE, Columns
+from judge.inputs import GIVEN, SOURCE_RULE, Columns
 
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -28,7 +28,7 @@ def open_rows(
     if isinstance(source, Mapping):
         return None
     records: Rows = []
-    for row in list_items(source, RULE):
+    for row in list_items(source, SOURCE_RULE):
         if not isinstance(row, Mapping):
             return None
         records.append(_to_record(row))

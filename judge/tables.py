@@ -20,7 +20,7 @@ from rich.constrain import Constrain
 from rich.table import Table as TerminalTable
 
 from core.errors import FindingError, SettingError, printable
-from core.extras import named_extras
+from core.extras import suggest_extra
 from judge.wording import (
     collect_reasons,
     csv_field,
@@ -229,7 +229,7 @@ class Table:
 
         Raises SettingError if pandas is not installed.
         """
-        with named_extras():
+        with suggest_extra():
             import pandas
         names = dict.fromkeys(name for row in self.rows for name in row)
         return pandas.DataFrame(self.flatten([*names]))

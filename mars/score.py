@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 
 def ratio_weights(n: int, q: float) -> Float[NDArray[np.float64], " n"]:
-    """Computes the weights a q^(i-1), i = 1 .. n (MARS, Eq.
+    """Computes the weights a q^(i-1), i = 1 .. n, whose sum is 1 (MARS, Eq. 7).
 
-    7): a = (1 - q) / (1 - q^n), or 1/n if q is 1; their sum is 1.
+    So a = (1 - q) / (1 - q^n), or 1/n if q is 1.
 
     >>> ratio_weights(3, q=0.5) * 7
     array([4., 2., 1.])

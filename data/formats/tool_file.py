@@ -16,7 +16,7 @@ from data.workbooks import read_workbook
 
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[tuple[int, Row]]
-SHOWN = 4  # names in a line
+SHOWN_NAMES = 4  # names in a line
 REMARK = "remark"  # the key of a sentence about the file in a row
 BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs", "Arena-Hard judgments")  # whose verdicts are a model's
 UNSAID = ("arena battles", "chosen and rejected answers")  # who chose, people or a model, stands in no file
@@ -78,8 +78,8 @@ class ToolFile:
         for noun in ("score", "rating"):
             names = self._list_names(f"{noun}s")
             if names:
-                more = f" and {len(names) - SHOWN} more" if names[SHOWN:] else ""
-                parts.append(f"{', '.join(names[:SHOWN])}{more} as {_plural(noun, len(names))}")
+                more = f" and {len(names) - SHOWN_NAMES} more" if names[SHOWN_NAMES:] else ""
+                parts.append(f"{', '.join(names[:SHOWN_NAMES])}{more} as {_plural(noun, len(names))}")
         if self.pairs:
             systems = {row[side] for _, row in self.pairs for side in ("system_a", "system_b")}
             parts.append(f"{len(self.pairs)} {_plural('judgement', len(self.pairs))} of {len(systems)} systems")

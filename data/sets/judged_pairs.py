@@ -17,7 +17,7 @@ from data.scored import ScoredFile, read_scored
 from data.text_files import read_json, read_json_lines
 from meta_eval.preferences import Preferences
 
-PAIRS = "pandalm/pairs.jsonl"
+PAIRS_FILE = "pandalm/pairs.jsonl"
 PEOPLE = "pandalm/testset-v1.json"
 JUDGES = {"gpt-3.5-turbo": "gpt_result", "pandalm-7b": "pandalm_result"}  # the file NAME-testset-v1.json, and its key
 JOINED = layout(
@@ -71,9 +71,9 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
     They are read from the three published files, or from `pairs.jsonl`, which joins them. An instruction together with
     its input is one input of the comparison.
     """
-    path = find_file(root, PAIRS) or require_file(root, PEOPLE, download)
+    path = find_file(root, PAIRS_FILE) or require_file(root, PEOPLE, download)
     faults: list[str] = []
-    if path.name == Path(PAIRS).name:
+    if path.name == Path(PAIRS_FILE).name:
         rows = check_rows(read_json_lines(path, faults), path, JOINED)
     else:
         rows = enumerate(_join_published(root, path, download), start=1)

@@ -111,10 +111,7 @@ def list_continuation(line: Mapping[str, Any]) -> Records:
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:
-    """Loads unrated ROC stories (Mostafazadeh et al.
-
-    2016), mostly of five sentences; `context` is all but the last one.
-    """
+    """Loads unrated ROC stories (Mostafazadeh et al. 2016), mostly of five sentences; `context` is all but the last."""
 
     def to_records(text: str) -> Records:
         yield {"text": text.strip(), "context": " ".join(split_sentences(text)[:-1])}

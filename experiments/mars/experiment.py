@@ -114,7 +114,7 @@ def present_scores(
         tables=make_tables(scored),
         notes=notes,
         settings={"data": data.name},
-        drawn=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
+        plotted_sets=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
         figures=figures,
         adversaries=adversaries,
         data=data,

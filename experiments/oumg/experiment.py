@@ -59,7 +59,7 @@ class JudgesPlan:
 
 
 @dataclass(frozen=True)
-class Contest:
+class SystemPair:
     """Two systems to compare, with the texts of the comparison and its label in the results."""
 
     comparison: PairedOutputs
@@ -90,7 +90,7 @@ def name_side(outputs: Iterable[Example]) -> str | None:
 class Findings:
     """The results of one kind of discriminators on a pair of systems."""
 
-    contest: Contest
+    system_pair: SystemPair
     kind: str
     # by seed
     discriminators: Mapping[int, Trained]
@@ -100,23 +100,23 @@ class Findings:
     scores: RelativeScores
 
 
-def judge_systems(run: Run, contest: Contest, plan: JudgesPlan) -> list[Findings]:
+def judge_systems(run: Run, system_pair: SystemPair, plan: JudgesPlan) -> list[Findings]:
     """Trains discriminators of each kind on the training pairs, and scores the test pairs with them.
 
     All kinds and seeds have the same training and test pairs.
     """
-    comparison = contest.comparison
+    comparison = system_pair.comparison
     log.info("%d pairs to learn from, %d to judge", len(comparison.train), len(comparison.test))
-    return [judge_by_kind(run, contest, plan, kind) for kind in plan.kinds]
+    return [judge_by_kind(run, system_pair, plan, kind) for kind in plan.kinds]
 
 
-def judge_by_kind(run: Run, contest: Contest, plan: JudgesPlan, kind: str) -> Findings:
+def judge_by_kind(run: Run, system_pair: SystemPair, plan: JudgesPlan, kind: str) -> Findings:
     """Trains the discriminators of one kind, one for each seed, and scores the test pairs with them."""
-    test = contest.comparison.test
-    learned = label_pairs(contest.comparison.train)
+    test = system_pair.comparison.test
+    learned = label_pairs(system_pair.comparison.train)
     discriminators: dict[int, Trained] = {}
     for seed in plan.seeds:
-        name = f"{contest.prefix}{kind}_seed_{seed}"
+        name = f"{system_pair.prefix}{kind}_seed_{seed}"
         discriminators[seed] = find_or_train(run, name, plan.judges[kind], learned, seed=seed)
     with run.timed(f"judging by {kind}"):
         loaded = (Discriminator.from_pretrained(trained.source, plan.device) for trained in discriminators.values())
@@ -128,7 +128,7 @@ def judge_by_kind(run: Run, contest: Contest, plan: JudgesPlan, kind: str) -> Fi
         inputs=[pair.input for pair in test],
         human_inputs=[pair.input for pair in test for _ in pair.human],
     )
-    return Findings(contest=contest, kind=kind, discriminators=discriminators, judged=judged, scores=scores)
+    return Findings(system_pair=system_pair, kind=kind, discriminators=discriminators, judged=judged, scores=scores)
 
 
 def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
@@ -150,7 +150,7 @@ def score_origins(found: Sequence[Findings], device: str, synthetic: bool = Fals
 
     Only the logits of the first seed of a kind are explained by sentences, because that costs a pass for each sentence.
     """
-    test = found[0].contest.comparison.test
+    test = found[0].system_pair.comparison.test
     sets: list[ScoredSet] = []
     for origin, places in PLACES.items():
         examples = distinct_texts(test, places)
@@ -176,33 +176,33 @@ def explain_logits(trained: Trained, texts: Sequence[Segments], device: str) -> 
 
 def relative_row(found: Findings) -> dict[str, Any]:
     """Makes a row with every relative score, its values by seed, and the columns that the pair of systems adds."""
-    contest = found.contest
-    first, second = contest.systems
+    system_pair = found.system_pair
+    first, second = system_pair.systems
     return {
-        **contest.before,
+        **system_pair.before,
         "discriminator": found.kind,
         "system_1": first,
         "system_2": second,
-        "texts_cut": sum(pair.cut for pair in contest.comparison.test),
+        "texts_cut": sum(pair.cut for pair in system_pair.comparison.test),
         "n": found.scores.pairs,
         "inputs": found.scores.inputs,
         **{name: getattr(found.scores, name) for name in SCORES},
         "seeds": list(found.discriminators),
         "by_seed": {name: list(found.scores.by_seed[name]) for name in SCORES},
-        **contest.after,
+        **system_pair.after,
     }
 
 
 def comparison_notes(found: Sequence[Findings]) -> list[str]:
     """Notes removed templates, discriminators that are not above chance, and truncated texts."""
-    contest = found[0].contest
+    system_pair = found[0].system_pair
     notes = [
         f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
-        for where, template in contest.comparison.templates
+        for where, template in system_pair.comparison.templates
     ]
     for findings in found:
         notes += [f"{findings.kind}: {note}" for note in note_discriminators(findings)]
-    about = contest.about.format(*contest.systems)
+    about = system_pair.about.format(*system_pair.systems)
     return [f"{about}{note}" for note in notes]
 
 
@@ -217,14 +217,14 @@ def note_discriminators(found: Findings) -> list[str]:
             "its accuracy is not above chance; it cannot tell human texts from outputs, and its other scores say little"
         )
     if found.judged.truncated:
-        texts = 4 * len(found.contest.comparison.test)
+        texts = 4 * len(found.system_pair.comparison.test)
         notes.append(f"{found.judged.truncated} of {texts} texts lost tokens")
     return notes
 
 
 def describe_verdict(found: Findings) -> str:
     """Says in one sentence which system's outputs look more human to the discriminators of one kind, on most inputs."""
-    first, second = found.contest.systems
+    first, second = found.system_pair.systems
     ur = found.scores.ur
     accuracy = found.scores.accuracy
     if math.isnan(ur.low) or math.isnan(accuracy.low):
@@ -243,7 +243,7 @@ def compare_systems(
     run: Run,
     plan: JudgesPlan,
     title: str,
-    contests: Sequence[Contest],
+    system_pairs: Sequence[SystemPair],
     *,
     caption: str = CAPTION,
     models: Mapping[str, Trained] | None = None,
@@ -257,12 +257,12 @@ def compare_systems(
 
     The counts, and the logits of test texts in the results, are those of the first pair of systems.
     """
-    found = [judge_systems(run, contest, plan) for contest in contests]
+    found = [judge_systems(run, system_pair, plan) for system_pair in system_pairs]
     first = found[0]
-    pairs = contests[0].comparison
-    rows = [relative_row(findings) for of_contest in found for findings in of_contest]
+    pairs = system_pairs[0].comparison
+    rows = [relative_row(findings) for of_pair in found for findings in of_pair]
     finding = "; ".join(describe_verdict(findings) for findings in first)
-    notes_of_contests = [note for of_contest in found for note in comparison_notes(of_contest)]
+    notes_of_pairs = [note for of_pair in found for note in comparison_notes(of_pair)]
     with run.timed("explaining"):
         scored = score_origins(first, plan.device, synthetic=data is not None and data.synthetic)
     return present(
@@ -270,10 +270,10 @@ def compare_systems(
         scored,
         models={**(models or {}), **name_discriminators(first)},
         tables=[Table(title, caption, rows, finding=finding), *further],
-        notes=[*notes, *notes_of_contests],
+        notes=[*notes, *notes_of_pairs],
         settings=settings,
         figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
-        title=" against ".join(contests[0].systems),
+        title=" against ".join(system_pairs[0].systems),
         data=data,
     )
 
@@ -291,4 +291,4 @@ def two_systems(run: Run, comparison: PairedOutputs, discriminators: JudgesPlan)
     """Compares two systems of your own (OUMG, section 3.1)."""
     texts = label_pairs((*comparison.train, *comparison.test))
     settings = {"texts": fingerprint([list(text.segments) for text in texts])}
-    return compare_systems(run, discriminators, "Two systems", [Contest(comparison)], settings=settings)
+    return compare_systems(run, discriminators, "Two systems", [SystemPair(comparison)], settings=settings)

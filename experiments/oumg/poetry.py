@@ -21,7 +21,7 @@ from discriminators.texts import LabelledText
 from discriminators.training import kept_point
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
-from experiments.oumg.experiment import CAPTION, Contest, JudgesPlan, compare_systems
+from experiments.oumg.experiment import CAPTION, JudgesPlan, SystemPair, compare_systems
 from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
 from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
 from meta_eval.scored_set import ScoredSet
@@ -125,7 +125,7 @@ def oumg_poetry(
         "G2": write("G2", human, Decoder(partial(ShiftedRanks, g2_k), {"shifted_ranks": g2_k})),
         "G1 again": write("G1 again", human, top_k(g1_k), draws=1),
     }
-    contests = [
+    system_pairs = [
         pair_poems(plan, origins, ("G1", "G2")),
         replace(pair_poems(plan, origins, ("G1", "G1 again")), about="G1 against itself: "),
     ]
@@ -134,7 +134,7 @@ def oumg_poetry(
         run,
         discriminators,
         "G1 against G2, and against itself",
-        contests,
+        system_pairs,
         models={"generator": generator},
         further=[score_forms(run, data, shown)],
         notes=notes,
@@ -179,7 +179,7 @@ def guided_poetry(
     decoder = Decoder(make, {"guide": guide.identity, **strength})
     guided = write("guided", human, decoder, draws=int(guidance.alpha > 0))
     origins = {"human": human, "unguided": unguided, "guided": guided}
-    contest = replace(
+    system_pair = replace(
         pair_poems(plan, origins, ("guided", "unguided")),
         before={"guide": guidance.kind, **strength},
         after={"perplexity": estimate_poem_perplexity(songnet, guided, run.seed)},
@@ -189,7 +189,7 @@ def guided_poetry(
         run,
         discriminators,
         "Guided against unguided",
-        [contest],
+        [system_pair],
         caption=f"{CAPTION} {PERPLEXITY}",
         models={"generator": generator, "guide": guide},
         further=[score_forms(run, data, origins)],
@@ -209,11 +209,11 @@ def score_forms(run: Run, data: Corpus, origins: Mapping[str, Sequence[Example]]
         return Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))
 
 
-def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> Contest:
+def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> SystemPair:
     """Pairs the poems of two systems with human poems of the same form."""
     human, first, second = (ScoredSet(name, tuple(origins[name])) for name in ("human", *systems))
     comparison = pair_texts(human, first, second, plan.pairs, form_of=lambda poem: Form.of(poem.full_text))
-    return Contest(comparison, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
+    return SystemPair(comparison, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
 
 
 def write_poems(

@@ -20,12 +20,12 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from core.errors import InputError, MissingModelError, SettingError
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
 from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, name_settings, resolve
-from experiments.runner.journal import quiet_libraries
+from experiments.runner.run_log import quiet_libraries
 from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import check_allowed, check_trusted, leaves, walk
@@ -66,7 +66,7 @@ def execute(config: DictConfig) -> int:
     unresolved: Any = OmegaConf.to_container(config)
     exit_code = FAILED
     try:
-        with ExitStack() as held, named_extras(EXTRA):
+        with ExitStack() as held, suggest_extra(EXTRA):
             exit_code = _run(config, unresolved, folder, held)
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         exit_code = _report_end(error, unresolved, folder)
@@ -264,7 +264,7 @@ def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
             continue
         path = Path(os.path.realpath(value.replace("\0", "")))  # Path.resolve fails where links form a loop
         if results.is_cleared(path, folder):
-            where = f"{key}={value} lies where the run clears {_short(folder)}"
+            where = f"{key}={value} is in {_short(folder)}, which the run clears"
             raise SettingError(f"{where}: choose another hydra.run.dir")
 
 

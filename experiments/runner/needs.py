@@ -40,7 +40,7 @@ CAPTION = (
 )
 
 
-class Use(NamedTuple):
+class CheckpointUse(NamedTuple):
     """What an experiment does with a pretrained model at one place."""
 
     # bytes of a weight where the model is read; 0 where its vocabulary alone is
@@ -59,7 +59,7 @@ def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
     with gather(lacking):
         hardware.check_devices(settings)
     print(f"{config.name}: {describe_data(config, lacking)}")
-    uses: dict[str, list[Use]] = {}
+    uses: dict[str, list[CheckpointUse]] = {}
     for name, use in find_checkpoints(choose_judges(settings["experiment"]), settings.get("model")):
         uses.setdefault(name, []).append(use)
     rows = [describe_checkpoint(name, of_name, unresolved, lacking) for name, of_name in uses.items()]
@@ -90,7 +90,7 @@ def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**experiment, "discriminators": {**judges, "judges": chosen}}
 
 
-def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[str, Use]]:
+def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[str, CheckpointUse]]:
     """Yields the pretrained models at or below a node of an experiment's settings, by name, with how they are used.
 
     A metric has its own dtype; models that experiments load have that of `model`. `trained` is the number of bytes per
@@ -107,11 +107,11 @@ def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[
             yield from find_checkpoints(value, model, trained)
         elif isinstance(value, str) and (is_tokenizer or key in KEYS or (key == "name" and is_named)):
             itemsize = BYTES.get(node.get("dtype") or (dtype if is_named else None) or "float32", 4)
-            yield value, Use(0 if is_tokenizer else itemsize, itemsize if trained < 0 else trained)
+            yield value, CheckpointUse(0 if is_tokenizer else itemsize, itemsize if trained < 0 else trained)
 
 
 def describe_checkpoint(
-    name: str, uses: Sequence[Use], unresolved: Mapping[str, Any], lacking: list[str]
+    name: str, uses: Sequence[CheckpointUse], unresolved: Mapping[str, Any], lacking: list[str]
 ) -> dict[str, Any]:
     """Makes the row of a checkpoint; a missing checkpoint is added to `lacking`."""
     places = ", ".join(name_settings(unresolved, name))

@@ -135,4 +135,4 @@ def list_notes(jobs: Sequence[dict[str, Any]]) -> list[str]:
     counts = Counter(note for of_job in notes for note in dict.fromkeys(of_job))
     shared = [note for note, count in counts.items() if count == len(notes)]
     others = len(counts) - len(shared)
-    return [*shared, *([f"{others} more notes stand in the reports of single jobs"] if others else [])]
+    return [*shared, *([f"{others} more notes are in the reports of single jobs"] if others else [])]

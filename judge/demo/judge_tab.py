@@ -18,7 +18,9 @@ SOURCES = ("texts", "dialogues", "summaries")  # files of examples
 CLICKED = 3  # examples of each file
 BEGINNING = 24  # characters by which they are named
 WITHOUT_MODELS = 3  # metrics that need no model
-JUDGED = "Scores one text by the papers' metrics and the usual ones, and shows which of its parts speak for it."
+JUDGED = (
+    "Scores one text by the papers' metrics and the usual ones, and shows which of its parts raise or lower the score."
+)
 
 
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:

@@ -10,7 +10,7 @@ from judge.report.explanations import Line, Piece
 from judge.tables import Table, to_html
 from judge.verbs.steer import STEPS_CAPTION, SteeredText, list_steps
 
-SHOWN = 10  # candidates before and after guidance
+SHOWN_CANDIDATES = 10  # candidates before and after guidance
 BLUE = "rgb(120, 190, 240)"  # what speaks for a text; colour-blind people tell it from orange
 ORANGE = "rgb(250, 170, 100)"  # what speaks against it
 NO_MODELS = (
@@ -36,7 +36,7 @@ def show_fault(fault: Exception) -> str:
 def show_candidates(text: SteeredText, side: Literal["guided", "unguided"], step: int) -> str:
     """Shows the candidates of a token of the guided or unguided text; nothing for the prompt, which is step 0."""
     tokens = text.guided if side == "guided" else text.unguided
-    rows = [row for row in list_steps(text.prompt, tokens, SHOWN) if row["step"] == step]
+    rows = [row for row in list_steps(text.prompt, tokens, SHOWN_CANDIDATES) if row["step"] == step]
     if not rows:
         return ""
     return to_html([Table(f"Step {step}", STEPS_CAPTION, rows)])

@@ -246,7 +246,7 @@ def note_missing(
     systems, inputs = find_common(values, grid.systems)
     for system, (a, b) in left_out.items():
         lacking = int(np.isnan(grid.columns[name][grid.systems.index(system)]).sum())
-        yield f"{name} leaves {system} out: without the {lacking} inputs that it lacks, {a} and {b} compare otherwise"
+        yield f"{name} leaves {system} out: without the {lacking} inputs that it lacks, {a} and {b} compare differently"
     out = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
     few = [system for system in out if system not in left_out and system not in silent]
     if few and systems.any():

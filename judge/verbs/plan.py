@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from core.errors import SettingError, check_names
-from core.example import SHOWN
+from core.example import SHOWN_COLUMNS
 from core.signature import join_settings
 from data.cells import list_items
 from data.input_file import InputFile
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.rating_words import GivenLevels
 from data.scored import read_scored
-from judge.inputs import RULE, Columns, Source, read
+from judge.inputs import SOURCE_RULE, Columns, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
 from judge.tables import Result, Table, pick, tabulate
 from judge.verbs.prefer import read_given
@@ -50,7 +50,7 @@ def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread
     """
     there = list(dict.fromkeys(example.system for example in pilot.examples if example.system))
     if len(systems) != 2 or not set(systems) <= set(there):
-        known = ", ".join(there[:SHOWN]) or "none"
+        known = ", ".join(there[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"systems must be two of those in the pilot ({known}), but is {list(systems)}")
     ratings = pilot.raters.get(aspect, pilot.ratings(aspect)[None])
     place = {(example.system, example.group): i for i, example in enumerate(pilot.examples) if example.group}
@@ -115,7 +115,7 @@ def plan(
     given, how = read_pilot(pilot, columns=columns, levels=levels), PlanSettings(**settings)
     said = () if given is None else given.notes
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
-        known = ", ".join(given.aspects[:SHOWN]) or "none"
+        known = ", ".join(given.aspects[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"aspect must be one with ratings in the pilot ({known}), but is {aspect}")
     if how.within is None:
         if isinstance(given, Preferences):
@@ -148,7 +148,7 @@ def read_pilot(
         return read_preferences(file) if holds_pairs(file) else read_scored(file)
     if isinstance(pilot, Mapping):
         return read(pilot, columns=columns, levels=levels)
-    rows, named = list_items(pilot, RULE), columns or {}
+    rows, named = list_items(pilot, SOURCE_RULE), columns or {}
     is_pairs = rows and isinstance(rows[0], Mapping) and names_pair({**rows[0], **named})
     return read_given(rows, named) if is_pairs else read(rows, columns=columns, levels=levels)
 

@@ -39,7 +39,7 @@ STEPS_CAPTION = (
 Prompts: TypeAlias = Sequence[str]  # texts, which may hold commas
 ATTRIBUTES = ("attribute", "attribute_unguided")
 TAIL = 30  # characters of the text so far
-SHOWN = 3  # first candidates of a step before guidance, and after it
+SHOWN_CANDIDATES = 3  # first candidates of a step before guidance, and after it
 
 
 @checked_dataclass
@@ -218,7 +218,7 @@ def write_steps(lm: CausalLM, guide: Any, prompt: str, how: Steering) -> Iterato
         yield text
 
 
-def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN) -> list[dict[str, Any]]:
+def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN_CANDIDATES) -> list[dict[str, Any]]:
     """Lists the candidates of each step: the `shown` likeliest before guidance and the `shown` likeliest after it."""
     rows: list[dict[str, Any]] = []
     text = prompt

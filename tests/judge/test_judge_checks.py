@@ -129,7 +129,7 @@ def test_where_people_are_split_and_one_verdict() -> None:
     tests = find_table(study, "Alternative annotator test").rows
     assert [row["judge"] for row in tests] == ["judge_good", "judge_mild"]
     assert all(row["people"] == 3 and 0 <= row["winning_rate"] <= 1 for row in tests)
-    verdicts = ("can stand in", "cannot replace", "cannot be told", "cannot be held against")
+    verdicts = ("can stand in", "cannot replace", "cannot be told", "cannot be compared with")
     for note in (note for note in study.notes[:-1] if "people agree with each other" in note):
         assert sum(verdict in note for verdict in verdicts) == 1
 

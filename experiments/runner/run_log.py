@@ -1,4 +1,4 @@
-"""Journal: handlers and formatters of a run's log (`configs/hydra/job_logging/run.yaml`)."""
+"""The log of a run: its handlers and formatters (`configs/hydra/job_logging/run.yaml`)."""
 
 import logging
 import sys
@@ -8,8 +8,20 @@ from core.errors import printable
 from judge import terminal
 
 ROOMS = frozenset(path.parent.name for path in CONFIGS.parent.glob("*/__init__.py"))  # of this project
-QUIET = ("httpx", "httpcore", "urllib3", "filelock", "matplotlib", "PIL", "fsspec", "asyncio", "git", "wandb", "absl")
-QUIET += ("sentence_transformers",)  # with INFO it shows bars
+QUIET_LIBRARIES = (
+    "httpx",
+    "httpcore",
+    "urllib3",
+    "filelock",
+    "matplotlib",
+    "PIL",
+    "fsspec",
+    "asyncio",
+    "git",
+    "wandb",
+    "absl",
+    "sentence_transformers",  # with INFO it shows bars
+)
 OWN_HANDLERS = ("pytorch_lightning", "lightning_fabric")  # if imported before a run begins, they write to the terminal
 STAGES = "core.stages"
 
@@ -32,10 +44,12 @@ class Terminal(logging.Handler):
         self.seen: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        is_own = record.name.split(".")[0] in ROOMS or record.levelno >= logging.ERROR
-        is_repeated = record.name == STAGES and record.getMessage() in self.seen
-        if is_own and not is_repeated and not hasattr(record, "unseen"):
-            self.seen.add(record.getMessage())
+        room, *_ = record.name.split(".")
+        message = record.getMessage()
+        is_shown = room in ROOMS or record.levelno >= logging.ERROR
+        is_repeated = record.name == STAGES and message in self.seen
+        if is_shown and not is_repeated and not hasattr(record, "unseen"):
+            self.seen.add(message)
             terminal.say(self.format(record))
 
 
@@ -45,7 +59,7 @@ def quiet_libraries() -> None:
     Call it after a library is imported, because the import adds a handler to its logger.
     """
     logging.captureWarnings(True)
-    for name in QUIET:
+    for name in QUIET_LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
     for library in map(logging.getLogger, OWN_HANDLERS):
         library.handlers.clear()

@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from experiments.runner.journal import LineFormatter, Terminal
+from experiments.runner.run_log import LineFormatter, Terminal
 
 
 def write(name: str, message: str, level: int = logging.INFO, **more: object) -> logging.LogRecord:
-    record = logging.LogRecord(name, level, "", 0, message, (), None)
+    record = logging.makeLogRecord({"name": name, "levelno": level, "msg": message})
     vars(record).update(more)
     return record
 
