@@ -75,16 +75,24 @@ def reward_gradient(
     The reward says how close the next token is to the words after the blank. As printed its dimensions do not match; it
     is read as sum_w log p_w with p = softmax(h E^T / xi), whose gradient is (sum_w E_w - |W| p E) / xi.
     """
-    expected = torch.cat([(rows / xi).softmax(-1) for rows in split_rows(logits)]) @ embeddings
-    is_word = words != NO_WORD
-    sought = (embeddings[words.clamp(min=0)] * is_word[..., None]).sum(-2)
-    count = is_word.sum(-1, keepdim=True)
+    probabilities = torch.cat([(rows / xi).softmax(-1) for rows in split_rows(logits)])
+    expected = probabilities @ embeddings
+    sought = embed_words(embeddings, words).sum(-2)
+    count = (words != NO_WORD).sum(-1, keepdim=True)
     return sought - count * expected
+
+
+def embed_words(embeddings: Embeddings, words: Int[Tensor, "rows words"]) -> Float[Tensor, "rows words dim"]:
+    """Returns the output embedding of each word; zeros for `NO_WORD`."""
+    is_word = words != NO_WORD
+    vectors = embeddings[words.clamp(min=0)]
+    return vectors * is_word[..., None]
 
 
 def split_rows(logits: Logits) -> Sequence[Tensor]:
     """Splits the rows into parts that are computed together: a few rows each on a CPU, all rows elsewhere."""
-    return logits.split(ROWS if logits.device.type == "cpu" else max(1, len(logits)))
+    rows = ROWS if logits.device.type == "cpu" else max(1, len(logits))
+    return logits.split(rows)
 
 
 def plan_states(
@@ -109,13 +117,16 @@ def plan_states(
     `SATISFIED` of its possible size, the scaled gradient and that bound therefore shrink with it. Rows without words
     keep the plain logits.
     """
-    targets = embeddings[words.clamp(min=0)] * (words != NO_WORD)[..., None]
-    least = SATISFIED * targets.norm(dim=-1).square().sum(-1)  # the largest logit shift of a gradient that is too small
+    lengths = embed_words(embeddings, words).norm(dim=-1)
+    least = SATISFIED * lengths.square().sum(-1)  # the largest logit shift of a gradient that is too small
     logits = plain.clone()
     for _ in range(steps):
-        shift = project(reward_gradient(logits, embeddings, words, xi), embeddings)
-        size = shift.amax(-1).maximum(-shift.amin(-1)).maximum(least)[:, None]
-        logits.addcmul_(torch.where(size > 0, 1 / size, 0), shift)
+        gradient = reward_gradient(logits, embeddings, words, xi)
+        shift = project(gradient, embeddings)
+        largest = shift.amax(-1).maximum(-shift.amin(-1))
+        size = largest.maximum(least)[:, None]
+        scale = torch.where(size > 0, 1 / size, 0)
+        logits.addcmul_(scale, shift)
     shift = logits.sub_(plain)
     steps_of_rows: list[Tensor] = []
     divergences: list[Tensor] = []
@@ -123,7 +134,8 @@ def plan_states(
         eta, divergence = choose_step(plain_rows, shift_rows, kl, FARTHEST / steps)
         steps_of_rows.append(eta)
         divergences.append(divergence)
-    return torch.addcmul(plain, torch.cat(steps_of_rows), shift), torch.cat(divergences)
+    planned = torch.addcmul(plain, torch.cat(steps_of_rows), shift)
+    return planned, torch.cat(divergences)
 
 
 def choose_step(
