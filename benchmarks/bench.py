@@ -190,10 +190,12 @@ def score_in_batches(
         read = pad_with_mask([infill.source for infill in batch], pad, model.device)
         written = pad_with_mask([infill.target for infill in batch], pad, model.device)
         targets = written["input_ids"]
-        logits = model(**read, labels=targets).logits.view(-1, model.config.vocab_size)
-        losses = CrossEntropyLoss(reduction="none", ignore_index=pad)(logits, targets.view(-1))
+        logits = model(**read, labels=targets).logits
+        cross_entropy = CrossEntropyLoss(reduction="none", ignore_index=pad)
+        losses = cross_entropy(logits.view(-1, model.config.vocab_size), targets.view(-1))
         sums = -losses.view(targets.shape).sum(1)
-        scores += (sums / written["attention_mask"].sum(1)).tolist()
+        lengths = written["attention_mask"].sum(1)
+        scores += (sums / lengths).tolist()
     return scores
 
 
@@ -226,7 +228,9 @@ def score_relevance_as_released(infiller: Infiller, rows: Sequence[Example]) -> 
     p = np.exp(scores).reshape(shape)
     label = np.array([PROMPTS.labels.index(row.label or "") for row in rows])
     asked = np.take_along_axis(p, label[:, None, None, None], axis=-1)
-    return asked[..., 0].sum((1, 2)) / p.sum((1, 2, 3))
+    of_label = asked[..., 0].sum((1, 2))
+    of_all = p.sum((1, 2, 3))
+    return of_label / of_all
 
 
 def ctrl_eval(chosen: argparse.Namespace) -> None:
@@ -363,7 +367,10 @@ def score_plainly(lm: CausalLM, pairs: Sequence[SourceTarget]) -> list[np.ndarra
 
 def largest_difference(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> float:
     """Returns the largest absolute difference between the log-probabilities of two ways."""
-    return max(float(np.abs(a - b).max()) for a, b in zip(some, others, strict=True))
+    largest = 0.0
+    for a, b in zip(some, others, strict=True):
+        largest = max(largest, float(np.abs(a - b).max()))
+    return largest
 
 
 def pretrained(chosen: argparse.Namespace) -> None:

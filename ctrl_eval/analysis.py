@@ -19,9 +19,11 @@ def quartiles(ratings: Float[NDArray[np.float64], " n"], rng: np.random.Generato
     >>> quartiles(np.array([4.0, 1.0, 2.0, 3.0]), np.random.default_rng(0)).tolist()
     [3, 0, 1, 2]
     """
-    order = np.lexsort((rng.permutation(len(ratings)), ratings))
-    quartile = np.empty(len(ratings), dtype=np.int64)
-    quartile[order] = np.arange(len(ratings)) * QUARTILES // len(ratings)
+    n = len(ratings)
+    ties = rng.permutation(n)
+    order = np.lexsort((ties, ratings))
+    quartile = np.empty(n, dtype=np.int64)
+    quartile[order] = np.arange(n) * QUARTILES // n
     return quartile
 
 
@@ -62,5 +64,7 @@ def number_of_evaluators(
             drawn = rng.choice(scores.shape[1], number, replace=False)
             ensembled = ensemble(scores[:, drawn], weights[:, drawn])
             values.append(correlation(ensembled, ratings))
-        by_number[number] = (float(np.mean(values)), float(np.std(values)))
+        mean = float(np.mean(values))
+        deviation = float(np.std(values))
+        by_number[number] = (mean, deviation)
     return by_number

@@ -55,7 +55,10 @@ class SelfPlanningAugmenter:
         context. Raises SettingError for a model or tokenizer that cannot be used here (`check_model`,
         `WritableTokens`).
         """
-        results = [Augmented("".join(_list_kept_texts(job.template)), (), 0.0, 0) for job in jobs]
+        results: list[Augmented] = []
+        for job in jobs:
+            text = "".join(_list_kept_texts(job.template))
+            results.append(Augmented(text, fills=(), kl=0.0, dropped_context=0))
         with_blanks = [i for i, job in enumerate(jobs) if _has_blank(job.template)]
         if not with_blanks:
             return results
@@ -137,8 +140,12 @@ def _tokenize_jobs(
     """The jobs in tokens. Raises ExampleError, with their indices, for jobs that are too long."""
     lm = filler.lm
     settings = filler.settings
-    contexts = [job.context.rstrip() if settings.use_context else "" for job in jobs]
-    templates = [_separate_from_context(job.template, context) for job, context in zip(jobs, contexts, strict=True)]
+    contexts: list[str] = []
+    templates: list[Template] = []
+    for job in jobs:
+        context = job.context.rstrip() if settings.use_context else ""
+        contexts.append(context)
+        templates.append(_separate_from_context(job.template, context))
     kept_texts = chain.from_iterable(map(_list_kept_texts, templates))
     texts = list(dict.fromkeys([*contexts, *kept_texts]))
     ids = dict(zip(texts, _encode(filler, texts), strict=True))
@@ -152,7 +159,8 @@ def _tokenize_jobs(
             faults.append((i, f"the model reads {readable} tokens at once, but the reference alone has {needed}"))
         room = min(readable - needed, settings.max_context)
         fitting, dropped = cut_end(ids[context], room)
-        tokenized.append(replace(job, prompt=(lm.start, *fitting), dropped=dropped))
+        prompt = (lm.start, *fitting)
+        tokenized.append(replace(job, prompt=prompt, dropped=dropped))
     if faults:
         raise ExampleError(faults)
     return tokenized

@@ -49,13 +49,15 @@ class TokenJob:
     @property
     def max_length(self) -> int:
         """The maximum number of tokens of the text, without the prompt."""
-        return len(self.opening) + sum(blank.length + len(blank.after) for blank in self.blanks)
+        in_blanks = sum(blank.length for blank in self.blanks)
+        after_blanks = sum(len(blank.after) for blank in self.blanks)
+        return len(self.opening) + in_blanks + after_blanks
 
     @property
     def capacity(self) -> int:
         """The maximum number of slots that a row needs."""
-        copies = max(blank.length * len(blank.after) for blank in self.blanks)
-        return len(self.prompt) + self.max_length + copies
+        copied = [blank.length * len(blank.after) for blank in self.blanks]
+        return len(self.prompt) + self.max_length + max(copied)
 
 
 @dataclass
@@ -158,7 +160,9 @@ class _Batch:
         read = self.slots.read(readings, range(len(prompts)))
         self.slots.lines = lines
         # the last hidden state of each row, which predicts its next token
-        self.hidden: Hidden = read[[line.row for line in lines], [line.shared - 1 for line in lines]]
+        of_lines = [line.row for line in lines]
+        last_shared = [line.shared - 1 for line in lines]
+        self.hidden: Hidden = read[of_lines, last_shared]
         opened = [i for i, job in enumerate(jobs) if job.opening]
         if opened:
             readings = [read_on(jobs[i].opening, len(jobs[i].prompt)) for i in opened]
@@ -253,9 +257,13 @@ class _Batch:
         """Keeps the best length of every fill that waits, and the kept text after it."""
         rows = self.rows
         judged = [i for i in waiting if rows[i].blank.after or not rows[i].is_last]
-        costs = [1 + len(rows[i].whole) * len(rows[i].read_after) for i in judged]
+        costs: list[int] = []
+        for i in judged:
+            copied = len(rows[i].whole) * len(rows[i].read_after)
+            costs.append(1 + copied)
         for batch in batches_by_budget(costs, JUDGED_TOKENS):
-            self._judge_together([judged[i] for i in batch])
+            group = [judged[i] for i in batch]
+            self._judge_together(group)
         for i in set(waiting) - set(judged):  # the end of a text: nothing more to read
             rows[i].keep(*self._best_length(rows[i], []), self.filler.tokens)
 

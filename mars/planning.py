@@ -176,14 +176,16 @@ def choose_step(
         low = torch.where(above, low, eta)
         high = torch.where(above, eta, high)
         too_far = too_far | above
-        newton = eta - 2 * (divergence - (divergence * kl).sqrt()) / (eta * variance)
+        excess = divergence - (divergence * kl).sqrt()
+        newton = eta - 2 * excess / (eta * variance)
         middle = (low + high) / 2
         misses = (divergence - kl).abs() > CLOSE * kl
         is_far = misses & (low < middle) & (middle < high)  # False for logits that are NaN
         otherwise = torch.where(is_far, torch.where(too_far, middle, high), eta)
         following = torch.where((low < newton) & (newton < high), newton, otherwise)
         eta = torch.where(done, eta, following)
-        reached = torch.where(done, reached, torch.where(misses, divergence, kl))
+        nearest = torch.where(misses, divergence, kl)
+        reached = torch.where(done, reached, nearest)
         done = done | ~is_far
         if step % look_every == 0 and bool(done.all()):
             break
