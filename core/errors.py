@@ -65,17 +65,16 @@ class ExampleError(InputError):
 
 
 class MissingModelError(InputError):
-    """A model to load is not on this machine. `fetchable` says that the model hub might have it, but was not asked."""
+    """A model to load is not on this machine. `fetchable` says that the model hub might have it, but was not asked.
 
-    def __init__(
-        self,
-        name: str,
-        what: str,
-        fetchable: bool = False,
-    ) -> None:
+    `setting` is the name of the setting that names the model, if it is known.
+    """
+
+    def __init__(self, name: str, what: str, fetchable: bool = False, setting: str = "") -> None:
         self.name = name
         self.what = what
         self.fetchable = fetchable
+        self.setting = setting
         super().__init__([f"{name}: {what}"])
 
 

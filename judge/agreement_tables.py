@@ -63,8 +63,8 @@ def describe_enough(
 ) -> str:
     """Says, with kappas, whether judges agree with people as well as people agree among themselves.
 
-    A judge cannot replace a person if the interval of its kappa minus people's is below 0. It can replace one if the
-    interval is above -`NEARLY` and the judge does not fail the alternative annotator test (if there is one).
+    A judge can stand in for a person if the interval of its kappa minus people's is above -`NEARLY` and the judge does
+    not fail the alternative annotator test (if there is one). Else it cannot replace one if the interval is below 0.
     """
     by_name = {agreement.name: agreement for agreement in single}
     known = [name for name in names if name in by_name]
@@ -72,6 +72,8 @@ def describe_enough(
         return "whether that is enough is unknown: no text has labels of two people"
     tests = alternatives or {}
     people = _choose_kappa(by_name[PEOPLE], is_weighted)
+    if math.isnan(people.value):
+        return f"whether that is enough is unknown: {people.reason}"
     judges_by_verdict: dict[str, list[str]] = {}
     for name in known:
         verdict = _judge_distance(by_name[name].beside_people, tests.get(name, UNTESTED))
@@ -85,10 +87,10 @@ def _judge_distance(beside_people: Estimate, test: AlternativeTest) -> str:
     """What the distance of a judge from people, in kappa, and the alternative annotator test say."""
     if math.isnan(beside_people.low):
         return "cannot be compared with people: too few inputs have labels of several people"
-    if beside_people.high < 0:
-        return "cannot replace a person here"
     if beside_people.low > -NEARLY and test.passes is not False:
         return "can stand in for a person here"
+    if beside_people.high < 0:
+        return "cannot replace a person here"
     return "cannot be told from a person, nor shown to be as good"
 
 

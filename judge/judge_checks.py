@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from core.errors import SettingError, check_names
 from core.example import SHOWN_COLUMNS
-from judge.agreement_tables import describe_enough
-from judge.labelling import LabelledAspect, Labelling, LabelStudy, correct_mean, list_labelled, weigh_texts
+from data.columns import name_fields
+from judge.label_agreement import correct_mean, weigh_texts
+from judge.label_study import LabelStudy
+from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number, join_names
 from meta_eval.bootstrap import Estimate, Floats
@@ -68,6 +70,14 @@ class CheckSettings:
     # a difference of kappas that does not matter
     margin: float = 0.1
     level: float = 0.05
+
+    def __post_init__(self) -> None:
+        _ = self.conditions
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The conditions of `fail_if`. Raises SettingError for a text that is none."""
+        return read_conditions(self.fail_if) if self.fail_if else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +171,7 @@ def check_judges(
 
 def _read_conditions(labelled: Sequence[LabelledAspect], settings: CheckSettings) -> Sequence[Condition]:
     """The conditions of the gate; raises SettingError if no judge, or no baseline, can meet them."""
-    conditions = read_conditions(settings.fail_if) if settings.fail_if else []
+    conditions = settings.conditions
     if conditions and not labelled:
         raise SettingError("fail_if needs a judge of labels, but no scores are labels that people gave")
     judges = dict.fromkeys(name for aspect in labelled for name in aspect.judged)
@@ -193,16 +203,28 @@ def _compare(
 def list_slices(scored: ScoredSet, by: str) -> list[str]:
     """Lists the slice of each text: its value in a field such as `system` or `label`, or in any other column.
 
-    Raises SettingError for a column that no text has.
+    A usual name of a field, such as `model`, stands for it. Raises SettingError for a column that no text has.
     """
     examples = scored.examples
-    values = [getattr(example, by) if by in SLICED_FIELDS else example.extra.get(by) for example in examples]
+    is_passed_on = any(by in example.extra for example in examples)
+    field = by if is_passed_on else name_field(by)
+    values = [getattr(example, field) if field in SLICED_FIELDS else example.extra.get(by) for example in examples]
     if all(value is None for value in values):
         known = [name for name in SLICED_FIELDS if any(getattr(example, name) is not None for example in examples)]
         extra = dict.fromkeys(name for example in examples for name in example.extra if name != "ratings")
         columns = ", ".join([*known, *extra][:SHOWN_COLUMNS])
         raise SettingError(f"by must be a column of the texts, but {by} is none of {columns}")
     return [NO_SLICE if value is None else str(value) for value in values]
+
+
+def name_field(column: str) -> str:
+    """The field that a column gives by its name, else the name.
+
+    >>> name_field("model"), name_field("topic")
+    ('system', 'topic')
+    """
+    (_, name), *_ = [*name_fields((column,)).fields, (column, column)]
+    return name
 
 
 @dataclass(frozen=True)
@@ -365,25 +387,23 @@ def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
     best, *others = ranked
     clauses = [f"{aspect}: {_describe_agreement(best, agreement[best], is_weighted)}"]
     clauses += _describe_others(best, others, checks.pairs.get(aspect, ()), checks.settings.level)
-    single = labels.single.get(aspect, ())
-    tests = {name: labels.alternatives[aspect, name] for name in ranked if (aspect, name) in labels.alternatives}
-    clauses.append(describe_enough(single, ranked, is_weighted, tests))
+    clauses.append(labels.describe_enough(aspect, ranked))
     return "; ".join(clauses)
 
 
 def _describe_others(best: str, others: Sequence[str], pairs: Sequence[JudgeDifference], level: float) -> Iterator[str]:
-    """The most certain difference of the best judge from another one, and the judges from which none is shown."""
+    """The most certain difference of another judge from the best one, and the judges from which none is shown."""
     beside: dict[str, JudgeDifference] = {}
     for pair in pairs:
-        if best == pair.judge_b:
-            beside[pair.judge_a] = pair
-        elif best == pair.judge_a:
-            beside[pair.judge_b] = pair.turn()
+        if best == pair.judge_a:
+            beside[pair.judge_b] = pair
+        elif best == pair.judge_b:
+            beside[pair.judge_a] = pair.turn()
     apart = [name for name in others if name in beside and name_difference(beside[name], level)]
     if apart:
         name = min(apart, key=lambda other: min(beside[other].p_values.values()))
         statistic = name_difference(beside[name], level)[0]
-        yield f"beside {name}: {_describe_difference(statistic, beside[name].differences[statistic])}"
+        yield f"{name} beside it: {_describe_difference(statistic, beside[name].differences[statistic])}"
     same = [name for name in others if name not in apart]
     if same:
         yield f"no difference from {join_names(same)} is shown"

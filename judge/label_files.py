@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from core.errors import InputError, SettingError, fault
 from data.cells import name_of, to_value
-from data.columns import RATINGS
+from data.columns import RATINGS, USUAL_RATERS
 from data.input_file import InputFile, read_objects
 from data.numeric import is_missing, to_number
-from data.rater_rows import RATER, USUAL_RATERS
+from data.rater_rows import RATER
 from data.rating_words import GivenLevels
 from data.records import name_people
 from data.roles import Roles, find_key, find_roles
@@ -21,7 +21,7 @@ from judge.answers import are_answers, to_labels
 from judge.inputs import Frame
 from judge.label_joins import GivenLabels, add_epochs, name_source
 from judge.label_sheets import ITEM, LABEL, PROBABILITY, SHEET_FIELDS, Design, is_sheet, read_design
-from judge.table_rows import Rows, holds_texts_in, leave_out, open_rows, read_cells
+from judge.table_rows import Rows, flatten_rows, holds_texts_in, leave_out, name_outputs, open_rows, read_cells
 from meta_eval.scored_set import ScoredSet
 
 Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
@@ -61,6 +61,8 @@ def read_labels(
     elif find_key(_list_header(rows)) is None and any(row.get(GROUP) for row in rows):
         by_input = True
         rows = [{"id": row.get(GROUP), **leave_out(row, [GROUP])} for row in rows]
+    by_output, parts = name_outputs(rows, find_key(_list_header(rows)))
+    rows = by_output or rows
     labels = [leave_out(row, [PROBABILITY]) for row in rows]
     roles = _find_label_roles(labels, levels, name, people)
     columns = tuple((field, tuple(names)) for field, names in roles.columns.items())
@@ -71,12 +73,14 @@ def read_labels(
         columns=columns,
         needs_text=False,
     )
-    note = f"{name}: {roles.describe()}"
+    described = roles.name_by(parts) if parts else roles
+    note = f"{name}: {described.describe()}"
     return GivenLabels(
         name=name,
         labelled=_keep_rated(name, read_scored(file), [note]),
         probabilities=probabilities | _read_probabilities(rows, str(roles.key)),
         key=GROUP if by_input else roles.key,
+        name_systems=by_output is not None,
     )
 
 
@@ -171,7 +175,7 @@ def _keep_rated(
 def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> Rows:
     """The rows of one of the files; raises InputError for faults and for none."""
     faults: list[str] = []
-    rows = [row for _, row in read_objects(opened.file, faults)]
+    rows = flatten_rows([row for _, row in read_objects(opened.file, faults)])
     if faults:
         raise InputError(faults)
     if not rows:

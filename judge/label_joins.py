@@ -40,6 +40,12 @@ class GivenLabels:
     probabilities: Mapping[str, float]
     # the column that names the rows
     key: str | None = None
+    # whether each row labels the output of one system for an input, which is its group
+    name_systems: bool = False
+
+    def name_target(self, label: Example) -> str:
+        """What a label is about: the id of a verdict, or an input."""
+        return str(label.group) if self.name_systems else label.id
 
 
 def join_labels(
@@ -61,7 +67,7 @@ def join_labels(
     people: dict[str, dict[str, Floats]] = {}
     for row, label in enumerate(given.labelled.examples):
         by_aspect = _list_people(given.labelled, row)
-        for i in _find_outputs(verdicts, given, places.get(label.id, []), label):
+        for i in _find_outputs(verdicts, given, places, label):
             examples[i] = _add_ratings(examples[i], label, verdicts.name)
             for aspect, by_person in by_aspect.items():
                 columns = people.setdefault(aspect, {})
@@ -99,7 +105,7 @@ def _choose_places(
         path, _ = verdicts.locate(0)
         rule = "verdicts need a column with ids, such as id, by which labels are joined"
         raise InputError([fault(path, 0, rule)])
-    names = [label.id for label in given.labelled.examples]
+    names = [given.name_target(label) for label in given.labelled.examples]
     by_id = sum(name in ids for name in names)
     by_group = sum(name in groups for name in names)
     if not (by_id or by_group):
@@ -107,23 +113,37 @@ def _choose_places(
         shown = f"{show_names(names)} there and {show_names(known)} in {verdicts.name}"
         rule = f"labels must have ids of {verdicts.name}, but none matches: {shown}"
         raise InputError([fault(given.name, 0, rule)])
+    if given.name_systems:
+        _check_systems(verdicts, given)
+        return groups
     if by_id == by_group:
         return groups if given.key in INPUT_KEYS else ids
     return groups if by_group > by_id else ids
 
 
+def _check_systems(verdicts: ScoredSet, given: GivenLabels) -> None:
+    """Raises InputError if no system of the labels is one of the verdicts."""
+    labelled = dict.fromkeys(str(label.system) for label in given.labelled.examples)
+    judged = dict.fromkeys(str(example.system) for example in verdicts.examples if example.system)
+    if not labelled.keys() & judged.keys():
+        shown = f"{show_names([*labelled])} there and {show_names([*judged]) or 'none'} in {verdicts.name}"
+        rule = f"labels must name systems of {verdicts.name}, but none matches: {shown}"
+        raise InputError([fault(given.name, 0, rule)])
+
+
 def _find_outputs(
     verdicts: ScoredSet,
     given: GivenLabels,
-    places: Sequence[int],
+    places: Mapping[str, Sequence[int]],
     label: Example,
 ) -> list[int]:
     """The places of the outputs that a label is about: those of its system, where it names one."""
-    systems = {i: verdicts.examples[i].system for i in places}
-    outputs = [i for i in places if label.system in (None, systems[i])]
+    name = given.name_target(label)
+    systems = {i: verdicts.examples[i].system for i in places.get(name, ())}
+    outputs = [i for i, system in systems.items() if label.system in (None, system)]
     several = {systems[i] for i in outputs}
     if len(several) > 1:
-        rule = f"{format_value(label.id)} has outputs of {len(several)} systems: labels need a column system"
+        rule = f"{format_value(name)} has outputs of {len(several)} systems: labels need a column system"
         raise InputError([fault(given.name, 0, rule)])
     return outputs
 
@@ -162,10 +182,13 @@ def _describe_join(
 ) -> str:
     """How many labels were joined to how many verdicts."""
     names = [label.id for label in given.labelled.examples]
-    lost = [name for name in names if name not in places]
+    lost: list[str] = []
     joined: set[int] = set()
     for label in given.labelled.examples:
-        joined.update(_find_outputs(verdicts, given, places.get(label.id, []), label))
+        outputs = _find_outputs(verdicts, given, places, label)
+        joined.update(outputs)
+        if not outputs:
+            lost.append(label.id)
     to = f"{len(joined)} of {len(verdicts)} verdicts"
     if len(joined) > len(names) - len(lost):
         to += ", which repeat their input"

@@ -177,6 +177,10 @@ class Draws:
     reason: str | None = None
 
     def __sub__(self, other: "Draws") -> "Draws":
+        """The difference; it has no draws where either has none."""
+        if not (len(self.values) and len(other.values)):
+            reason = self.reason or other.reason or UNDEFINED
+            return replace(self, value=self.value - other.value, values=np.empty(0), reason=reason)
         return replace(
             self,
             value=self.value - other.value,
@@ -320,7 +324,7 @@ def bound_difference(
     layout: Layout,
     unit: float = 1.0,
 ) -> Estimate:
-    """Estimates the mean of differences -1, 0 and 1, of shape (n,), times `unit`, with Tango's score interval."""
+    """Estimates the mean of differences from -1 to 1, of shape (n,), times `unit`, with `share_interval`'s interval."""
     share = share_interval((1 + differences) / 2, layout)
 
     def to_difference(end: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 
 from meta_eval.bootstrap import Estimate, Floats, Indices, Mask
 from meta_eval.chance import measure_label_chance
+from meta_eval.crowds import seat_crowd
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import Draws, Resampling, Weighted, bound_difference, draw_grouped, share_interval
 from meta_eval.linearised import measure_distances
@@ -221,9 +222,11 @@ def agree_with_single(
 ) -> list[SingleAgreement]:
     """Measures agreement with single people: of each judge, of people with one another, and of their majority.
 
-    `table` has the shape (people, n), each judge (n,). No judge can agree with more of these labels than the majority
-    of people, which includes their own votes.
+    `table` has shape (people, n), each judge (n,); a crowd, of whom each pair shares few texts, is compared by seats
+    (`meta_eval.crowds`). No judge can agree with more of these labels than the majority of people, which includes their
+    own votes.
     """
+    table = seat_crowd(table)
     by_distance = is_ordered and len(labels) > 2
     rated = (~np.isnan(table)).sum(axis=0)
 

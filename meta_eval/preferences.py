@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.chance import measure_preference_chance
+from meta_eval.crowds import tabulate_people
 from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import Resampling, draw_grouped, share_interval
+from meta_eval.intervals import Resampling, bound_difference, draw_grouped, share_interval
 from meta_eval.labels import estimate_kappa, weigh_macro_f1
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
@@ -97,7 +98,7 @@ class Preferences:
 
     def by_majority(self) -> Preferences:
         """Merges the judgements of several named raters of one input and pair into their majority, or else a tie."""
-        if len(set(self.raters) - {None}) < 2:
+        if len(self.named_raters) < 2:
             return self
         outcomes = self.outcomes.copy()
         is_first = np.zeros(len(self), dtype=np.bool_)
@@ -120,22 +121,29 @@ class Preferences:
     def by_rater(self) -> Floats:
         """The outcomes by each named rater, of shape (raters, units); NaN for none.
 
-        The units are those of `by_majority`.
-
-        A rater who judged the same pair several times counts with the majority of these judgements.
+        A rater who judged the same pair several times counts with the majority. Of a crowd the rows are seats
+        (`meta_eval.crowds`).
         """
-        names = [name for name in dict.fromkeys(self.raters) if name is not None]
-        if not names:
-            return np.empty((0, len(self.units)))
-        number = {name: place for place, name in enumerate(names)}
-        sums = np.full((len(names), len(self.units)), np.nan)
+        numbers = {name: number for number, name in enumerate(self.named_raters)}
+        leads: dict[tuple[int, int], float] = {}  # by rater and unit
         for unit, rows in enumerate(self.units):
-            for row, outcome in zip(rows, self._turn(rows), strict=True):
+            for row, outcome in zip(rows, self._turn(rows).tolist(), strict=True):
                 rater = self.raters[row]
                 if rater is not None:
-                    before = np.nan_to_num(sums[number[rater], unit])
-                    sums[number[rater], unit] = before + outcome - 0.5
-        return to_outcomes(sums)
+                    key = (numbers[rater], unit)
+                    leads[key] = leads.get(key, 0.0) + outcome - 0.5
+        judged = np.array([*leads], dtype=np.intp).reshape(-1, 2)
+        return tabulate_people(
+            people=judged[:, 0],
+            texts=judged[:, 1],
+            labels=to_outcomes(np.array([*leads.values()])),
+            shape=(len(numbers), len(self.units)),
+        )
+
+    @cached_property
+    def named_raters(self) -> tuple[str, ...]:
+        """The raters with a name, in the order of their first judgements."""
+        return tuple(name for name in dict.fromkeys(self.raters) if name is not None)
 
     def _turn(self, rows: Sequence[int]) -> Floats:
         """The outcomes of one unit, as its first judgement calls a and b."""
@@ -407,5 +415,5 @@ def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:
         return Estimate.undefined("no pair was judged in both orders")
     layout = restrict(lay_out(len(first), inputs=inputs), kept)
     twice = Layout(np.repeat(layout.systems, 2), np.repeat(layout.inputs, 2))
-    share = share_interval(first[kept].ravel(), twice)
-    return Estimate(share.value - 0.5, share.low - 0.5, share.high - 0.5, share.reason)
+    differences = 2 * first[kept].ravel() - 1
+    return bound_difference(differences, twice, unit=0.5)

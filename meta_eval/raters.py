@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats
+from meta_eval.crowds import seat_crowd
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import USUAL_RESAMPLING, Draws, Resampling, Weighted, draw_grouped
 
@@ -329,7 +330,10 @@ def _keep_rated_units(
     layout: Layout | None,
     fewest: int = 1,
 ) -> tuple[Floats, Layout]:
-    """Keeps the units with at least `fewest` ratings: their ratings, of shape (raters, units), and their layout."""
+    """Keeps the units with at least `fewest` ratings: their ratings, of shape (raters, units), and their layout.
+
+    Of a crowd the rows are seats (`meta_eval.crowds`).
+    """
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"ratings must have shape (raters, units), but have shape {table.shape}")
@@ -337,4 +341,4 @@ def _keep_rated_units(
         raise ValueError("ratings must be finite, or NaN where a rater did not rate")
     rated = (~np.isnan(table)).sum(axis=0) >= fewest
     units = layout or lay_out(table.shape[1])
-    return table[:, rated], restrict(units, rated)
+    return seat_crowd(table[:, rated]), restrict(units, rated)

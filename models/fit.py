@@ -7,6 +7,7 @@ which is minimised, and `val/...`, which is measured on held-out data.
 
 import json
 import logging
+import math
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -251,9 +252,9 @@ class BatchDataModule(pl.LightningDataModule):
 class LearningCurve(pl.Callback):
     """Collects a curve: points with `step` (batches seen) and `train/loss` or the metrics of a validation.
 
-    The loss is averaged over EVERY batches. Before a validation it is averaged over the batches since the last point,
-    so that a short training has a curve, too. The state is part of the checkpoint, so a resumed run continues the
-    curve.
+    Before a validation stands the loss of the batches that no point has yet, so that a short training has a curve.
+    Its state is part of the checkpoint, so a resumed run continues the curve. Raises SettingError if `train/loss` is
+    NaN, since the weights are then lost.
     """
 
     def __init__(self) -> None:
@@ -267,7 +268,13 @@ class LearningCurve(pl.Callback):
         self.seen += 1
         if "train/loss" not in trainer.callback_metrics:  # the first batches were skipped
             return
-        self.waiting.append(float(trainer.callback_metrics["train/loss"]))
+        loss = float(trainer.callback_metrics["train/loss"])
+        if math.isnan(loss):
+            raise SettingError(
+                f"the training diverged: train/loss is NaN in step {self.seen}: set a lower learning rate, or "
+                "trainer.precision=32-true"
+            )
+        self.waiting.append(loss)
         if len(self.waiting) == EVERY:
             self._add_waiting()
 
@@ -350,11 +357,11 @@ def fit(
 ) -> None:
     """Trains `module`, and leaves it on the CPU, in eval mode, with the weights of the best epoch on held-out data.
 
-    The best epoch has the lowest `val/loss`, or the highest value of another metric that `monitor` names.
-    `make_trainer` makes the Trainer from `settings` and the arguments that this function sets; it adds the hardware. A
-    call that was killed resumes from `folder/checkpoints/last.ckpt`. At the end `folder` contains `curve.json` and the
-    files that `save(folder)` writes, and the checkpoints are removed. With `every_epoch`, the folders `epoch_0`,
-    `epoch_1` ... of `folder` keep the weights of every epoch. Raises SettingError if `monitor` is NaN in every epoch.
+    That is the epoch of the lowest `val/loss`, or of the highest other metric that `monitor` names. `make_trainer` is
+    called with `settings` and what this function sets; it adds the hardware. A call that was killed resumes from
+    `folder/checkpoints/last.ckpt`. In the end `folder` contains `curve.json` and the files that `save(folder)` writes,
+    and the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... contain the weights of every epoch.
+    Raises SettingError as soon as `train/loss` is NaN, and if `monitor` is NaN in every epoch.
     """
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
@@ -383,7 +390,10 @@ def fit(
             warnings.filterwarnings("ignore", message=f".*{message}")
         trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
     if best.best_model_score is not None and not best.best_model_score.isfinite():
-        raise SettingError(f"the training diverged, {monitor} is NaN in every epoch: lower the learning rate")
+        raise SettingError(
+            f"the training diverged: {monitor} is NaN in every epoch, and train/loss never was: set a lower learning "
+            "rate, or trainer.precision=32-true"
+        )
     module.cpu().eval()
 
     def load(file: Path) -> None:

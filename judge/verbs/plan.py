@@ -18,11 +18,11 @@ from data.cells import list_items
 from data.input_file import InputFile
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.rating_words import GivenLevels
-from data.scored import read_scored
 from judge.inputs import SOURCE_RULE, Columns, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
+from judge.pair_inputs import read_given
 from judge.tables import Result, Table, pick, tabulate
-from judge.verbs.prefer import read_given
+from judge.verdict_files import Names, read_verdicts
 from meta_eval.planning import (
     SampleSize,
     Spread,
@@ -39,6 +39,7 @@ from meta_eval.scored_set import ScoredSet
 Pilot = Source | Preferences
 FEWEST_PILOT_INPUTS = 5
 SIZE_CELLS = ("n", "power", "reason")
+OVERALL = "overall"  # an aspect
 ASSUMED = "every figure rests on assumptions; a pilot"
 
 
@@ -80,10 +81,12 @@ class StudyPlan(Result):
 
 def plan(
     pilot: Pilot | None = None,
-    aspect: str = "overall",
+    aspect: str | None = None,
     systems: Sequence[str] = (),
     *,
     columns: Columns | None = None,
+    people: Names = (),
+    judges: Names = (),
     levels: GivenLevels | None = None,
     seed: int = 0,
     **settings: Any,
@@ -96,9 +99,11 @@ def plan(
         pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
             two systems, or with `within` any, with scores of judges. With `within` it may also be preferences, as
             `judge.prefer` takes them, with the verdicts of judges or of several people.
-        aspect: of the ratings in the pilot.
+        aspect: of the ratings in the pilot; by default `overall`, or the only one.
         systems: two of the pilot, to estimate how their difference varies.
-        columns: by field its column of the pilot.
+        columns: by field its column of the pilot. Labels and verdicts need no texts.
+        people: the columns of the pilot that are people's labels; by default they are recognised by name and values.
+        judges: the columns of the pilot that hold verdicts of judges.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
         seed: of what is drawn.
         settings: of `judge.label_plans.PlanSettings`.
@@ -112,8 +117,12 @@ def plan(
     ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
     """
     check_names(settings, [each.name for each in fields(PlanSettings)], "plan")
-    given, how = read_pilot(pilot, columns=columns, levels=levels), PlanSettings(**settings)
+    how = PlanSettings(**settings)
+    given = read_pilot(pilot, columns=columns, people=people, judges=judges, levels=levels)
+    if given is None and systems:
+        raise SettingError("systems are two of a pilot: pass its file, or compared_systems for their number")
     said = () if given is None else given.notes
+    aspect = aspect or find_aspect(given)
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
         known = ", ".join(given.aspects[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"aspect must be one with ratings in the pilot ({known}), but is {aspect}")
@@ -135,22 +144,45 @@ def plan(
     return StudyPlan(join_settings("plan", how, pilot=named, aspect=aspect), [table], (*said, *notes, decision))
 
 
+def find_aspect(pilot: ScoredSet | Preferences | None) -> str:
+    """The only aspect of a pilot, else `overall`."""
+    aspects = pilot.aspects if isinstance(pilot, ScoredSet) else ()
+    return aspects[0] if len(aspects) == 1 else OVERALL
+
+
 def read_pilot(
-    pilot: Pilot | None, columns: Columns | None = None, levels: GivenLevels | None = None
+    pilot: Pilot | None,
+    columns: Columns | None = None,
+    people: Names = (),
+    judges: Names = (),
+    levels: GivenLevels | None = None,
 ) -> ScoredSet | Preferences | None:
-    """Reads the texts of a pilot, or its preferences if it has pairs of systems."""
+    """Reads the texts of a pilot, its labels and verdicts without texts, or its preferences if it has pairs."""
     if pilot is None and columns:
         raise SettingError("columns name those of a pilot: pass the file of the pilot too")
     if pilot is None or isinstance(pilot, ScoredSet | Preferences):
         return pilot
-    if isinstance(pilot, str | Path | InputFile):
-        file = InputFile.of(pilot, columns=columns, levels=levels)
-        return read_preferences(file) if holds_pairs(file) else read_scored(file)
     if isinstance(pilot, Mapping):
         return read(pilot, columns=columns, levels=levels)
-    rows, named = list_items(pilot, SOURCE_RULE), columns or {}
-    is_pairs = rows and isinstance(rows[0], Mapping) and names_pair({**rows[0], **named})
-    return read_given(rows, named) if is_pairs else read(rows, columns=columns, levels=levels)
+    if isinstance(pilot, str | Path | InputFile):
+        file = InputFile.of(pilot, columns=columns, levels=levels)
+        if holds_pairs(file):
+            return read_preferences(file)
+    else:
+        pilot = list_items(pilot, SOURCE_RULE)
+        named = columns or {}
+        if pilot and isinstance(pilot[0], Mapping) and names_pair({**pilot[0], **named}):
+            return read_given(pilot, named)
+    texts, _ = read_verdicts(
+        pilot,
+        columns=columns,
+        levels=levels,
+        people=people,
+        judges=judges,
+        needs=("people",),
+        command="judge plan",
+    )
+    return texts
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:

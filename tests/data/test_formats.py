@@ -772,6 +772,28 @@ def test_annotations_of_label_studio(tmp_path: Path) -> None:
     )
 
 
+def predict(model: str | None, *results: tuple[str, Any]) -> dict[str, Any]:
+    """A prediction of Label Studio, whose results are written as those of annotations."""
+    return {"model_version": model, "score": 0.9, "result": mark(0, *results)["result"]}
+
+
+def test_predictions_and_verdicts_of_label_studio_are_scores(tmp_path: Path) -> None:
+    people = [mark(1, ("faithful", ["yes"])), mark(2, ("faithful", ["no"]))]
+    data = {"prompt": "Why?", "answer": "So.", "model": "gpt-4", "gpt4_verdict": "no"}
+    path = write_tasks(
+        tmp_path / "x.json",
+        {"data": data, "annotations": people, "predictions": [predict("judge-1", ("faithful", ["yes"]))]},
+        {"data": {**data, "gpt4_verdict": "yes"}, "annotations": people, "predictions": [predict("judge-1")]},
+    )
+    scored = read_scored(path)
+    assert [*scored.scores] == ["judge-1", "gpt4_verdict"]
+    np.testing.assert_array_equal(scored.values("judge-1", ""), [1, np.nan])
+    np.testing.assert_array_equal(scored.values("gpt4_verdict", ""), [0, 1])
+    several = predict(None, ("fluency", 4), ("faithful", ["yes"]))
+    path = write_tasks(tmp_path / "y.json", {"data": data, "annotations": people, "predictions": [several]})
+    assert [*read_scored(path).scores] == ["prediction/fluency", "prediction/faithful", "gpt4_verdict"]
+
+
 def test_comparisons_of_label_studio(tmp_path: Path) -> None:
     data = {"prompt": "Why?", "answer1": "So.", "answer2": "Thus.", "model1": "old", "model2": "new"}
     annotations = [mark(1, ("pick", "left")), mark(2, ("pick", "right")), mark(3, ("pick", None))]
@@ -858,3 +880,21 @@ def test_samples_of_several_models_and_results(tmp_path: Path) -> None:
     found = read_scored(write_rows(tmp_path / "x.jsonl", rows))
     assert [each.id for each in found.examples] == ["old-a", "new-a", "old-b", "new-b"]
     assert [*found.scores] == ["qa/exact", "qa/loose"]
+
+
+def battle(number: int, prompt: int, **more: Any) -> dict[str, Any]:
+    return {"id": number, "prompt": f"Q{prompt}", "model_a": "x", "model_b": "y", "winner": "model_a", **more}
+
+
+def test_battles_of_one_prompt_by_several_raters_are_one_input(tmp_path: Path) -> None:
+    """Ids of rows are no inputs where prompts repeat with the same answers; other answers are other outputs."""
+    rows = [battle(number, number // 2, annotator=f"p{number % 2}") for number in range(6)]
+    given, _ = read_judged(write(tmp_path, "battles.json", rows))
+    assert given is not None
+    assert given.inputs == ("0", "0", "2", "2", "4", "4")
+    assert given.raters == ("p0", "p1") * 3
+    assert given.notes == ("battles.json: 6 rows, 3 pairs of outputs, by 2 raters",)
+    rows = [battle(number, 0, response_a=f"A{number}", response_b="B") for number in range(4)]
+    given, _ = read_judged(write(tmp_path, "other.json", rows))
+    assert given is not None
+    assert given.inputs == ("0", "1", "2", "3")
