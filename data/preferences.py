@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError, check_names, fault, list_first, read_all
-from core.example import SHOWN
+from core.example import SHOWN_COLUMNS
 from data.cells import name_of
 from data.columns import USUAL_RATERS, Columns, add_nested, find_absent, name_fields
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
@@ -280,7 +280,7 @@ def _check_first(
     if "text" in fields:
         hint = "give data.outputs=FILE beside judgements, or judge=llm_judge to judge the texts"
         raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
-    known = list_first(keys, SHOWN)
+    known = list_first(keys, SHOWN_COLUMNS)
     hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 

@@ -1,4 +1,4 @@
-"""Preferences of people or of a judge: which systems they prefer, and which metrics prefer as they do."""
+"""Ranks systems by the preferences of people or of a judge; finds which metrics prefer as people do."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def check_sources(
     labels: Preferences | int | None,
     has_outputs: bool,
 ) -> None:
-    """Raises SettingError where there is nobody who prefers, or nothing to read for a judge."""
+    """Raises SettingError if nobody prefers (no file and no judge), or if a judge has no outputs to read."""
     if not has_outputs and (given is None or asking is not None):
         raise SettingError(f"a judge needs the texts of the systems: {NO_OUTPUTS}")
     if asking is not None and not callable(getattr(asking, "compare", None)):
@@ -274,7 +274,7 @@ def hold_against_people(
     places: Mapping[tuple[str, str], int],
     has_people: bool,
 ) -> dict[str, Floats]:
-    """The outcomes of judges, of what most of three or more say, and of metrics, which are held against people."""
+    """Collects the outcomes to compare with people's: of each judge, of the majority of three or more, of metrics."""
     rivals = dict(judges) if has_people else {}
     single_judges = list_single_judges(judges)
     if len(single_judges) > 2 and rivals:  # of two, most say a tie wherever they differ
@@ -286,7 +286,7 @@ def hold_against_people(
 
 
 def list_single_judges(judges: Mapping[str, Floats]) -> list[Floats]:
-    """The outcomes of judges that are no panel."""
+    """Lists the outcomes of single judges, without those of a panel."""
     return [outcomes for name, outcomes in judges.items() if name != PANEL]
 
 
@@ -296,7 +296,7 @@ def refuse_silence(
     verdicts: Verdicts | None,
     texts: str,
 ) -> None:
-    """Raises InputError where no judgement, or nothing that is held against people, has an outcome."""
+    """Raises InputError if no judgement has an outcome, or if nothing that is compared with people has one."""
     is_silent = is_empty(asked.outcomes)
     are_rivals_silent = bool(rivals) and all(map(is_empty, rivals.values()))
     if not is_silent and not are_rivals_silent:
@@ -350,7 +350,7 @@ def measure_agreement(
 
 
 def describe_winners(given: Preferences, has_people: bool) -> str:
-    """A note on who chose the winners of a file, if not people; `has_people`: whether tables mention people."""
+    """Notes who chose the winners of a file, if not people; `has_people` says whether tables mention people."""
     if given.by_model is None:
         return f"{given.name} does not say whether people or a model chose the winners"
     if not given.by_model:
