@@ -116,7 +116,8 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
     if not others:
         return []
     pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
-    unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
+    names = [(pair.metric_a, pair.metric_b) for pair in pairs if pair.better != best]
+    unseparated = [name for both in names for name in both if name != best]
     if all(math.isnan(pair.p_value) for pair in pairs):
         return [f"no test compares {best} with {join_names(unseparated)}"]
     if unseparated:
