@@ -65,17 +65,16 @@ class ExampleError(InputError):
 
 
 class MissingModelError(InputError):
-    """A model to load does not exist here; `fetchable`: the model hub might have it, but was not asked."""
+    """A model to load does not exist here; `fetchable`: the model hub might have it, but was not asked.
 
-    def __init__(
-        self,
-        name: str,
-        what: str,
-        fetchable: bool = False,
-    ) -> None:
+    `setting` names it, where that is known.
+    """
+
+    def __init__(self, name: str, what: str, fetchable: bool = False, setting: str = "") -> None:
         self.name = name
         self.what = what
         self.fetchable = fetchable
+        self.setting = setting
         super().__init__([f"{name}: {what}"])
 
 

@@ -1,10 +1,9 @@
 """Scores and Metric: what every metric returns, and the contract of a metric."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -48,22 +47,42 @@ def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]
     return kind.requires
 
 
-@lru_cache(maxsize=4)
-def repeat(value: Any, n: int) -> tuple[Any, ...]:
-    """A value n times."""
-    return (value,) * n
+@dataclass(frozen=True, eq=False)
+class Repeated(Sequence[Any]):
+    """A value a number of times, in constant memory: of the million rows of a long file, most lack nothing."""
+
+    value: Any
+    times: int
+
+    def __len__(self) -> int:
+        return self.times
+
+    def __iter__(self) -> Iterator[Any]:
+        return repeat(self.value, self.times)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return Repeated(self.value, len(range(self.times)[place]))
+        if -self.times <= place < self.times:
+            return self.value
+        raise IndexError(place)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
 
-def share(usual: Any, given: Iterable[Any], n: int) -> tuple[Any, ...]:
-    """The given values; where all are the usual one, or none is given, a tuple that equal lengths have together.
+def compress(usual: Any, given: Sequence[Any], n: int) -> Sequence[Any]:
+    """The given values; where all are the usual one, or none is given, a `Repeated`."""
+    if all(value == usual for value in given):
+        return Repeated(usual, len(given) or n)
+    return tuple(given)
 
-    A long file is scored in many parts of one length, most of which lack nothing.
-    """
-    values = tuple(given)
-    if any(value != usual for value in values):
-        return values
-    length = len(values) or n
-    return repeat(usual, length)
+
+def join_sequences(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """The parts one after another; empty where each has the usual value alone, as `Scores` takes it."""
+    if all(isinstance(part, Repeated) for part in parts):
+        return ()
+    return tuple(chain.from_iterable(parts))
 
 
 @dataclass(frozen=True)
@@ -92,12 +111,9 @@ class Scores:
             raise ValueError(f"all aspects must have one length, but got {sorted(lengths)}")
         n = lengths.pop()
         values = {aspect: np.asarray(column, dtype=np.float64) for aspect, column in self.values.items()}
-        reasons = share(None, self.reasons, n)
-        counts = map(int, self.dropped_tokens)
-        dropped = share(0, counts, n)
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "reasons", reasons)
-        object.__setattr__(self, "dropped_tokens", dropped)
+        object.__setattr__(self, "reasons", compress(None, self.reasons, n))
+        object.__setattr__(self, "dropped_tokens", compress(0, [int(count) for count in self.dropped_tokens], n))
         object.__setattr__(self, "explanations", tuple(self.explanations))
         for name in ("reasons", "dropped_tokens", "explanations"):
             count = len(getattr(self, name))
@@ -142,8 +158,8 @@ class Scores:
         return cls(
             values,
             signature,
-            reasons=tuple(chain.from_iterable(part.reasons for part in parts)),
-            dropped_tokens=tuple(chain.from_iterable(part.dropped_tokens for part in parts)),
+            reasons=join_sequences([part.reasons for part in parts]),
+            dropped_tokens=join_sequences([part.dropped_tokens for part in parts]),
             explanations=explanations if any(explanations) else (),
             notes=tuple(dict.fromkeys(notes)),
         )

@@ -358,7 +358,7 @@ def join_name(
 def encode_scores(scores: Scores) -> str:
     """Scores as a line of JSON, without their signature."""
     values = {aspect: _list_numbers(column) for aspect, column in scores.values.items()}
-    named = {name: getattr(scores, name) for name in ("reasons", "dropped_tokens", "explanations", "notes")}
+    named = {name: list(getattr(scores, name)) for name in ("reasons", "dropped_tokens", "explanations", "notes")}
     return json_line({"values": values, **named})
 
 

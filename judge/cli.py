@@ -7,18 +7,17 @@ command are read, so that help and faults of settings appear at once.
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import re
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +39,13 @@ from judge.flags import (
 )
 from judge.input_flags import SetFiles, SystemFiles, TextFiles, read_inputs
 from judge.metric_flags import JudgeName, MetricNames, describe_metrics, plan_given
-from judge.terminal import describe_failure, open_streams, say
+from judge.terminal import describe_failure, open_streams, say, show_messages, show_steps
 
 FINE, FAILED, BAD_INPUT, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # 3: a condition of --fail_if failed
 STANDARD = "-"
 SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 HELP = ("-h", "--help")
 COMPLETION = "--completion"
-ROOMS = frozenset(path.parent.name for path in Path(__file__).parents[1].glob("*/__init__.py"))  # of this project
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ def run_verb(name: str, words: Sequence[str]) -> int:
         print(parser.format_help())
         return FINE
     set_defaults(given)
-    with show_log():
+    with show_messages():
         began = time.perf_counter()
         if given.get("report"):
             from judge.report.verbs import check_report
@@ -245,7 +243,7 @@ def make_parser(name: str, flags: Mapping[str, Flag]) -> Parser:
     usage = f"judge {name}{file} [--name value ...]"
     parser = Parser(prog=f"judge {name}", usage=usage, description=f"{verb.line}.")
     add_flags(parser.add_argument_group("settings"), [flag for flag in flags.values() if flag.name not in common])
-    add_flags(parser.add_argument_group("of every verb"), [flags[each] for each in common])
+    add_flags(parser.add_argument_group("of every verb"), [flags[flag_name] for flag_name in common])
     return parser
 
 
@@ -271,7 +269,6 @@ def set_defaults(given: Given) -> None:
 def call_verb(name: str, own: Mapping[str, Flag], given: Given) -> Any:
     """Calls the verb's function with the settings of the command line. Raises SettingError and InputError."""
     from core.progress import shown
-    from judge.terminal import show_steps
     from judge.yaml_objects import importable
 
     trusted = importable.set(frozenset(given.get("allow")))
@@ -323,39 +320,16 @@ def deliver(result: Any, name: str, words: Sequence[str], given: Given, seconds:
         say(f"wrote {path}")
 
 
-@contextmanager
-def show_log() -> Iterator[None]:
-    """Shows the messages of this project on standard error; warnings of libraries are not shown."""
-    handler, root = Terminal(), logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
-    logging.captureWarnings(True)
-    try:
-        yield
-    finally:
-        logging.captureWarnings(False)
-        root.removeHandler(handler)
-        root.setLevel(level)
-
-
-class Terminal(logging.Handler):
-    """Shows the messages of this project, and all errors."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.name.split(".")[0] in ROOMS or record.levelno >= logging.ERROR:
-            say(self.format(record))
-
-
 def describe_missing(error: MissingModelError, words: Sequence[str]) -> str:
     """The message for a missing model: the flag that names it, and the flag that fetches it."""
-    named = [words[i - 1] for i, word in enumerate(words) if word == error.name and words[i - 1].startswith("--")]
+    typed = (before for before, word in pairwise(words) if word == error.name and before.startswith("--"))
+    flag = next(typed, error.setting)
     fetch = "; --network fetches it" if error.fetchable and "--network" not in words else ""
-    return f"{' '.join([*named[:1], error.name])}: {error.what}{fetch}"
+    return f"{flag} {error.name}: {error.what}{fetch}".lstrip()
 
 
 def complete_by(words: Sequence[str]) -> str:
-    """The script by which a shell completes verbs, flags, files and metrics. Raises SettingError for another shell."""
+    """The script by which a shell completes verbs, flags and files. Raises SettingError for another shell."""
     if find_spec("shtab") is None:
         raise SettingError(f"{COMPLETION} needs shtab: pip install shtab")
     shtab = import_module("shtab")

@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from itertools import zip_longest
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -27,6 +27,7 @@ NEEDED = inspect.Parameter.empty  # the default of a flag that must be given
 NUMBERS = {int, float, bool, Any}
 PLAIN = {"true": True, "false": False, "null": None, "none": None}
 WITH_COMMAS = ("prompts",)  # flags of texts, whose commas are their own
+COMMA = re.compile(r"(?<=[^\s,]),(?=[^\s,])")  # of a list, without a space beside it
 INDENT = 6  # of what a flag means
 
 
@@ -58,24 +59,28 @@ class Flag:
         return isinstance(self.default, tuple | list) or (self.takes_several and self.default is NEEDED)
 
     @property
-    def is_open(self) -> bool:
-        """Whether the flag takes named settings: `--columns.text answer`."""
-        return Mapping in self.kinds or bool(self.keys)
+    def is_mapping(self) -> bool:
+        """Whether the flag takes named settings and nothing else."""
+        return self.kinds <= {Mapping, type(None)}
 
     @property
-    def keys(self) -> list[str]:
-        """The names of its settings, if a dataclass defines them."""
-        return [field.name for each in self.kinds if is_dataclass(each) for field in fields(each)]
+    def is_open(self) -> bool:
+        """Whether the flag takes named settings: `--columns.text answer`."""
+        return Mapping in self.kinds or self.settings is not None
+
+    @property
+    def settings(self) -> Any:
+        """The dataclass that defines its settings, if there is one."""
+        return next((kind for kind in self.kinds if is_dataclass(kind)), None)
+
+    def make(self, settings: Mapping[str, Any]) -> Any:
+        """The value of the flag from its named settings."""
+        return dict(settings) if self.settings is None else self.settings(**settings)
 
     @property
     def is_switch(self) -> bool:
         """Whether the flag alone means true."""
         return self.kinds == {bool}
-
-    @property
-    def is_text(self) -> bool:
-        """Whether its words are kept as texts."""
-        return str in self.kinds and not NUMBERS & self.kinds
 
     def read(self, word: str) -> Any:
         """Parses a word as a number, a truth value or None; else returns the word.
@@ -85,7 +90,8 @@ class Flag:
         >>> Flag("output", str, None, "").read("2")
         '2'
         """
-        if self.is_text:
+        is_text = str in self.kinds and not NUMBERS & self.kinds
+        if is_text:
             return None if word in ("null", "none") and type(None) in self.kinds else word
         for kind in (int, float):
             with suppress(ValueError):
@@ -95,16 +101,25 @@ class Flag:
     @property
     def help(self) -> str:
         """The meaning of the flag and its default, for argparse."""
-        said = [self.comment]
+        parts = [self.comment]
         if self.is_open and f"--{self.name}." not in self.comment:
-            said.append(f"(by name: --{self.name}.{'|'.join(self.keys) or 'NAME'} VALUE)")
+            keys = "NAME" if self.settings is None else "|".join(field.name for field in fields(self.settings))
+            parts.append(f"(by name: --{self.name}.{keys} VALUE)")
         if self.default is NEEDED:
-            said.append("(needed)")
+            parts.append("(needed)")
         elif self.default not in (None, (), ""):
-            shown = self.default if isinstance(self.default, tuple | list) else [self.default]
-            words = [str(each).lower() if isinstance(each, bool) else str(each) for each in shown]
-            said.append(f"(default: {' '.join(words)})")
-        return " ".join(said).replace("%", "%%")
+            parts.append(f"(default: {write_default(self.default)})")
+        return " ".join(parts).replace("%", "%%")
+
+
+def write_default(default: Any) -> str:
+    """A default as it would be typed.
+
+    >>> write_default(True), write_default((0.5, 1))
+    ('true', '0.5 1')
+    """
+    values = default if isinstance(default, tuple | list) else [default]
+    return " ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
 
 
 def list_classes(kind: Any) -> set[Any]:
@@ -113,7 +128,8 @@ def list_classes(kind: Any) -> set[Any]:
     >>> sorted(each.__name__ for each in list_classes(Sequence[float] | str | None))
     ['NoneType', 'Sequence', 'float', 'str']
     """
-    origin, inner = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    inner = get_args(kind)
     if origin is Annotated:
         return list_classes(inner[0])
     if origin is Literal:
@@ -135,21 +151,18 @@ class Names(dict[str, Any]):
         return object
 
 
-def read_type(annotation: Any, module: Any) -> Any:
-    """Evaluates an annotation of a module to a type."""
-    if not isinstance(annotation, str):
-        return annotation
-    return eval(annotation, {}, Names({**vars(builtins), **vars(module)}))
+def read_types(owner: Any) -> dict[str, Any]:
+    """The types of the parameters of a function, or of the fields of a dataclass."""
+    return get_type_hints(owner, localns=Names({**vars(builtins), **vars(inspect.getmodule(owner))}))
 
 
 def list_parameters(function: Callable[..., Any]) -> Iterator[Flag]:
     """Yields a flag for each parameter of a function; meanings come from its docstring."""
-    module = inspect.getmodule(function)
+    types = read_types(function)
     meanings = read_meanings(inspect.getdoc(function) or "")
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is not parameter.VAR_KEYWORD:
-            kind = read_type(parameter.annotation, module)
-            yield Flag(name, kind, parameter.default, meanings.get(name, ""))
+            yield Flag(name, types[name], parameter.default, meanings.get(name, ""))
 
 
 def read_meanings(text: str) -> dict[str, str]:
@@ -165,13 +178,11 @@ def read_meanings(text: str) -> dict[str, str]:
 
 def list_fields(kind: Any) -> Iterator[Flag]:
     """Yields a flag for each field of a dataclass; meanings come from the comments on their lines, or above."""
-    module = inspect.getmodule(kind)
     comments = read_comments(inspect.getsource(kind))
+    types = read_types(kind)
     for field in fields(kind):
-        default = field.default
-        if default is MISSING:
-            default = NEEDED if field.default_factory is MISSING else field.default_factory()
-        yield Flag(field.name, read_type(field.type, module), default, comments.get(field.name, ""))
+        default = NEEDED if field.default is MISSING else field.default
+        yield Flag(field.name, types[field.name], default, comments.get(field.name, ""))
 
 
 def read_comments(source: str) -> dict[str, str]:
@@ -201,11 +212,24 @@ class Parser(argparse.ArgumentParser):
         raise SettingError(message)
 
 
+class Once(argparse.Action):
+    """Keeps the value of a flag. Raises SettingError for a flag that is given twice."""
+
+    def __init__(self, flag: Flag, **about: Any) -> None:
+        super().__init__(default=argparse.SUPPRESS, **about)
+        self.flag = flag
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, words: Any, option_string: Any = None) -> None:
+        if self.flag.name in namespace:
+            raise SettingError(f"--{self.flag.name} is given twice")
+        setattr(namespace, self.flag.name, read_value(self.flag, words))
+
+
 def add_flags(group: argparse._ActionsContainer, flags: Iterable[Flag]) -> None:
     """Adds flags to a parser, or to one of its groups."""
     for flag in flags:
         count = "*" if Any in flag.kinds else "+" if flag.takes_several else None
-        group.add_argument(f"--{flag.name}", action="append", nargs=count, metavar="VALUE", help=flag.help)
+        group.add_argument(f"--{flag.name}", action=Once, flag=flag, nargs=count, metavar="VALUE", help=flag.help)
 
 
 @dataclass(frozen=True)
@@ -224,13 +248,12 @@ class Given:
         """The settings of a flag by key: `{"bleu": {"order": 2}}` of `metrics` with `--metrics.bleu.order 2`."""
         settings: dict[str, Any] = {}
         for path, value in self.values.items():
-            first, *keys = path.split(".")
-            if first != name or not keys:
-                continue
-            place = settings
-            for key in keys[:-1]:
-                place = place.setdefault(key, {})
-            place[keys[-1]] = value
+            first, *outer, key = path.split(".") if "." in path else ("", "")
+            if first == name:
+                place = settings
+                for outer_key in outer:
+                    place = place.setdefault(outer_key, {})
+                place[key] = value
         return settings
 
     def has(self, name: str) -> bool:
@@ -239,13 +262,13 @@ class Given:
 
     def get(self, name: str) -> Any:
         """The value of a flag: the given one (by key if keys are given), or its default. Raises SettingError."""
-        flag, inner = self.flags[name], self.inner(name)
+        flag = self.flags[name]
+        inner = self.inner(name)
         if not inner:
             return self.values.get(name, flag.default)
         if name in self.values:
             raise SettingError(f"--{name} has either a value or settings by name, not both: {', '.join(inner)}")
-        made: Any = next((each for each in flag.kinds if is_dataclass(each)), dict)
-        return made(**inner)
+        return flag.make(inner)
 
 
 def read_flags(parser: argparse.ArgumentParser, words: Sequence[str], flags: Mapping[str, Flag]) -> Given:
@@ -253,25 +276,23 @@ def read_flags(parser: argparse.ArgumentParser, words: Sequence[str], flags: Map
 
     Raises SettingError for an unknown flag and for `key=value`, InputError for a faulty file of `--config`.
     """
-    keys = {name: find_flag(name, flags, parser.prog) for name in list_named(words)}
-    inner = {name: flag for name, flag in keys.items() if name not in flags}
-    add_flags(parser, inner.values())
-    read, others = parser.parse_known_args(spell_out(words, {**flags, **keys}))
-    values: dict[str, Any] = {}
-    for name, occurrences in vars(read).items():
-        if occurrences is None:
-            continue
-        if len(occurrences) > 1:
-            raise SettingError(f"--{name} is given twice")
-        values[name] = read_value({**flags, **inner}[name], occurrences[0])
+    names = [name_flag(word) for word in words if word.startswith("--")]
+    typed = {name: find_flag(name, flags, parser.prog) for name in names}
+    add_flags(parser, [flag for name, flag in typed.items() if name not in flags])
+    parsed, others = parser.parse_known_args(spell_out(words, {**flags, **typed}))
+    values = vars(parsed)
     if config := values.get("config"):
-        values = {**flatten_settings(read_file(Path(config)), flags, parser.prog), **values}
+        values = read_config(Path(config), flags, parser.prog) | values
     return Given(parser.prog, flags, values, tuple(others))
 
 
-def list_named(words: Sequence[str]) -> list[str]:
-    """The names of the flags among words."""
-    return [word.removeprefix("--").partition("=")[0] for word in words if word.startswith("--")]
+def name_flag(word: str) -> str:
+    """The name of the flag that a word gives, with or without its value.
+
+    >>> name_flag("--columns.text=answer")
+    'columns.text'
+    """
+    return word.removeprefix("--").partition("=")[0]
 
 
 def find_flag(name: str, flags: Mapping[str, Flag], called: str) -> Flag:
@@ -289,52 +310,60 @@ def find_flag(name: str, flags: Mapping[str, Flag], called: str) -> Flag:
 
 def spell_out(words: Sequence[str], flags: Mapping[str, Flag]) -> Iterator[str]:
     """Rewrites the words for argparse: a switch gets a value. Raises SettingError for `key=value`."""
-    behind = ""
+    before = ""
     for word, following in zip_longest(words, words[1:], fillvalue=""):
-        if not word.startswith("--"):
-            refuse_pair(word, behind, flags)
+        if word.startswith("--"):
+            before = name_flag(word)
+            is_bare = flags[before].is_switch and "=" not in word and following.lower() not in ("true", "false")
+            yield f"{word}=true" if is_bare else word
+        else:
+            refuse_pair(word, before, flags)
             yield word
-            continue
-        behind, has_value, _ = word.removeprefix("--").partition("=")
-        is_bare = flags[behind].is_switch and not has_value and following.lower() not in ("true", "false")
-        yield f"{word}=true" if is_bare else word
 
 
-def refuse_pair(word: str, behind: str, flags: Mapping[str, Flag]) -> None:
-    """Raises SettingError for `key=value`, with the flag that was meant."""
+def refuse_pair(word: str, before: str, flags: Mapping[str, Flag]) -> None:
+    """Raises SettingError for `key=value`, with the flag that was meant; `before` is the flag in front of the word."""
     key, is_pair, value = word.partition("=")
     name = key.lstrip("+").removeprefix("data.")
     first = name.partition(".")[0]
-    if not is_pair or Path(word).exists() or behind == "systems":
+    if not is_pair or Path(word).exists() or before == "systems":
         return
-    if name == "path":
+    if before and flags[before].is_mapping:
+        name = f"{before}.{key}"
+    elif name == "path":
         raise SettingError(f"{printable(word)}: write the file itself, {printable(value)}, behind the verb")
-    if first in flags and first != behind:
-        raise SettingError(f"{printable(word)}: write --{printable(name)} {printable(value)}")
+    elif first not in flags or first == before:
+        return
+    raise SettingError(f"{printable(word)}: write --{printable(name)} {printable(value)}")
 
 
-def flatten_settings(settings: Mapping[str, Any], flags: Mapping[str, Flag], called: str) -> dict[str, Any]:
-    """Flattens nested settings to `flag.key`. Raises SettingError for an unknown flag."""
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        find_flag(name, flags, called)
-        if isinstance(value, Mapping) and value:
-            inner = {f"{name}.{key}": each for key, each in value.items()}
-            flat |= flatten_settings(inner, flags, called)
-        else:
-            flat[name] = value
-    return flat
-
-
-def read_file(path: Path) -> Mapping[str, Any]:
-    """The settings of a YAML file, by name. Raises InputError."""
+def read_config(path: Path, flags: Mapping[str, Flag], called: str) -> dict[str, Any]:
+    """The settings of a YAML file, by flag and by `flag.key`. Raises InputError."""
     if not path.is_file():
         raise InputError([fault(path, 0, "no such file")])
     with blame_file(path):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(content, Mapping):
             raise SettingError("settings must be NAME: VALUE")
-    return {str(name): value for name, value in content.items()}
+        settings = flatten_settings(content)
+        for name in settings:
+            find_flag(name, flags, called)
+    return settings
+
+
+def flatten_settings(settings: Mapping[Any, Any]) -> dict[str, Any]:
+    """Flattens nested settings.
+
+    >>> flatten_settings({"metrics": {"bleu": {"order": 1}, "ter": {}}})
+    {'metrics.bleu.order': 1, 'metrics.ter': {}}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            flat |= {f"{name}.{key}": inner for key, inner in flatten_settings(value).items()}
+        else:
+            flat[str(name)] = value
+    return flat
 
 
 def read_value(flag: Flag, words: str | Sequence[str]) -> Any:
@@ -347,18 +376,9 @@ def read_value(flag: Flag, words: str | Sequence[str]) -> Any:
     if not listed:
         return True
     if flag.takes_several and flag.name not in WITH_COMMAS:
-        listed = [part for word in listed for part in split_commas(word)]
+        listed = [part for word in listed for part in COMMA.split(word)]
     values = [flag.read(word) for word in listed]
     return values if len(values) > 1 or flag.is_list else values[0]
-
-
-def split_commas(word: str) -> list[str]:
-    """The parts of a list with commas.
-
-    >>> [split_commas(word) for word in ("a,very good", "one, and")]
-    [['a', 'very good'], ['one, and']]
-    """
-    return re.split(r"(?<=[^\s,]),(?=[^\s,])", word)
 
 
 # ---- messages of other rooms ----------------------------------------------------------------------------------------

@@ -43,16 +43,8 @@ class SetFiles:
     data: str | Mapping[str, Any] | None = None
 
 
-def find_file(given: Given, takes_file: bool) -> str | None:
-    """Finds the word that is FILE. Raises SettingError if there are several words."""
-    if given.others and not takes_file:
-        raise SettingError(f"{given.called} takes no file, but got {printable(given.others[0])}")
-    if len(given.others) > 1:
-        raise SettingError(f"{given.called} takes one file, but got {', '.join(map(printable, given.others))}")
-    for word in given.others:
-        if "=" in word and not Path(word).exists():
-            raise SettingError(f"{printable(word)} is neither a file nor a flag: settings are --NAME VALUE")
-    return given.others[0] if given.others else None
+IN_PLACE = {"text": TextFiles, "systems": SystemFiles, "data": SetFiles}  # of FILE, by flag
+OPTIONAL = ("", "pilot")  # parameters of FILE that a verb does without
 
 
 def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type]) -> dict[str, Any]:
@@ -62,27 +54,38 @@ def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type])
     InputError.
     """
     file = find_file(given, takes_file=bool(parameter))
-    kinds = {"text": TextFiles, "systems": SystemFiles, "data": SetFiles}
-    instead = [name for name, kind in kinds.items() if kind in inputs and given.has(name)]
-    has_outputs = verb == "prefer" and instead == ["systems"]  # beside the preferences of a file
-    if file is not None and instead and not has_outputs:
-        raise SettingError(f"FILE and --{instead[0]} are two inputs: give one")
-    if "data" in instead:
-        return read_set(verb, parameter, given)
-    if file is None and not instead:
-        if parameter in ("", "pilot"):
-            return {}
-        raise SettingError(f"{given.called} needs a file: {given.called} FILE ...")
-    if has_outputs:
+    instead = [name for name, kind in IN_PLACE.items() if kind in inputs and given.has(name)]
+    if verb == "prefer" and instead == ["systems"]:  # beside the preferences of a file
         return read_outputs(given, file)
-    if "systems" in instead:
-        without = {"scores": None} if "scores" in given.flags else {}
-        return {parameter: read_systems(given), "columns": None, **without}
+    sources = [f"--{name}" for name in instead] if file is None else ["FILE", *(f"--{name}" for name in instead)]
+    if len(sources) > 1:
+        raise SettingError(f"{sources[0]} and {sources[1]} are two inputs: give one")
+    if not sources and parameter not in OPTIONAL:
+        raise SettingError(f"{given.called} needs a file: {given.called} FILE ...")
+    if not sources:
+        return {}
+    if instead == ["data"]:
+        return read_set(verb, parameter, given)
+    if instead == ["systems"]:
+        without_scores = {"scores": None} if "scores" in given.flags else {}
+        return {parameter: read_systems(given), "columns": None, **without_scores}
     if TextFiles not in inputs:
         return {parameter: file}
     from data.input_file import InputFile
 
     return {parameter: InputFile.of(file, columns=given.get("columns"), **list_how(given)), "columns": None}
+
+
+def find_file(given: Given, takes_file: bool) -> str | None:
+    """Finds the word that is FILE. Raises SettingError if there are several words."""
+    if given.others and not takes_file:
+        raise SettingError(f"{given.called} takes no file, but got {printable(given.others[0])}")
+    if len(given.others) > 1:
+        raise SettingError(f"{given.called} takes one file, but got {', '.join(map(printable, given.others))}")
+    file = given.others[0] if given.others else None
+    if file is not None and "=" in file and not Path(file).exists():
+        raise SettingError(f"{printable(file)} is neither a file nor a flag: settings are --NAME VALUE")
+    return file
 
 
 def list_how(given: Given) -> dict[str, Any]:
@@ -110,12 +113,12 @@ def read_set(verb: str, parameter: str, given: Given) -> dict[str, Any]:
     from judge.sets import load_set
 
     loaded = load_set(given.values.get("data"), given.inner("data"), given.get("seed"))
-    is_pairs = isinstance(loaded, tuple)
+    has_pairs = isinstance(loaded, tuple)
+    if verb == "audit" and has_pairs:
+        raise SettingError("data must hold texts: preferences have none alone")
     if verb == "audit":
-        if is_pairs:
-            raise SettingError("data must hold texts: preferences have none alone")
         return {parameter: list(loaded.rated)}
-    if not is_pairs:
+    if not has_pairs:
         raise SettingError(f"{given.called} takes pandalm or alpaca_eval by --data, or a FILE")
     preferences, outputs = loaded
     if verb == "plan" or outputs is None:

@@ -68,6 +68,14 @@ class CheckSettings:
     margin: float = 0.1
     level: float = 0.05
 
+    def __post_init__(self) -> None:
+        _ = self.conditions
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The conditions of `fail_if`. Raises SettingError for a text that is none."""
+        return read_conditions(self.fail_if) if self.fail_if else []
+
 
 @dataclass(frozen=True, eq=False)
 class JudgeChecks:
@@ -160,7 +168,7 @@ def check_judges(
 
 def _read_conditions(labelled: Sequence[LabelledAspect], settings: CheckSettings) -> Sequence[Condition]:
     """The conditions of the gate; raises SettingError if no judge, or no baseline, can meet them."""
-    conditions = read_conditions(settings.fail_if) if settings.fail_if else []
+    conditions = settings.conditions
     if conditions and not labelled:
         raise SettingError("fail_if needs a judge of labels, but no scores are labels that people gave")
     judges = dict.fromkeys(name for aspect in labelled for name in aspect.judged)

@@ -95,35 +95,22 @@ def split_name(word: str) -> tuple[str, str]:
     return (name, source) if is_pair else (short_name(word), word)
 
 
-def plan_given(
-    given: Given,
-    parameters: Sequence[str],
-    network: bool,
-    stages: str | None,
-) -> dict[str, Any]:
+def plan_given(given: Given, parameters: Sequence[str], network: bool, stages: str | None) -> dict[str, Any]:
     """Plans the metrics and the judge that the command names, by parameter of the verb. Raises SettingError."""
     from judge.metrics import plan_metric
 
-    def plan(named: NamedMetric) -> Any:
-        return plan_metric(
-            named.source,
-            named.settings,
-            place=named.place,
-            network=network,
-            stages=None if stages is None else Path(stages),
-        )
+    folder = None if stages is None else Path(stages)
 
-    planned = {named.name: plan(named) for named in list_metrics(given)}
+    def plan(named: NamedMetric) -> Any:
+        return plan_metric(named.source, named.settings, place=named.place, network=network, stages=folder)
+
+    metrics = {named.name: plan(named) for named in list_metrics(given)}
     if "metric" in parameters:
-        if not planned:
+        if not metrics:
             raise SettingError("--metric NAME is needed, or --metrics NAME NAME")
-        return {"metric": planned}
-    if "judge" not in parameters:
-        return {"metrics": planned}
-    planned_by_parameter: dict[str, Any] = {"metrics": planned}
-    for named in list_one(given, "judge"):
-        planned_by_parameter["judge"] = plan(named)
-    return planned_by_parameter
+        return {"metric": metrics}
+    judge = next(list_one(given, "judge"), None) if "judge" in parameters else None
+    return {"metrics": metrics} if judge is None else {"metrics": metrics, "judge": plan(judge)}
 
 
 def describe_metrics(given: Given) -> str:

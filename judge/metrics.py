@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.errors import InputError, SettingError, fault, printable, suggest_similar
+from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
 from core.example import Example
 from core.extras import named_extras
 from core.objects import find_object
@@ -85,7 +85,7 @@ def plan_metric(
         if not network:
             os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
         if holds_names(config, given):  # else the names are the fault, which the metric itself knows
-            check_models({**config, **given})
+            check_models({**config, **given}, place)
         with named_extras():
             plan = MetricPlan(metric, complete_settings(metric, config, given, place), place)
         check_targets(plan.config)
@@ -106,19 +106,25 @@ def holds_names(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     return set(settings) <= set(config) and all(holds_names(own, value) for own, value in inner)
 
 
-def check_models(config: Mapping[str, Any]) -> None:
+def check_models(config: Mapping[str, Any], place: str = "") -> None:
     """Raises MissingModelError for a model that is not here, before slow libraries are imported."""
     if config.get("base_url") is not None or find_spec("torch") is None:
         return  # an endpoint knows its models; without libraries no model is read
-    named = [config[key] for key in MODELS if key in config]
-    names = [name for each in named for name in (each if isinstance(each, list) else [each])]
-    wanted = [name for name in names if isinstance(name, str) and name not in (*OWN_NAMES, REQUIRED)]
-    if not wanted:
-        return
+    for key in MODELS:
+        value = config.get(key)
+        for name in value if isinstance(value, list) else [value]:
+            if isinstance(name, str) and name not in (*OWN_NAMES, REQUIRED):
+                check_model(name, f"{place}{key}")
+
+
+def check_model(name: str, setting: str) -> None:
+    """Raises MissingModelError, with the setting that names the model, if it is not here."""
     from models.folders import require_model
 
-    for name in wanted:
+    try:
         require_model(name)
+    except MissingModelError as error:
+        raise MissingModelError(name, error.what, error.fetchable, setting) from None
 
 
 def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) -> Metric:

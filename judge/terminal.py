@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,11 +21,14 @@ from typing import IO
 from rich import progress as bars
 from rich.console import Console
 
+from core.configs import CONFIGS
 from core.errors import printable
 from core.progress import Progress
 
 log = logging.getLogger(__name__)
 
+ROOMS = frozenset(path.parent.name for path in CONFIGS.parent.glob("*/__init__.py"))  # of this project
+STAGES = "core.stages"
 MINUTE = 60.0  # seconds between lines about a run that nobody watches
 WIDTH_OF_A_FILE = 100_000  # characters: a line that is no table is not broken where the output is not a terminal
 WIDTH_OF_A_TABLE = 120  # characters, where the output is not a terminal: what a log or a page shows without wrapping
@@ -75,6 +78,41 @@ def describe_failure(error: BaseException, more: str) -> str:
     return f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{more}"
 
 
+class Terminal(logging.Handler):
+    """Shows the messages of this project, and all errors but those marked as `unseen`; above progress bars.
+
+    A message about a stage is shown once: several steps may need the same stage.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        is_own = record.name.split(".")[0] in ROOMS or record.levelno >= logging.ERROR
+        is_repeated = record.name == STAGES and record.getMessage() in self.seen
+        if is_own and not is_repeated and not hasattr(record, "unseen"):
+            self.seen.add(record.getMessage())
+            say(self.format(record))
+
+
+@contextmanager
+def show_messages() -> Iterator[None]:
+    """Shows the messages of this project on standard error; warnings of libraries are not shown."""
+    handler = Terminal()
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
 @contextmanager
 def show_steps() -> Iterator[Progress]:
     """Shows the steps of a run: progress bars if stderr is a terminal, else a line a minute, which run.log has too."""
@@ -83,12 +121,13 @@ def show_steps() -> Iterator[Progress]:
         *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
     )
     settings = {"disable": not is_watched(), "transient": True, "redirect_stdout": sys.stdout.isatty()}
-    steps, ended = bars.Progress(*columns, console=console(stderr=True), **settings), threading.Event()
+    steps = bars.Progress(*columns, console=console(stderr=True), **settings)
+    ended = threading.Event()
 
     def tell() -> None:
         while not ended.wait(MINUTE):
             if steps.tasks:
-                log.info("%s", ", ".join(map(describe_step, steps.tasks)))
+                log.info("%s", describe_steps(steps.tasks))
 
     @contextmanager
     def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
@@ -105,6 +144,18 @@ def show_steps() -> Iterator[Progress]:
             yield progress
     finally:
         ended.set()
+
+
+def describe_steps(tasks: Iterable[bars.Task]) -> str:
+    """The steps that run, the outer ones first; a step inside one of the same name stands for both.
+
+    >>> outer = bars.Task(0, "sampling", None, 0.0, _get_time=float)
+    >>> inner = bars.Task(1, "sampling", 5.0, 2.0, _get_time=float)
+    >>> describe_steps([outer, inner])
+    'sampling 2 of 5'
+    """
+    by_name = {task.description: task for task in tasks}
+    return ", ".join(map(describe_step, by_name.values()))
 
 
 def describe_step(task: bars.Task) -> str:

@@ -25,7 +25,7 @@ from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
 from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, name_settings, resolve
-from experiments.runner.journal import quiet_libraries
+from experiments.runner.journal import begin_log, quiet_libraries
 from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import check_allowed, check_trusted, leaves, walk
@@ -71,7 +71,7 @@ def execute(config: DictConfig) -> int:
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         exit_code = _report_end(error, unresolved, folder)
     if HydraConfig.get().mode == RunMode.MULTIRUN:
-        write_job(folder, HydraConfig.get(), exit_code)
+        write_job(folder, HydraConfig.get(), exit_code, is_dry=config.dry_run)
     return exit_code
 
 
@@ -157,7 +157,8 @@ def _run(config: DictConfig, unresolved: Mapping[str, Any], folder: Path, held: 
         hardware.refuse_processes(config, hydra.runtime.choices["hydra/launcher"])
     first = hardware.is_first_process(config)
     if first:
-        held.enter_context(results.claim_folder(folder))
+        held.enter_context(results.claim_folder(folder, beside=name_written(hydra)))
+    begin_log()
     _check_paths(settings, folder)
     built = _build(config, unresolved, settings)
     if first:
@@ -234,6 +235,12 @@ def name_command(hydra: HydraConf) -> list[str]:
     sources = hydra.runtime.config_sources
     folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]
     return ["python", "experiments/run.py", *folders, *hydra.overrides.task]
+
+
+def name_written(hydra: HydraConf) -> list[str]:
+    """What Hydra itself may have written into the folder of a run before it begins: a log and its own settings."""
+    log_file = f"{hydra.job.name}.log"
+    return [log_file] if hydra.output_subdir is None else [log_file, hydra.output_subdir]
 
 
 def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:

@@ -1,17 +1,13 @@
-"""Journal: handlers and formatters of a run's log (`configs/hydra/job_logging/run.yaml`)."""
+"""Journal: the formatter of a run's log (`configs/hydra/job_logging/run.yaml`), and what libraries add to it."""
 
 import logging
 import sys
 
-from core.configs import CONFIGS
 from core.errors import printable
-from judge import terminal
 
-ROOMS = frozenset(path.parent.name for path in CONFIGS.parent.glob("*/__init__.py"))  # of this project
 QUIET = ("httpx", "httpcore", "urllib3", "filelock", "matplotlib", "PIL", "fsspec", "asyncio", "git", "wandb", "absl")
 QUIET += ("sentence_transformers",)  # with INFO it shows bars
 OWN_HANDLERS = ("pytorch_lightning", "lightning_fabric")  # if imported before a run begins, they write to the terminal
-STAGES = "core.stages"
 
 
 class LineFormatter(logging.Formatter):
@@ -21,22 +17,35 @@ class LineFormatter(logging.Formatter):
         return printable(super().format(record))
 
 
-class Terminal(logging.Handler):
-    """Shows the messages of this project, and all errors but those marked as `unseen`; above progress bars.
+class RunLog(logging.FileHandler):
+    """Writes `run.log`. Messages wait until the run has claimed its folder (`begin_log`), or an error ends it.
 
-    A message about a stage is shown once: several steps may need the same stage.
+    Libraries may log while they are imported, when it is not yet known that the folder is the run's.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[str] = set()
+    def __init__(self, filename: str, encoding: str) -> None:
+        super().__init__(filename, encoding=encoding, delay=True)
+        self.has_begun = False
+        self.waiting: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        is_own = record.name.split(".")[0] in ROOMS or record.levelno >= logging.ERROR
-        is_repeated = record.name == STAGES and record.getMessage() in self.seen
-        if is_own and not is_repeated and not hasattr(record, "unseen"):
-            self.seen.add(record.getMessage())
-            terminal.say(self.format(record))
+        self.waiting.append(record)
+        if self.has_begun or record.levelno >= logging.ERROR:
+            self.begin()
+
+    def begin(self) -> None:
+        """Writes the messages that wait; later ones are written at once."""
+        self.has_begun = True
+        for record in self.waiting:
+            super().emit(record)
+        self.waiting.clear()
+
+
+def begin_log() -> None:
+    """Lets the log of this run write into its folder."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, RunLog):
+            handler.begin()
 
 
 def quiet_libraries() -> None:

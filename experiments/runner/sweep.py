@@ -44,10 +44,11 @@ class JointTable(Callback):
         raise SystemExit(exit_code)
 
 
-def write_job(folder: Path, hydra: HydraConf, exit_code: int) -> None:
-    """Writes the exit code and settings of a job into its folder."""
+def write_job(folder: Path, hydra: HydraConf, exit_code: int, *, is_dry: bool) -> None:
+    """Writes the exit code and settings of a job into its folder, and whether it has results."""
     settings = split_settings(hydra.overrides.task)
-    job = {"number": hydra.job.num, "settings": settings, "exit_code": exit_code}
+    has_results = exit_code == FINE and not is_dry
+    job = {"number": hydra.job.num, "settings": settings, "exit_code": exit_code, "has_results": has_results}
     (folder / JOB).write_text(json.dumps(job) + "\n", encoding="utf-8")
 
 
@@ -81,7 +82,7 @@ def split_settings(settings: Sequence[str]) -> dict[str, str]:
 
 
 def read_jobs(folder: Path) -> list[dict[str, Any]]:
-    """Reads the jobs of a sweep in order, with the results of successful ones."""
+    """Reads the jobs of a sweep in order, with their results."""
     jobs = [read_job(file) for file in folder.rglob(JOB)]
     return sorted(jobs, key=lambda job: job["number"])
 
@@ -89,7 +90,7 @@ def read_jobs(folder: Path) -> list[dict[str, Any]]:
 def read_job(file: Path) -> dict[str, Any]:
     """The entry of a job in sweep.json."""
     job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
-    if job["exit_code"] != FINE:
+    if not job["has_results"]:
         return job
     found = json.loads((file.parent / "results.json").read_text("utf-8"))
     return {**job, **{key: found[key] for key in KEPT if key in found}}
@@ -103,7 +104,7 @@ def write_sweep(jobs: Sequence[dict[str, Any]], overrides: Sequence[str], folder
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Prints the joint table of the successful jobs, and lists the jobs that failed.
+    """Prints the joint table of the jobs with results, and lists the jobs that failed.
 
     Writes the table in several forms if jobs have different settings.
     """
@@ -113,7 +114,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
     out = terminal.console()
     width = terminal.table_width(out)
-    ended = [Job.read(Path(job["folder"]), job["settings"]) for job in jobs if job["exit_code"] == FINE]
+    ended = [Job.read(Path(job["folder"]), job["settings"]) for job in jobs if job["has_results"]]
     if ended:
         joint = join_jobs(ended)
         for table in joint.fit_tables(width):
@@ -131,7 +132,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
 def list_notes(jobs: Sequence[dict[str, Any]]) -> list[str]:
     """The notes that all jobs share, and the number of other notes, which are in the reports."""
-    notes = [job["notes"] for job in jobs if job["exit_code"] == FINE]
+    notes = [job["notes"] for job in jobs if job["has_results"]]
     counts = Counter(note for of_job in notes for note in dict.fromkeys(of_job))
     shared = [note for note, count in counts.items() if count == len(notes)]
     others = len(counts) - len(shared)

@@ -6,12 +6,12 @@ from typing import Any
 
 import gradio as gr
 from gradio import themes
-from starlette.middleware import Middleware
 
 from judge.demo.compare_tab import build_compare_tab
 from judge.demo.judge_tab import build_judge_tab
-from judge.demo.serving import KEPT_FOR, LARGEST_FILE, SWEPT_EVERY, LimitedBodies, refuse_unknown_function
-from judge.demo.settings import HOST, DemoModels, DemoSettings
+from judge.demo.loading import DemoModels
+from judge.demo.serving import KEPT_FOR, LARGEST_FILE, MIDDLEWARE, SWEPT_EVERY, refuse_unknown_function
+from judge.demo.settings import HOST, DemoSettings
 from judge.demo.steer_tab import build_steer_tab
 
 STYLE = Path(__file__).with_name("page.css")
@@ -59,7 +59,7 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
         css_paths=STYLE,
         app_kwargs={
             "exception_handlers": {KeyError: refuse_unknown_function},
-            "middleware": [Middleware(LimitedBodies)],
+            "middleware": MIDDLEWARE,
         },
     )
     return address

@@ -1,4 +1,4 @@
-"""Serving the demo: limits of requests, and the folder of uploaded files."""
+"""Serving the demo: which requests it answers, and the folder of uploaded files."""
 
 import os
 import signal
@@ -6,10 +6,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from judge.demo.settings import HOST
 
 LARGEST_FILE = "5mb"  # of an upload, as gradio reads it
 LARGEST_BODY = 32 * 2**20  # bytes of a request: six such files
@@ -32,6 +36,29 @@ class LimitedBodies:
         else:
             refusal = None
         await (refusal or self.app)(scope, receive, send)
+
+
+class Unframed:
+    """Tells browsers to show no page of the demo in a frame of another page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_unframed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["content-security-policy"] = "frame-ancestors 'none'"
+            await send(message)
+
+        await self.app(scope, receive, send_unframed)
+
+
+# a page of a name that was made to lead to this machine (DNS rebinding) still asks by its own name
+MIDDLEWARE = [
+    Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
+    Middleware(LimitedBodies),
+    Middleware(Unframed),
+]
 
 
 def refuse_unknown_function(_request: Request, error: Exception) -> PlainTextResponse:

@@ -76,12 +76,19 @@ def library_versions() -> dict[str, str]:
 
 
 def name_machine() -> str:
-    """The processor and, if torch was used, its threads and instructions, all of which change trained models."""
+    """The processor and, if torch was used, its threads and instructions and the GPUs that hold tensors or held some.
+
+    All of them change trained models.
+    """
     named = f"{name_processor()} ({os.cpu_count()} cores)"
     torch = sys.modules.get("torch")
     if torch is None:
         return named
-    return f"{named}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
+    named = f"{named}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
+    if not torch.cuda.is_initialized():
+        return named
+    used = [i for i in range(torch.cuda.device_count()) if torch.cuda.max_memory_allocated(i)]
+    return ", ".join([named, *(torch.cuda.get_device_name(i) for i in used)])
 
 
 def name_processor() -> str:
@@ -130,24 +137,25 @@ def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
     return {aspect: values[number] for aspect, values in scores.values.items()}
 
 
-def check_run_folder(folder: Path, setting: str = "hydra.run.dir") -> None:
-    """Raises SettingError unless the folder is new, empty, or of an earlier run or sweep."""
+def check_run_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collection[str] = ()) -> None:
+    """Raises SettingError unless the folder is new, empty but for the names `beside`, or of an earlier run or sweep."""
     check_place(setting, folder)
     mark = folder / MARK
-    is_ours = folder.is_dir() and (not any(folder.iterdir()) or (mark.is_file() and not mark.is_symlink()))
+    is_marked = mark.is_file() and not mark.is_symlink()
+    is_ours = folder.is_dir() and (is_marked or all(path.name in beside for path in folder.iterdir()))
     if not is_ours and os.path.lexists(folder):
         rule = f"{setting} must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
         raise SettingError(f"{rule}, but is {folder}")
 
 
 @contextmanager
-def claim_folder(folder: Path, setting: str = "hydra.run.dir") -> Iterator[None]:
+def claim_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collection[str] = ()) -> Iterator[None]:
     """Creates the folder of a run or a sweep, or takes over that of an earlier one; one process at a time.
 
     Raises SettingError for a folder that is not a run's (`check_run_folder`), that another run writes into, or that
     cannot be written to.
     """
-    check_run_folder(folder, setting)
+    check_run_folder(folder, setting, beside)
     lock = FileLock(folder / MARK)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -92,6 +92,7 @@ def agree(
     [('ours', 8, 1.0)]
     """
     comparison, resampling, labelling = _read_settings(settings)
+    limits = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
@@ -115,7 +116,6 @@ def agree(
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, resampling.seed) if has_cues else split
     studied = study_labels(split, labelling, resampling, probabilities)
-    limits = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
     checks = check_judges(split, labelling, limits, resampling, probabilities)
     rows, rankings = _compare_by_aspect(split, shown, comparison, resampling, has_cues=has_cues)
     answer = answer_question(rankings, rows, studied, checks, has_cues=has_texts)

@@ -75,12 +75,19 @@ class ScoredTexts(Result):
     def unscored(self) -> int:
         """The number of texts that lack a score; ratings of single judges are not counted."""
         single = single_ratings(self.values)
-        return int(np.isnan([each for name, each in self.values.items() if name not in single]).any(axis=0).sum())
+        is_missing = np.zeros(len(self), dtype=bool)
+        for name, values in self.values.items():
+            if name not in single:
+                is_missing |= np.isnan(values)
+        return int(is_missing.sum())
 
     @property
     def truncated(self) -> int:
         """The number of texts that lost tokens."""
-        return int(np.any([found.dropped_tokens for found in self.scores.values()], axis=0).sum())
+        is_truncated = np.zeros(len(self), dtype=bool)
+        for scores in self.scores.values():
+            is_truncated |= np.fromiter((dropped > 0 for dropped in scores.dropped_tokens), dtype=bool, count=len(self))
+        return int(is_truncated.sum())
 
     @property
     def first(self) -> Mapping[str, Scores]:
@@ -125,7 +132,7 @@ class ScoredTexts(Result):
         for aspect, each in values.items():
             known = each[~np.isnan(each)]
             figures = known if known.size else np.array([math.nan])
-            quantiles = {name: float(np.quantile(figures, share)) for name, share in QUANTILES.items()}
+            quantiles = dict(zip(QUANTILES, np.quantile(figures, [*QUANTILES.values()]).tolist(), strict=True))
             summary.append({"aspect": aspect, "n": known.size, "mean": float(figures.mean()), **quantiles})
         return [
             Table("First rows", "The first examples and their scores.", rows),
@@ -235,7 +242,7 @@ def score_file(file: ScorableFile, engine: Engine, output: Path, stages: Stages)
         parts = write_scores(file, keep_scores(file, engine, signatures, stages), output)
     finally:
         gc.unfreeze()
-    scores = {name: Scores.join(parts[name], line) for name, line in signatures.items()}
+    scores = {name: Scores.join(parts.pop(name), line) for name, line in signatures.items()}
     source = file.source
     return ScoredTexts(file.first, scores, str(output), source.path.name, source.notes, written=(output,))
 

@@ -105,6 +105,7 @@ def test_a_file_may_follow_a_flag_of_one_word(words: tuple[str, ...]) -> None:
         ("metric=rouge_l", "metric=rouge_l: write --metric rouge_l"),
         ("in.jsonl +metrics=bleu", "+metrics=bleu: write --metrics bleu"),
         ("data.columns.text=a", "data.columns.text=a: write --columns.text a"),
+        ("--columns text=answer", "text=answer: write --columns.text answer"),
         ("data.path=in.jsonl", "data.path=in.jsonl: write the file itself, in.jsonl, behind the verb"),
         ("--metrics bleu seed=1", "seed=1: write --seed 1"),
         ("--colums.text a", "--colums.text is no flag of judge it (did you mean --columns?)"),
@@ -256,7 +257,10 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
         ("score sede=1 --metric bleu", "sede=1 is neither a file nor a flag: settings are --NAME VALUE"),
         ("score in.jsonl in.jsonl --metric bleu", "judge score takes one file, but got in.jsonl, in.jsonl"),
         ("score in.jsonl --text in.txt --metric bleu", "FILE and --text are two inputs: give one"),
+        ("audit --data builtin_sets --systems a=in.jsonl", "--systems and --data are two inputs: give one"),
+        ("prefer --data pandalm --systems a=in.jsonl", "--systems and --data are two inputs: give one"),
         ("agree in.jsonl --resamples x", "resamples must be a valid integer"),
+        ("agree in.jsonl --metrics bleu --config wrong.yaml", "wrong.yaml: --metrcs is no flag of judge agree"),
         ("steer --prompts a --guide b", "--generator is needed"),
         ("steer in.jsonl --prompts a", "judge steer takes no file, but got in.jsonl"),
         ("compare in.jsonl --incomplete maybe", "incomplete must be"),
@@ -267,10 +271,20 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
 )
 def test_a_fault_is_one_message_and_exit_2(run: Run, tmp_path: Path, words: str, said: str) -> None:
     write(tmp_path / "in.jsonl", *REFERENCED)
+    (tmp_path / "wrong.yaml").write_text("metrcs: [bleu]\n")
     ended = run(*words.split())
     assert ended.returncode == 2
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_missing_model_that_nobody_typed_is_named_with_its_setting(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    write(tmp_path / "in.jsonl", *REFERENCED)
+    for metric, place in (("--metric", "--metric"), ("--metrics", "--metrics.mars")):
+        ended = run("score", "in.jsonl", metric, "mars")
+        assert ended.returncode == 2
+        assert f"{place}.language_model openai-community/gpt2-large: there is no such folder" in ended.stderr
 
 
 def test_help_lists_verbs_settings_and_those_of_a_metric(capsys: pytest.CaptureFixture[str]) -> None:
@@ -327,6 +341,12 @@ def test_a_fault_of_a_setting_is_found_before_torch(tmp_path: Path) -> None:
     for words in (["--metric", "bleu", "--metric.order", "0"], ["--metric", "bertscor"], ["--metric", "bleu", "--no"]):
         code, imported, _ = list_imported(tmp_path, "score", "in.jsonl", *words)
         assert (code, imported & {"torch", "transformers", "scipy", "matplotlib"}) == (2, set())
+
+
+def test_the_demo_reads_its_settings_before_a_library_reads_whether_the_hub_may_be_asked(tmp_path: Path) -> None:
+    for words, expected in (["--help"], 0), (["--port", "none"], 2):
+        code, imported, _ = list_imported(tmp_path, "demo", *words)
+        assert (code, imported & {"torch", "transformers"}) == (expected, set())
 
 
 def test_what_is_not_shown_is_not_imported(tmp_path: Path) -> None:

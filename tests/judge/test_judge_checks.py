@@ -1,5 +1,6 @@
 """Checks of judges in judge.agree: side by side, where people are split, slices, the gate, one verdict."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import judge
 from core.errors import FindingError, SettingError
+from core.example import Example
 from judge.metric_study import MetricStudy
 from judge.tables import Table
 
@@ -108,6 +110,15 @@ def test_the_gate() -> None:
 def test_wrong_gates(settings: dict, said: str) -> None:
     with pytest.raises(SettingError, match=said):
         judge.agree(draw_rows(), **settings, **FEW)
+
+
+def test_a_wrong_gate_is_found_before_anything_is_scored() -> None:
+    def score(examples: Sequence[Example]) -> list[float]:
+        pytest.fail("the gate is wrong")
+
+    rows = [{**row, "text": row["id"]} for row in draw_rows()]
+    with pytest.raises(SettingError, match="fail_if must be conditions"):
+        judge.agree(rows, score, fail_if="kapa < 1", **FEW)
 
 
 def test_a_gate_needs_labels() -> None:

@@ -57,6 +57,13 @@ def test_a_job_prints_one_line_and_its_folder(run: Callable[..., Any], tmp_path:
     assert max(map(len, rest[:8])) <= 120
 
 
+def test_a_dry_run_of_a_sweep_says_what_each_job_needs(run: Callable[..., Any], tmp_path: Path) -> None:
+    ended = run("-m", "+exp=toy", "seed=0,1", "logger=none", "hydra.sweep.dir=here", "dry_run=true")
+    assert (ended.returncode, ended.stdout.count("toy: no sets of its own")) == (0, 2)
+    jobs = json.loads((tmp_path / "here" / "sweep.json").read_text("utf-8"))["jobs"]
+    assert [(job["exit_code"], "table" in job) for job in jobs] == [(0, False), (0, False)]
+
+
 @pytest.mark.parametrize("settings", ["trainer.devices=2", "trainer.devices=[0,1]", "trainer.num_nodes=2"])
 def test_a_sweep_whose_trainings_take_several_processes_is_refused(
     run: Callable[..., Any], tmp_path: Path, settings: str

@@ -26,9 +26,9 @@ def client() -> Any:
     async def measure(request: Any) -> Any:
         return responses.PlainTextResponse(str(len(await request.body())))
 
-    app = starlette.Starlette(routes=[routing.Route("/", measure, methods=["GET", "POST"])])
-    app.add_middleware(serving.LimitedBodies)
-    return testclient.TestClient(app)
+    routes = [routing.Route("/", measure, methods=["GET", "POST"])]
+    app = starlette.Starlette(routes=routes, middleware=serving.MIDDLEWARE)
+    return testclient.TestClient(app, base_url="http://127.0.0.1:7860")
 
 
 @pytest.mark.parametrize(("size", "code"), [(0, 200), (LARGEST, 200), (LARGEST + 1, 413)])
@@ -38,6 +38,18 @@ def test_a_body_has_a_limit(client: Any, size: int, code: int) -> None:
         code,
         f"{size}" if code == 200 else "a body must have at most 33,554,432 bytes",
     )
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [("127.0.0.1:7860", 200), ("localhost", 200), ("evil.example:7860", 400), ("127.0.0.1.evil.example", 400)],
+)
+def test_a_name_that_leads_to_this_machine_by_rebinding_is_refused(client: Any, host: str, code: int) -> None:
+    assert client.get("/", headers={"host": host}).status_code == code
+
+
+def test_no_page_of_others_shows_the_demo_in_a_frame(client: Any) -> None:
+    assert client.get("/").headers["content-security-policy"] == "frame-ancestors 'none'"
 
 
 def test_a_body_must_state_its_length(client: Any) -> None:
@@ -75,6 +87,8 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_the_command_serves_a_page_with_limits_and_private_uploads(served: tuple[str, Path]) -> None:
     address, temporary = served
     assert address.startswith("http://127.0.0.1:")
+    assert httpx.get(f"{address}/config").headers["content-security-policy"] == "frame-ancestors 'none'"
+    assert httpx.get(f"{address}/config", headers={"host": "evil.example"}).status_code == 400
     foreign = httpx.get(f"{address}/config", headers={"origin": "http://evil.example"})
     assert foreign.headers.get("access-control-allow-origin") != "http://evil.example"  # no browser shows it that page
     large = httpx.post(f"{address}/gradio_api/queue/join", content=b" " * (LARGEST + 1))
