@@ -137,8 +137,11 @@ def test_a_given_order_that_lacks_a_word_is_refused() -> None:
 
 def test_the_order_of_yes_and_no_is_said_too() -> None:
     """For a fault, such as toxic, yes is the worse one: then levels turns it round."""
-    words = order_words([{"ratings": {"toxic": word}} for word in ("Yes", "no")])
-    assert (words.numbers, words.description) == ({}, "ratings in words: no 0, yes 1")
-    turned = order_words([{"ratings": {"toxic": word}} for word in ("Yes", "no")], freeze_levels(["yes", "no"]))
+    records = [{"ratings": {"toxic": word}} for word in ("Yes", "no")]
+    words = order_words(records)
+    assert words.numbers == {}
+    assert words.description == "ratings in words: no 0, yes 1"
+    turned = order_words(records, freeze_levels(["yes", "no"]))
     assert turned.numbers == {("ratings", "toxic"): {"yes": 0, "no": 1}}
-    assert order_words([{"ratings": {"ok": value}} for value in (True, False)]).description == ""
+    booleans = [{"ratings": {"ok": value}} for value in (True, False)]
+    assert order_words(booleans).description == ""
