@@ -178,3 +178,8 @@ def test_raters_that_are_models_by_their_names_are_no_people(tmp_path: Path) -> 
     )
     people = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("author_2", "ann")]
     assert read_preferences(write(tmp_path / "x.jsonl", *people)).by_model is False
+
+
+def test_spaces_around_a_winner_say_nothing(tmp_path: Path) -> None:
+    rows = [pair(winner, id=f"q{i}") for i, winner in enumerate(["a ", " Tie", "y "])]
+    assert read_preferences(write(tmp_path / "x.jsonl", *rows)).outcomes.tolist() == [1, 0.5, 0]
