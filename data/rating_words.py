@@ -205,10 +205,17 @@ def order_columns(columns: Mapping[Column, Sequence[Level]], levels: Levels = ()
         elif scale is not None:
             numbers |= dict.fromkeys(names, number_levels(scale))
         elif {*words} <= WORDS.keys() - TRUTH:
-            verdicts.append({word: WORDS[str(word)] for word in sorted(words, key=lambda word: WORDS[str(word)])})
+            verdicts.append(_number_verdicts(words))
     problems = tuple(dict.fromkeys(refused.values()))
     description = _describe([*numbers.values(), *verdicts])
     return RatingWords(numbers, description, problems, frozenset(refused))
+
+
+def _number_verdicts(words: Sequence[Level]) -> dict[Level, float]:
+    """The numbers of words such as yes and no, the worse one first."""
+    numbers = {word: WORDS[str(word)] for word in words}
+    worst_first = sorted(words, key=numbers.__getitem__)
+    return {word: numbers[word] for word in worst_first}
 
 
 def _join_columns(columns: Mapping[Column, Sequence[Level]]) -> Iterator[tuple[list[Column], list[Level]]]:
@@ -267,14 +274,16 @@ def _find_problem(
     columns = dict.fromkeys(format_value(name) for _, name in names)
     where = " and ".join(columns)
     if scale is not None:
-        unknown = [word for word in words if word not in scale and WORDS.get(str(word)) not in scale]
+        others = [word for word in words if word not in scale]
+        unknown = [word for word in others if WORDS.get(str(word)) not in scale]
         if unknown:
             return f"levels of {where} must hold every level, but lack {_show(unknown)}"
         return None
     are_words = all(isinstance(word, str) for word in words)
     if not are_words or len(words) > MOST_WORDS or {*words} <= WORDS.keys():
         return None
-    rule = f"words that rate must have a known order, found {_show(words)} in {where}"
+    shown = _show(words)
+    rule = f"words that rate must have a known order, found {shown} in {where}"
     return f"{rule}: levels=WORST,...,BEST gives their order"
 
 

@@ -233,16 +233,19 @@ def note_one_side(judged: Preferences) -> list[str]:
 
     One answer says something only where no system is on both sides.
     """
-    tells_nothing = bool({*judged.systems_a} & {*judged.systems_b})
+    are_exchanged = not {*judged.systems_a}.isdisjoint(judged.systems_b)
     notes: list[str] = []
     for name, outcomes in judged.judges.items():
         known = outcomes[~np.isnan(outcomes)]
-        if _is_one_answer(known):
-            answer = _name_answer(float(known[0]), judged)
-            end = ": it tells nothing apart" if tells_nothing or known[0] == TIE else ""
-            notes.append(f"{name} gave one answer to all {len(known)} pairs, {answer}{end}")
+        if not _is_one_answer(known):
+            continue
+        answer = _name_answer(float(known[0]), judged)
+        note = f"{name} gave one answer to all {len(known)} pairs, {answer}"
+        if are_exchanged or known[0] == TIE:
+            note += ": it tells nothing apart"
+        notes.append(note)
     winners = judged.outcomes[~np.isnan(judged.outcomes)]
-    if tells_nothing and _is_one_answer(winners) and winners[0] != TIE:
+    if are_exchanged and _is_one_answer(winners) and winners[0] != TIE:
         answer = _name_answer(float(winners[0]), judged)
         notes.append(f"all {len(winners)} winners are {answer}, whichever it is: they tell nothing apart")
     return notes
@@ -257,11 +260,12 @@ def _name_answer(outcome: float, judged: Preferences) -> str:
     """The only answer to all pairs: a system if it is the same in all, else a side."""
     if outcome == TIE:
         return "a tie"
-    is_first = outcome > TIE
-    systems = {*(judged.systems_a if is_first else judged.systems_b)}
-    if len(systems) == 1:
-        return systems.pop()
-    return "the system named first" if is_first else "the system named second"
+    place = "first"
+    systems = {*judged.systems_a}
+    if outcome < TIE:
+        place = "second"
+        systems = {*judged.systems_b}
+    return systems.pop() if len(systems) == 1 else f"the system named {place}"
 
 
 def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str]:

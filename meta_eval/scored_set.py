@@ -164,11 +164,13 @@ class ScoredSet:
         check_names(lower_is_better, self.scores, "lower_is_better")
         directed: dict[str, Scores] = {}
         for metric, scores in self.scores.items():
-            if metric in lower_is_better:
-                negated = {aspect: -values for aspect, values in scores.values.items()}
-                directed[f"{metric} (negated)"] = replace(scores, values=negated)
-            else:
+            if metric not in lower_is_better:
                 directed[metric] = scores
+                continue
+            negated: dict[str, Floats] = {}
+            for aspect, values in scores.values.items():
+                negated[aspect] = -values
+            directed[f"{metric} (negated)"] = replace(scores, values=negated)
         return replace(self, scores=directed)
 
     def split_aspects(self) -> ScoredSet:

@@ -107,7 +107,9 @@ def prefer(
     >>> [(each.system, each.wins) for each in prefer(rows).ranking.systems]
     [('new', 3), ('old', 0)]
     """
-    check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
+    check(Fraction, level=level)
+    if margin is not None:
+        check(Fraction, margin=margin)
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
@@ -122,7 +124,7 @@ def prefer(
     )
     texts = add_scores(read.texts, planned, kept).split_aspects()
     read = replace(read, texts=texts)
-    pair_judge: Any = load_planned(planned_judge) if isinstance(planned_judge, MetricPlan) else planned_judge
+    pair_judge = _load_judge(planned_judge)
     listed = list_pairs(texts) if read.given is None else read.given
     labels = human_labels
     if labels is not None and not isinstance(labels, int):
@@ -189,6 +191,13 @@ def _plan_judge(judge: Any, settings: Mapping[str, Any], kept: Stages | None) ->
     return judge
 
 
+def _load_judge(planned: Any) -> Any:
+    """The judge; one that was planned by its name is loaded only now, when the files are known to be right."""
+    if isinstance(planned, MetricPlan):
+        return load_planned(planned)
+    return planned
+
+
 def _judge_pairs(
     judge: PairJudge | None,
     read: PairInputs,
@@ -204,13 +213,19 @@ def _judge_pairs(
     if not len(pairs):
         rule = "two systems must have outputs for one input, but no input has two"
         raise InputError([fault(read.texts.name, 0, rule)])
-    verdicts = None if judge is None else ask_judge(judge, pairs, read.texts, read.places)
-    by_judge = {} if verdicts is None else verdicts.by_judge
-    of_asked = {name: settle_orders(first) for name, first in by_judge.items()}
+    verdicts: Verdicts | None = None
+    of_asked: dict[str, Floats] = {}
+    signatures: list[str] = []
     asked = pairs
-    if verdicts is not None and given is None:
-        asked = replace(pairs, name=verdicts.signature, outcomes=verdicts.outcomes)
-        asked = asked if labels is None else add_labels(asked, labels, seed)
+    if judge is not None:
+        verdicts = ask_judge(judge, pairs, read.texts, read.places)
+        of_asked = {name: settle_orders(first) for name, first in verdicts.by_judge.items()}
+        if given is not None:
+            signatures.append(verdicts.signature)
+        else:
+            asked = replace(pairs, name=verdicts.signature, outcomes=verdicts.outcomes)
+            if labels is not None:
+                asked = add_labels(asked, labels, seed)
     return JudgedPairs(
         listed=pairs,
         asked=asked,
@@ -218,7 +233,7 @@ def _judge_pairs(
         verdicts=verdicts,
         judges={**of_asked, **pairs.judges},
         only_asked=[name for name in of_asked if name not in asked.judges],
-        signatures=[] if verdicts is None or given is None else [verdicts.signature],
+        signatures=signatures,
     )
 
 
@@ -227,7 +242,9 @@ def _list_answers(judged: JudgedPairs, read: PairInputs, *, has_people: bool) ->
     if judged.verdicts is None:
         return []
     asked = judged.asked
-    of_people = asked.outcomes if has_people else np.full(len(asked), np.nan)
+    of_people = np.full(len(asked), np.nan)
+    if has_people:
+        of_people = asked.outcomes
     return list_asked_pairs(asked, of_people, judged.verdicts, read.texts, read.places)
 
 
