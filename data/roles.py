@@ -1,8 +1,8 @@
 """Finds which columns of a table are labels of people and which are verdicts of judges, by names and values.
 
-A name says whose a column is (`human`, `annotator_2`, `judge`, `gpt_4o`), its values say whether it can be a label:
-numbers, or words of a known scale. Where a name leaves two readings, the table is refused with the settings that
-decide. Labels of people are never guessed: a machine's verdict that counts as a person's would make any figure wrong.
+The name says whose values a column has (`human`, `annotator_2`, `judge`, `gpt_4o`). The values say whether it can be a
+label: numbers, or words of a known scale. If a name can mean both, the error names the settings that decide. Labels of
+people are never guessed: with a machine's verdict counted as a person's, every figure would be wrong.
 """
 
 import re
@@ -80,7 +80,7 @@ class Roles:
 
     @property
     def columns(self) -> dict[str, Sequence[str]]:
-        """The columns by field, as the setting `columns` has them."""
+        """The columns by field, in the form of the setting `columns`."""
         columns: dict[str, Sequence[str]] = {}
         for aspect, names in self.people.items():
             columns[f"{RATINGS}{aspect}"] = [*names]
@@ -143,11 +143,7 @@ def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> b
 
 
 def find_key(header: Collection[str]) -> str | None:
-    """The column that names a row; of a batch of Mechanical Turk an id that was shown, else the task.
-
-    >>> find_key(["Item", "judge"]), find_key(["HITId", "AssignmentId", "WorkerId", "Input.id", "Answer.ok"])
-    ('Item', 'Input.id')
-    """
+    """Finds the column that identifies a row's text; in a batch of Mechanical Turk a shown id, or else the task."""
     prefix = BATCH_INPUT if is_batch(header) else ""
     keys = [f"{prefix}{key}" for key in KEYS]
     if is_batch(header):
@@ -184,7 +180,7 @@ def find_roles(
     needs: Collection[str] = ("people", "judges"),
     command: str = "judge agree FILE",
 ) -> Roles:
-    """The roles of the columns of rows.
+    """Finds the roles of the columns of a table: labels of people, verdicts of judges, the key of a row.
 
     Args:
         people, judges: columns that are known to be labels of people and verdicts of judges.
@@ -384,10 +380,10 @@ def find_people(names: Sequence[str]) -> list[str]:
 
 
 def name_aspects(of_people: Sequence[str], of_judges: Sequence[str]) -> dict[str, list[str]]:
-    """The columns of people by aspect; empty if it is unclear whether several columns are people or aspects.
+    """Groups people's columns by aspect; empty if it is unclear whether they are several people or several aspects.
 
-    Columns that differ by a number or a letter (`rater_1`, `rater_2`; `human_a`, `human_b`), or that are named after
-    raters, are people; those whose words a judge's columns repeat are aspects.
+    Columns that differ only in a number or letter (`rater_1`, `rater_2`; `human_a`, `human_b`), or that are named after
+    raters, are several people. Columns whose words return in the names of a judge's columns are several aspects.
 
     >>> name_aspects(["human"], ["judge"]), name_aspects(["rater_1", "rater_2"], ["judge"])
     ({'human': ['human']}, {'label': ['rater_1', 'rater_2']})
@@ -423,10 +419,10 @@ def _strip_role(name: str) -> str:
 
 
 def gather_judges(rows: Sequence[Mapping[str, Any]], roles: Roles) -> list[dict[str, Any]]:
-    """One row for each key, with a column for each judge that `named_by` names, in place of a row for each verdict.
+    """Turns one row per verdict into one row per text, with a column for each judge that the column `named_by` names.
 
-    The columns are called by their judges. Raises SettingError for a judge with two verdicts on a row, and without a
-    key.
+    Each new column has the name of its judge. Raises SettingError for a judge with two verdicts on a text, and for a
+    table without a key.
     """
     ((_, verdict),) = roles.judges.items()
     named_by = str(roles.named_by)

@@ -1,4 +1,4 @@
-"""Joins labels of people in a separate file to verdicts by id, and marks scorers or raters as people."""
+"""Joins labels of people from a separate file to verdicts by id, and marks scorers or raters as people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 
 S = TypeVar("S", bound=ScoredSet)
-SHOWN = 3  # unmatched rows that a note names
+SHOWN_ROWS = 3  # unmatched rows that a note names
 NO_TEXT = "the file has no score"
 INPUT_KEYS = ("group", "question_id", "doc_id", "testIdx", "sample")  # columns that name inputs
 KEYED = ("sample", "epoch")  # columns that together are an id of Inspect, SAMPLE-EPOCH
@@ -56,9 +56,9 @@ def join_labels(
 ) -> ScoredSet:
     """Joins labels to verdicts by id, else by input (`group`), and returns the verdicts with ratings.
 
-    An input with several outputs of one system, such as the epochs of a sample, gets one label for all of them: they
-    stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of
-    verdicts are numbers of lines, by which nothing is joined.
+    If a system has several outputs for an input, such as the epochs of a sample, one label counts for all of them; they
+    stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of verdicts are numbers
+    of lines, and nothing is joined by them.
 
     Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
     """
@@ -203,19 +203,19 @@ def describe_matches(
     *,
     by: str = "id",
 ) -> str:
-    """A note: how many labels of a file were joined to verdicts, and which were not."""
+    """Notes how many labels of a file were joined to verdicts, and which were not."""
     said = f"{name}: {count - len(lost)} of {count} labels joined by {by} to {to}"
     return f"{said}; without a verdict: {show_names(lost)}" if lost else said
 
 
 def show_names(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    shown = ", ".join(printable(name) for name in names[:SHOWN])
-    return f"{shown} and {len(names) - SHOWN} more" if names[SHOWN:] else shown
+    """Joins the first names, and says how many more there are."""
+    shown = ", ".join(printable(name) for name in names[:SHOWN_ROWS])
+    return f"{shown} and {len(names) - SHOWN_ROWS} more" if names[SHOWN_ROWS:] else shown
 
 
 def choose_people(scored: S, people: Sequence[str]) -> S:
-    """Declares these scorers, or raters, to be people.
+    """Declares that these scorers, or raters, are people.
 
     The scores of a named metric become ratings, of an aspect with its name; several metrics become several people of
     one aspect, `label`. If raters are named, every other rater becomes a metric.
@@ -237,7 +237,7 @@ def choose_people(scored: S, people: Sequence[str]) -> S:
 
 
 def list_raters(scored: ScoredSet) -> list[str]:
-    """The names of the people of all aspects, in the order of their first ratings."""
+    """Lists the names of the people who rated any aspect, in the order of their first ratings."""
     names: dict[str, None] = {}
     for rows in _rate_by_person(scored).values():
         for by_person in rows:
@@ -350,7 +350,7 @@ def _explain_missing(values: Mapping[str, Floats]) -> list[str | None]:
 
 
 def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Gives rows with the columns sample and epoch the id `SAMPLE-EPOCH`.
+    """Adds the id `SAMPLE-EPOCH` to rows that have the columns sample and epoch.
 
     >>> add_epochs([{"sample": 8, "epoch": 2, "human": 1}])
     [{'sample': 8, 'epoch': 2, 'human': 1, 'id': '8-2'}]
@@ -373,7 +373,7 @@ def name_source(
     *,
     whole: bool = False,
 ) -> str:
-    """How messages name a source: by file name (or `whole` path), or by `default` for rows in memory."""
+    """Names a source for messages: its file name (or `whole` path), or `default` for rows in memory."""
     if not isinstance(source, str | Path):
         return str(default)
     return str(source) if whole else Path(source).name

@@ -13,7 +13,7 @@ from data.input_file import InputFile
 from data.numeric import is_missing, to_number
 from data.rating_words import GivenLevels
 from data.roles import Roles, holds_texts
-from judge.inputs import GIVEN, RULE, Columns
+from judge.inputs import GIVEN, SOURCE_RULE, Columns
 
 Rows: TypeAlias = list[dict[str, Any]]
 GROUP = "group"
@@ -26,13 +26,13 @@ def open_rows(
     columns: Columns | None,
     levels: GivenLevels | None,
 ) -> InputFile | None:
-    """A source of rows as an input; None for texts, Examples and outputs by system, which have no columns."""
+    """Opens a source of rows as an input; None for texts, Examples and outputs by system, which have no columns."""
     if isinstance(source, str | Path | InputFile):
         return InputFile.of(source, columns=columns, levels=levels)
     if isinstance(source, Mapping):
         return None
     records: Rows = []
-    for row in list_items(source, RULE):
+    for row in list_items(source, SOURCE_RULE):
         if not isinstance(row, Mapping):
             return None
         records.append(_to_record(row))
@@ -71,7 +71,7 @@ def holds_objects(rows: Rows) -> bool:
 
 
 def read_cells(row: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
-    """A row of a table as a record in memory: empty cells are missing, and labels and verdicts that are numbers are so.
+    """Reads a row of a table: empty cells are missing; labels and verdicts that spell numbers become numbers.
 
     Other cells stay texts: an id such as 007 is no number.
     """
@@ -95,12 +95,12 @@ def _read_cell(cell: Any, *, is_label: bool) -> Any:
 
 
 def holds_texts_in(rows: Rows, key: str) -> bool:
-    """Whether a column that is named as one of texts holds no verdicts (`prediction`, `answer`)."""
+    """Whether a column with a name of texts (`prediction`, `answer`) has texts and not verdicts."""
     return holds_texts(row.get(key) for row in rows)
 
 
 def leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """The row without these columns."""
+    """Returns the row without these columns."""
     return {key: cell for key, cell in row.items() if key not in names}
 
 

@@ -39,7 +39,7 @@ WANTED = "label"  # of a text that metrics score: the label that was asked for, 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a caller says about the columns of a table."""
+    """What a caller of `read_verdicts` says about the columns of a table."""
 
     people: Sequence[str]
     judges: Sequence[str]
@@ -62,7 +62,7 @@ def read_verdicts(
     needs: Collection[str] = ("people", "judges"),
     command: str = "judge agree",
 ) -> tuple[ScoredSet, dict[str, float]]:
-    """The examples of a source with the ratings of people and the scores of judges, and probabilities of a sheet.
+    """Reads examples with the ratings of people and the scores of judges; also returns the probabilities of a sheet.
 
     Args:
         source: as `judge.read` takes it; the rows of a file, a list or a DataFrame need no text.
@@ -95,12 +95,12 @@ def read_verdicts(
 
 
 def list_names(names: Names) -> list[str]:
-    """Names in a list, or in one text with commas."""
+    """Lists names that are given in a list, or in one text with commas."""
     return names.split(",") if isinstance(names, str) else list(names)
 
 
 def are_line_numbers(examples: ScoredSet) -> bool:
-    """Whether no example has an id of its own: one without an id is called by its line."""
+    """Whether no example has an id of its own, so that all ids are numbers of lines."""
     return all(example.id == str(examples.locate(i)[1]) for i, example in enumerate(examples.examples))
 
 
@@ -143,7 +143,7 @@ def _choose_scorers(texts: ScoredSet, source: Any) -> ScoredSet:
 
 
 def describe_scorers(texts: ScoredSet, source: Any) -> str:
-    """The scorers of a log in which nobody is said to be a person, and the commands that say so."""
+    """Describes the scorers of a log that names no person, and the commands that declare one to be a person."""
     file = source.path if isinstance(source, InputFile) else name_source(source, texts.name, whole=True)
     names = [*texts.scores]
     calls = [f"`judge agree {file} --people {name}`" for name in names[:MOST_CALLS]]

@@ -4,9 +4,9 @@ Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability". Ratings are a
 missing rating; a unit is an output or a system. Intervals draw the inputs that a layout gives: outputs for one input
 are not independent.
 
-No metric correlates with the mean rating by more than the root of its reliability (Spearman 1904). The reliability of
-the mean of k ratings is that of Spearman and Brown, k r/(1 + (k - 1) r), where r is the mean correlation of two raters;
-where k differs between units it is their harmonic mean.
+No metric can correlate with the mean rating by more than the root of its reliability (Spearman 1904). The reliability
+of the mean of k ratings is that of Spearman and Brown, k r/(1 + (k - 1) r), where r is the mean correlation of two
+raters. If units differ in k, their harmonic mean is taken.
 """
 
 import math
@@ -50,7 +50,7 @@ class Corrected:
 
 
 def name_scale(ratings: Floats) -> Scale:
-    """The scale of alpha that suits the ratings: nominal for two values, ordinal for whole numbers, else interval.
+    """Names the scale of alpha for these ratings: nominal for two values, ordinal for whole numbers, else interval.
 
     >>> [name_scale(np.array(values)) for values in ([0.0, 1.0, np.nan], [1.0, 2.0, 5.0], [1.0, 2.5, 3.0])]
     ['nominal', 'ordinal', 'interval']
@@ -69,11 +69,11 @@ def krippendorff_alpha(
     *,
     layout: Layout | None = None,
 ) -> Estimate:
-    """Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
+    """Estimates Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
-    1 is full agreement, 0 is chance. Units with fewer than two ratings are left out; without a `layout` each unit is an
-    input. Expected disagreement leaves out pairs of an input and its copy in a resample, because inputs of a sample
-    differ.
+    1 is full agreement, 0 is chance. Units with fewer than two ratings are left out. Without a `layout` each unit is an
+    input. In a resample, the expected disagreement leaves out pairs of an input and its copy, because the inputs of a
+    sample are all different.
     """
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
     units = table.shape[1]
@@ -181,7 +181,7 @@ def correlate_raters(
     *,
     layout: Layout | None = None,
 ) -> Estimate:
-    """The mean correlation of two raters, over all pairs of them with units in common and a defined correlation."""
+    """Estimates the mean correlation of two raters, over all pairs of raters for which it is defined."""
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
     correlation = _weigh_correlation([*combinations(table, 2)], kind, layout)
     if correlation is None:
@@ -196,9 +196,9 @@ def find_ceiling(
     *,
     layout: Layout | None = None,
 ) -> Estimate:
-    """The correlation that a perfect metric would reach: the root of the reliability of the mean rating.
+    """Estimates the correlation that a perfect metric would reach: the root of the reliability of the mean rating.
 
-    It holds for Pearson's correlation, and nearly so for Spearman's.
+    This holds for Pearson's correlation, and nearly for Spearman's.
     """
     table, layout = _keep_rated_units(ratings, layout)
     return _draw_ceiling(table, kind, resampling, layout).estimate
@@ -212,7 +212,7 @@ def correct_agreement(
     *,
     layout: Layout | None = None,
 ) -> Corrected:
-    """The correlation of `scores`, of shape (n,), with the mean of `ratings`, of shape (raters, n), over the ceiling.
+    """Estimates the correlation of `scores` (n,) with the mean of `ratings` (raters, n), divided by the ceiling.
 
     Examples with a NaN score or without a rating do not count.
     """

@@ -23,7 +23,7 @@ SYSTEMS = ("model", "system", "generator", "name")  # of the keys of both system
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """Reads a text per task, with ratings and single choices of each annotator; pairwise comparisons become judgements.
+    """Reads one text per task with each annotator's ratings and single choices; pairwise comparisons become judgements.
 
     Predictions of models are scores, and so are verdicts in the data of tasks (`data.roles.find_judges`). Cancelled
     annotations are left out. The id of a text is the `id` in its data, else that of the task.

@@ -1,4 +1,4 @@
-"""Which metric agrees best with people: agreement with ratings, also beyond cheap cues, and tests between metrics."""
+"""Finds which metric agrees best with people: agreement with ratings, also beyond cheap cues; tests of metrics."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def check_rated(scored: ScoredSet) -> None:
 
 
 def hint_ratings(scored: ScoredSet) -> str:
-    """How to name what people said, as the end of a message: labels, scores or columns that the file has."""
+    """The end of a message: how to name the ratings of people, by labels, scores or columns that the file has."""
     examples = scored.examples
     if any(example.label is not None for example in examples):
         return "; labels are what a text was asked for: people=label takes them for what people say"

@@ -1,4 +1,4 @@
-"""Planning: how many inputs, systems and raters a study needs."""
+"""Plans a study: how many inputs, systems and raters, or how many labels, it needs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from core.errors import SettingError, check_names
-from core.example import SHOWN
+from core.example import SHOWN_COLUMNS
 from core.signature import join_settings
 from data.cells import list_items
 from data.input_file import InputFile
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.rating_words import GivenLevels
-from judge.inputs import RULE, Columns, Source, read
+from judge.inputs import SOURCE_RULE, Columns, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
 from judge.pair_inputs import read_given
 from judge.tables import Result, Table, pick, tabulate
@@ -44,14 +44,14 @@ ASSUMED = "every figure rests on assumptions; a pilot"
 
 
 def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread:
-    """The spread of two systems' ratings in a pilot with one or more raters.
+    """Estimates how much the difference of two systems' ratings varies, in a pilot with one or more raters.
 
     Raises SettingError if the pilot lacks a system, if the two share fewer than 5 rated inputs, and if they differ by
     the same amount on all of them.
     """
     there = list(dict.fromkeys(example.system for example in pilot.examples if example.system))
     if len(systems) != 2 or not set(systems) <= set(there):
-        known = ", ".join(there[:SHOWN]) or "none"
+        known = ", ".join(there[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"systems must be two of those in the pilot ({known}), but is {list(systems)}")
     ratings = pilot.raters.get(aspect, pilot.ratings(aspect)[None])
     place = {(example.system, example.group): i for i, example in enumerate(pilot.examples) if example.group}
@@ -91,7 +91,9 @@ def plan(
     seed: int = 0,
     **settings: Any,
 ) -> StudyPlan:
-    """How many inputs, systems and raters a study needs, or with `within` how many labels, from assumptions or a pilot.
+    """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
+
+    The numbers follow from assumptions, or from a pilot study.
 
     Args:
         pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
@@ -122,7 +124,7 @@ def plan(
     said = () if given is None else given.notes
     aspect = aspect or find_aspect(given)
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
-        known = ", ".join(given.aspects[:SHOWN]) or "none"
+        known = ", ".join(given.aspects[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"aspect must be one with ratings in the pilot ({known}), but is {aspect}")
     if how.within is None:
         if isinstance(given, Preferences):
@@ -167,7 +169,7 @@ def read_pilot(
         if holds_pairs(file):
             return read_preferences(file)
     else:
-        pilot = list_items(pilot, RULE)
+        pilot = list_items(pilot, SOURCE_RULE)
         named = columns or {}
         if pilot and isinstance(pilot[0], Mapping) and names_pair({**pilot[0], **named}):
             return read_given(pilot, named)
@@ -184,7 +186,7 @@ def read_pilot(
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:
-    """The inputs that the tests of metrics and of systems need, for each difference and number of raters."""
+    """Finds the inputs that the tests of metrics and of systems need, for each difference and number of raters."""
     power, level = assumptions.power, assumptions.level
     differences, raters = assumptions.differences, assumptions.raters
     of_metrics = [size_for_metrics(assumptions, *each, seed) for each in product(differences, raters)]
@@ -217,7 +219,7 @@ def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> Stud
 
 
 def count_ratings(what: str, rows: Sequence[tuple[Mapping[str, Any], SampleSize]]) -> str:
-    """A sentence: the minimum number of ratings to detect the smallest difference between two systems, or metrics."""
+    """Says how many ratings are needed to detect the smallest difference between two systems, or metrics."""
     smallest, outputs = min(cells["difference"] for cells, _ in rows), 2 if what == "systems" else 1
     own = [(cells["raters"], needed) for cells, needed in rows if cells["difference"] == smallest]
     known = [(needed.n * raters * outputs, needed.n, raters) for raters, needed in own if not math.isnan(needed.n)]
@@ -230,7 +232,7 @@ def count_ratings(what: str, rows: Sequence[tuple[Mapping[str, Any], SampleSize]
 
 
 def note_gaps(spread: Spread) -> list[str]:
-    """Notes on what the pilot cannot show, or that there is no pilot."""
+    """Notes what the pilot cannot show, or that there is no pilot."""
     if (pilot := spread.pilot) is None:
         return [f"{ASSUMED} estimates the spread of two systems' differences"]
     low, high = deviation_interval(pilot.inputs)
@@ -253,7 +255,7 @@ def note_gaps(spread: Spread) -> list[str]:
 
 
 def describe_spread(spread: Spread) -> str:
-    """A sentence: the components of the spread of the difference on one input."""
+    """Describes in a sentence what makes the difference vary on one input: inputs, and raters."""
     if spread.raters is None:
         return f"{spread.inputs:.3g} for one rater, as in the pilot"
     return f"it combines {spread.inputs:.3g} between inputs and {spread.raters:.3g} for one rater"
@@ -262,7 +264,7 @@ def describe_spread(spread: Spread) -> str:
 def size_for_metrics(
     assumptions: PlanSettings, difference: float, raters: int, seed: int
 ) -> tuple[dict[str, Any], SampleSize]:
-    """The cells of a row: correlations with the mean of `raters` raters, and the required n."""
+    """Makes the cells of a row: correlations with the mean of `raters` raters, and the required n."""
     r, between = assumptions.correlation, assumptions.between_raters
     a, b = (correlation_with_raters(each, 1, raters, between) for each in (r, r - difference))
     if max(abs(a), abs(b)) > 1:

@@ -198,7 +198,7 @@ def test_two_rates_vary_by_themselves() -> None:
     assert isinstance(apart, Variation)
     assert apart.variance == pytest.approx(0.02 * 0.98 + 0.12 * 0.88)
     assert vary_rates(0.5, 0.1, explained=0.0) == Variation(0.1, 0.25 + 0.24, 0.25 + 0.24, 0.0)
-    assert vary_rates(0.5, 0.6, explained=0.0) == "no rate lies 0.6 from 0.5"
+    assert vary_rates(0.5, 0.6, explained=0.0) == "no rate from 0 to 1 differs from 0.5 by 0.6"
     few, many = (judge.plan(within=0.1, rate=0.3, differences=[0.2], compared_systems=k) for k in (2, 10))
     assert many.tables[0].rows[2]["labels"] > 1.8 * few.tables[0].rows[2]["labels"]
 

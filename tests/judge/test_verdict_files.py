@@ -480,9 +480,9 @@ def test_columns_of_fields_are_not_called_unread(tmp_path: Path) -> None:
     rows = [f"t{i},s{i % 2},g{i // 2},{i % 3},w{i},n{i}\n" for i in range(8)]
     path = tmp_path / "rows.csv"
     path.write_text("".join(["text,system,group,human,nutzer,other\n", *rows]))
-    found, _ = read_verdicts(path, needs=["people"], columns={"rater": "nutzer"})
-    assert "; not read: other (people" in found.notes[0]
-    assert found.groups == [f"g{i // 2}" for i in range(8)]
+    verdicts, _ = read_verdicts(path, needs=["people"], columns={"rater": "nutzer"})
+    assert "; not read: other (people" in verdicts.notes[0]
+    assert verdicts.groups == [f"g{i // 2}" for i in range(8)]
 
 
 def test_scores_without_ratings_are_named(tmp_path: Path) -> None:

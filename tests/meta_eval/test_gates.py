@@ -53,7 +53,7 @@ def test_without_an_interval_nothing_fails() -> None:
         Condition("kappa", 0.6), Estimate.undefined("few", 0.1), aspect="q", judge="j", confidence=0.9, inputs=9
     )
     assert not result.has_failed
-    assert result.describe() == "q: kappa of j cannot be held against 0.6: few"
+    assert result.describe() == "q: kappa of j cannot be compared with 0.6: few"
 
 
 def test_level_over_conditions() -> None:
