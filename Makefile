@@ -6,18 +6,25 @@ BIN := .venv/bin
 setup: .venv/ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 
-# What running needs: hashes.lock down to its part Development. The metadata of torch pin the CUDA libraries of its build.
-.venv/running: hashes.lock pyproject.toml
+# What running needs: requirements.lock down to its part Development. torch comes first, because pip would take only files
+# whose hash an index lists, so never a build in a folder of yours (PIP_FIND_LINKS). The lock holds no CUDA libraries, so
+# that it serves each build: `install torch` adds those of the build, in the versions that its metadata pin.
+TORCH_RELEASE := $(shell grep -o '^torch==[^ ]*' requirements.lock)
+.venv/running: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	sed '/^# Development/,$$d' hashes.lock > .venv/running.lock
+	sed '/^# Running/,$$d' requirements.lock > .venv/torch.lock
+	sed '/^# Development/,$$d' requirements.lock > .venv/running.lock
+	$(BIN)/python -m pip download --quiet --no-deps --dest .venv/torch $(TORCH_RELEASE)
+	$(PIP) --no-deps --require-hashes --no-index --find-links .venv/torch -r .venv/torch.lock
 	$(PIP) --no-deps --require-hashes -r .venv/running.lock
 	$(PIP) torch
 	$(PIP) --no-deps -e .
+	rm -r .venv/torch
 	touch $@
 
 # Everything: also what tests, checks, docs, the demo and clusters need.
 .venv/ready: .venv/running
-	$(PIP) --no-deps --require-hashes -r hashes.lock
+	$(PIP) --no-deps --require-hashes -r requirements.lock
 	touch $@
 
 run: .venv/running
@@ -58,19 +65,19 @@ mutants: setup # changes of the equations that no test notices; mutmut works in 
 	$(BIN)/mutmut run
 	$(BIN)/mutmut results
 
+PINS := grep -oE '^[^ ]+==[^ ]+'
 LOCK := $(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate --python-version 3.11.7 -
-lock: setup # both parts of hashes.lock anew, after a change of requirements.lock
+lock: setup # the hashes of both parts anew, after a version has changed in requirements.lock
 	$(BIN)/python -m pip install --quiet uv
-	sed '/^# Running/,$$d' hashes.lock > hashes.new
-	echo '# Running' >> hashes.new
-	sed '/^# Development/,$$d' requirements.lock | grep -v '^torch==' | $(LOCK) >> hashes.new
-	echo '# Development' >> hashes.new
-	sed '1,/^# Development/d' requirements.lock | $(LOCK) >> hashes.new
-	mv hashes.new hashes.lock
+	sed '/^# Running/q' requirements.lock > new.lock
+	sed '1,/^# Running/d; /^# Development/,$$d' requirements.lock | $(PINS) | $(LOCK) >> new.lock
+	grep '^# Development' requirements.lock >> new.lock
+	sed '1,/^# Development/d' requirements.lock | $(PINS) | $(LOCK) >> new.lock
+	mv new.lock requirements.lock
 
 audit: setup # known faults of the locked releases
 	$(BIN)/python -m pip install --quiet pip-audit
-	$(BIN)/pip-audit --disable-pip --no-deps -r hashes.lock
+	$(BIN)/pip-audit --disable-pip --no-deps -r requirements.lock
 
 # The tests with the lowest versions that pyproject.toml allows, and with the newest. TORCH=torch==2.13.0 keeps torch.
 TORCH ?=

@@ -24,7 +24,7 @@ from baselines.rubrics import read_rubric
 from benchmarks.bench import describe_machine, print_header, print_row
 from core.example import Example
 from data.builtin.stories import generate_stories
-from judge.verbs.prefer import read_given
+from judge.pair_inputs import read_given
 from meta_eval.bootstrap import Floats
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Preferences

@@ -31,6 +31,15 @@ USUAL_NAMES = {  # in files of answers; where the file has the field itself, suc
     **dict.fromkeys(("model", "generator", "model_id"), "system"),
     "question_id": "group",
 }
+RATERS = ("rater", "annotator", "worker", "labeler", "labeller", "coder", "assessor")
+USUAL_RATERS = tuple(  # of who rated, in rows by rater: annotator, annotator_id, annotatorId, Annotator, Annotator ID
+    spelling
+    for name in RATERS
+    for spelling in (
+        *(name, f"{name}_id", f"{name}_name", f"{name}Id", f"{name}ID"),
+        *(name.title(), f"{name.title()}Id", f"{name.title()}ID", f"{name.title()}_ID", f"{name.title()} ID"),
+    )
+)
 OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that judge score writes; data.scored leaves them out
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
 MOST_COLUMNS = 2_000  # or different keys of the lines of a file
@@ -177,7 +186,9 @@ def _list_problems(
 
 @lru_cache(maxsize=2 * MOST_COLUMNS)
 def _find_similar(name: str) -> list[str]:
-    """The fields that a name may have been meant for, the most likely first."""
+    """The fields that a name may have been meant for, the most likely first; none for a usual name of raters."""
+    if name in USUAL_RATERS:
+        return []
     return get_close_matches(name[:LONGEST_NAME], FIELDS, len(FIELDS), ALIKE)
 
 

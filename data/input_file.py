@@ -164,7 +164,7 @@ class InputFile:
         notes = [known.get("tool_file"), words.description]
         rated = [key for _, key in list_ratings(self.columns)]
         if rated and self.form not in TABLES:
-            hint = "data.columns.scores.NAME=scores.NAME reads another as a metric"
+            hint = "columns.scores.NAME=scores.NAME reads another as a metric"
             notes.append(f"{', '.join(rated)} are ratings: {hint}")
         return tuple(f"{self.path.name}: {note}" for note in notes if note)
 

@@ -3,38 +3,28 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field
 
-from core.errors import InputError, check_names, fault, format_value, list_first, read_all, suggest_similar
+from core.errors import InputError, check_names, fault, list_first, read_all
 from core.example import SHOWN
-from core.settings import NonNegative
 from data.cells import name_of
-from data.columns import Columns, add_nested, find_absent, name_fields
+from data.columns import USUAL_RATERS, Columns, add_nested, find_absent, name_fields
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
 from data.input_file import TYPED, FileLike, InputFile, read_objects
-from data.numeric import parse_finite, parse_number, to_number
-from data.rater_rows import USUAL_RATERS
-from data.records import Name, Record, Text, check_records, require_none
+from data.numeric import parse_finite, to_number
+from data.records import check_records, require_none
+from data.roles import JUDGES, PEOPLE, split_name
 from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import TABLES
+from data.winners import PreferenceRecord, WinnerReader, find_problems
 from meta_eval.preferences import Preferences
 
-A = ("a", "model_a", "model_1", "left", "first")
-B = ("b", "model_b", "model_2", "right", "second")
-TIES = ("tie", "draw", "both", "both_bad", "bothbad", "tie (bothbad)", "tie (both bad)")
-WINS = {
-    **dict.fromkeys(A, 1.0),
-    **dict.fromkeys(B, 0.0),
-    **dict.fromkeys(TIES, 0.5),
-}  # in any case
 USUAL = {
     "model_a": "system_a",
     "model_b": "system_b",
@@ -43,104 +33,16 @@ USUAL = {
     "question_id": "group",
     **dict.fromkeys(USUAL_RATERS, "rater"),
 }
+PLACES = {key: place for place, key in enumerate(USUAL)}  # the first of several keys of a field gives it
 ONE_HOT = {
     "winner_model_a": "a",
     "winner_model_b": "b",
     "winner_tie": "tie",
 }  # a column for each winner
+PROMPTS = ("prompt", "question", "instruction", "context", "input", "source")  # columns of what systems answer
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
-
-
-def _parse_cell(cell: object) -> object:
-    return parse_number(cell) if isinstance(cell, str) else cell
-
-
-Length = Annotated[NonNegative, BeforeValidator(_parse_cell)]
-
-
-def _check_winner(value: object) -> object:
-    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise ValueError("must be a name or a number from 0 to 1")
-
-
-Winner = Annotated[str | float, BeforeValidator(_check_winner)]
-
-
-class PreferenceRecord(Record):
-    """One judgement of a file."""
-
-    id: Name | None = None
-    group: Name | None = None
-    system_a: Name
-    system_b: Name
-    winner: Winner | None = None
-    rater: Name | None = None
-    judges: Mapping[Text, Winner | None] = Field(default_factory=dict)
-    length_a: Length | None = None
-    length_b: Length | None = None
-
-    @property
-    def winners(self) -> list[str | float]:
-        """The winners that the line names: by people and by judges."""
-        winners = (self.winner, *self.judges.values())
-        return [winner for winner in winners if winner is not None]
-
-    def by_name(self, winner: str | float) -> float | None:
-        """1 if the winner is the name of system a, 0 for that of system b, else None."""
-        name = winner if isinstance(winner, str) else str(name_of(winner))
-        if name == self.system_a:
-            return 1.0
-        return 0.0 if name == self.system_b else None
-
-
 ANSWERS = "answers"  # the key of lines that `judge prefer --answers` wrote: their winners are a model's
 FIELDS = tuple(PreferenceRecord.model_fields)
-
-
-def read_side(winner: str | float) -> float | None:
-    """1 if the winner is the first side (a, left ...), 0 the second, .5 a tie, or a number from 0 to 1; else None."""
-    outcome = _read_word(winner) if isinstance(winner, str) else winner
-    is_outcome = outcome is not None and 0 <= outcome <= 1
-    return outcome if is_outcome else None
-
-
-@lru_cache
-def _read_word(winner: str) -> float | None:
-    return WINS.get(winner.lower(), parse_finite(winner))
-
-
-@dataclass(frozen=True)
-class WinnerReader:
-    """Reads the winners of a file: first as names of systems, or first as sides."""
-
-    # whether the names a and b are sides, because some winner can only be a side
-    sides_first: bool
-    # whether they are names, because some winner can only be a name, or is one where the other system is no a or b
-    names_first: bool
-
-    @classmethod
-    def of(cls, records: Iterable[PreferenceRecord]) -> "WinnerReader":
-        """Finds which comes first; undecided if both kinds of winners occur, or neither."""
-        only_sides = only_names = names = False
-        for record in records:
-            has_other = not {record.system_a.lower(), record.system_b.lower()} <= {*A, *B}
-            for winner in record.winners:
-                name = record.by_name(winner)
-                side = read_side(winner)
-                only_sides |= isinstance(winner, str) and name is None and side in (0.0, 1.0)
-                only_names |= name is not None and side is None
-                names |= name is not None and has_other
-        return cls(only_sides and not only_names, not only_sides and (only_names or names))
-
-    def read(self, record: PreferenceRecord, winner: str | float | None) -> float | None:
-        """The preference for a: 1, 0 for b, .5 for a tie, or a probability; None for an unknown or missing winner."""
-        if winner is None:
-            return None
-        name = record.by_name(winner)
-        side = read_side(winner)
-        first, second = (side, name) if self.sides_first else (name, side)
-        return second if first is None else first
 
 
 def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] | None = None) -> Preferences:
@@ -175,7 +77,11 @@ def _read_tool_file(path: Path, tool_file: ToolFile) -> Preferences:
     if not tool_file.pairs:
         raise InputError([fault(path, 0, f"judgements of two systems are needed, found {tool_file}")])
     preferences = check_preferences(path, tool_file.pairs, [])
-    by_model = None if tool_file.tool in UNSAID else tool_file.tool in BY_MODEL
+    by_model = preferences.by_model or tool_file.tool in BY_MODEL
+    if tool_file.tool in UNSAID and not by_model:
+        by_model = None
+    if not by_model:  # a model's judgements in both orders are no several people's
+        preferences = replace(preferences, notes=(*preferences.notes, *_note_repeated(preferences)))
     return replace(preferences, by_model=by_model)
 
 
@@ -210,32 +116,87 @@ def check_preferences(
     first = list(islice(renamed, 1))
     _check_first(path, [row for _, row in first], list(seen))
     copies: list[int] = []
-    distinct = _leave_out_copies(chain(first, renamed), copies)
+    prompts = Prompts()
+    distinct = prompts.count(_leave_out_copies(chain(first, renamed), copies))
     located = check_records(path, distinct, PreferenceRecord, faults)
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
     faults += _check_one_hot(path, columns, seen)
     reader = WinnerReader.of(record for _, record in located)
-    records: list[PreferenceRecord] = []
-    without = 0
     for line, record in located:
-        problems = list(_find_problems(record, reader))
-        faults += [fault(path, line, problem) for problem in problems]
-        if record.winner is None and not record.judges:
-            without += 1
-        elif not problems:
-            records.append(record)
+        faults += [fault(path, line, problem) for problem in find_problems(record, reader)]
+    records = [record for _, record in located if record.winner is not None or record.judges]
+    without = len(located) - len(records)
     if not records and not faults:
         what = f"found none in {without} rows" if without else "but has only a header"
         faults.append(fault(path, 0, f"the file needs at least one judgement, {what}"))
     require_none((), faults)
-    notes = []
+    notes: list[str] = []
     if without:
-        notes.append(f"{path.name}: {_count_rows(without)} without a winner left out")
+        notes.append(f"{_count_rows(without)} without a winner left out")
     if copies:
-        notes.append(f"{path.name}: {_count_rows(len(copies))} left out: exact copies of judgements of the same rater")
+        notes.append(f"{_count_rows(len(copies))} left out: exact copies of judgements of the same rater")
+    notes += [*_note_numbers(records), *prompts.describe()]
     preferences = _join_records(path.name, records, reader)
-    by_model = ANSWERS in seen or preferences.by_model
-    return replace(preferences, notes=tuple(notes), by_model=by_model)
+    people = {rater for rater in preferences.raters if rater is not None}
+    models = sorted(filter(names_model, people))
+    if 0 < len(models) < len(people):
+        notes.append(_describe_models(models))
+    by_model = ANSWERS in seen or (len(models) == len(people) > 0) or preferences.by_model
+    return replace(preferences, notes=tuple(f"{path.name}: {note}" for note in notes), by_model=by_model)
+
+
+def names_model(rater: str) -> bool:
+    """Whether the name of a rater is that of a model.
+
+    >>> names_model("gpt-4o"), names_model("ann"), names_model("expert_3")
+    (True, False, False)
+    """
+    words = {*split_name(rater)}
+    return bool(words & JUDGES) and not words & PEOPLE
+
+
+def _describe_models(models: Sequence[str]) -> str:
+    """A note where some raters are models, and others people."""
+    are = "are models by their names, but count as people"
+    if len(models) == 1:
+        are = "is a model by its name, but counts as a person"
+    return f"{', '.join(models)} {are}: judges.NAME=COLUMN names its verdicts"
+
+
+def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
+    """A note where all winners are 0 and 1, which may also be meant as the places of two systems."""
+    winners = [(record, record.winner) for record in records if record.winner is not None]
+    numbers = {parse_finite(str(winner)) for _, winner in winners}
+    are_names = any(record.by_name(winner) is not None for record, winner in winners)
+    if numbers != {0.0, 1.0} or are_names:
+        return []
+    return ["the winners 1 and 0 are probabilities that system_a is better: 1 is read as system_a, 0 as system_b"]
+
+
+@dataclass
+class Prompts:
+    """Counts the prompts of rows whose inputs are not named: rows of one prompt are not independent."""
+
+    # the column of the prompts, and what differs: the prompts, and the ids of such rows
+    column: str = ""
+    different: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
+
+    def count(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Yields the rows as they are."""
+        for line, row in rows:
+            self.column = self.column or next((name for name in PROMPTS if isinstance(row.get(name), str)), "")
+            if self.column and not row.get("group"):
+                self.different.add(str(row.get(self.column)))
+                self.ids.add(str(row.get("id")))
+            yield line, row
+
+    def describe(self) -> list[str]:
+        """A note where prompts repeat."""
+        if len(self.ids) <= len(self.different):
+            return []
+        rule = f"{len(self.ids)} ids have {len(self.different)} different prompts, but each id is an input of its own"
+        return [f"{rule}: columns.group={self.column} makes prompts the inputs"]
 
 
 def _count_rows(number: int) -> str:
@@ -324,33 +285,6 @@ def _check_first(
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
 
-def _find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[str]:
-    """What is wrong with a judgement."""
-    systems = (record.system_a, record.system_b)
-    if not (record.group or record.id):
-        yield '"group" or "id" is needed: the input that both systems answer'
-    if systems[0] == systems[1]:
-        yield f"two systems must be compared, found {format_value(systems[0])} twice"
-    if "tie" in systems:
-        yield 'no system may be called "tie"'
-    for name, verdict in record.judges.items():
-        if verdict is not None and reader.read(record, verdict) is None:
-            yield f"the verdict of {name} must be a system, a, b or tie, found {format_value(verdict)}"
-    if record.winner is None:
-        return
-    if reader.read(record, record.winner) is None:
-        names = f"{format_value(systems[0])}, {format_value(systems[1])}"
-        rule = f'"winner" must be {names}, "a", "b" or "tie"'
-        yield f"{rule}, found {format_value(record.winner)}{suggest_similar(str(record.winner), systems)}"
-    by_name = record.by_name(record.winner)
-    by_side = read_side(record.winner)
-    are_both = isinstance(record.winner, str) and None not in (by_name, by_side)
-    is_decided = reader.sides_first or reader.names_first
-    if are_both and by_name != by_side and not is_decided:
-        rule = f"{format_value(record.winner)} is the name of a system and a side: write the sides as model_a, model_b"
-        yield f'"winner" must be clear, but {rule}'
-
-
 def _numbers(values: Iterable[float | None]) -> NDArray[np.float64]:
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
@@ -370,7 +304,9 @@ def _rename_rows(
 def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
     named = {field: row[key] for field, (key, *_) in columns if key in row}
-    usual = {USUAL[key]: row[key] for key in reversed(USUAL) if key in row}
+    usual: dict[str, Any] = {}
+    for key in sorted(row.keys() & USUAL.keys(), key=PLACES.__getitem__):
+        usual.setdefault(USUAL[key], row[key])
     values = {
         **usual,
         **row,

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import fault, format_value
-from core.example import Example
+from core.example import Example, hint_column
+from data.columns import USUAL_RATERS
 from data.records import check_id, require_none
 
 RATER = "rater"
-USUAL_RATERS = ("rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "WorkerId")
+MOST_FAULTS = 9  # of one kind that are listed
 TASKS = ("HITId", "task_id", "item_id")  # columns of what was given to several raters
 PARTS = ("text", "turns", "context", "prefix", "label", "references", "system", "group")
 Scores: TypeAlias = Mapping[str, float | None]
@@ -26,7 +27,8 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], t
 
     Raises InputError for rows with one id and different texts or scores, and for an id of two texts without ratings.
     """
-    raters = [name for name in USUAL_RATERS if _names_raters(rows, name)]
+    columns = {name for _, example, _ in rows for name in example.extra}
+    raters = [name for name in USUAL_RATERS if name in columns and _names_raters(rows, name)]
     rater = raters[0] if raters else None
     groups = _find_groups(rows, rater)
     if not groups or len(groups) == len(rows):
@@ -52,10 +54,16 @@ def _find_groups(rows: Sequence[Row], rater: str | None) -> list[list[Row]]:
 
 
 def _find_repeated_ids(path: Path, rows: Sequence[Row]) -> list[str]:
+    """Faults of ids that several lines have, and which columns may have the ratings that such rows lack."""
     first_line: dict[str, int] = {}
     faults: list[str] = []
     for line, example, _ in rows:
         faults += [fault(path, line, problem) for problem in check_id(example.id, line, first_line)]
+    if len(faults) > MOST_FAULTS:
+        faults = [f"{faults[0]} (the first of {len(faults)} lines with this fault)"]
+    hint = hint_column("ratings.ASPECT", dict.fromkeys(name for _, example, _ in rows for name in example.extra))
+    if hint:
+        faults.append(fault(path, 0, f"rows by rater share an id if they have ratings, found none{hint}"))
     return faults
 
 

@@ -18,6 +18,7 @@ from data.numeric import GAPS, WORDS, parse_number
 
 RATED = ("ratings", "scores")
 MOST_WORDS = 10  # different ones of a rating without `levels`; more are no scale
+TRUTH = {"true", "false"}  # of JSON, which need no note
 ALL = ""  # the ratings that no other order is for
 Column: TypeAlias = tuple[str, str]  # one of RATED, and the name of the aspect or the metric
 Level: TypeAlias = str | float
@@ -190,6 +191,7 @@ def order_columns(columns: Mapping[Column, Sequence[Level]], levels: Levels = ()
     """Numbers the levels in columns, as `order_words` does."""
     given = dict(levels)
     numbers: dict[Column, Mapping[Level, float]] = {}
+    verdicts: list[Mapping[Level, float]] = []
     refused: dict[Column, str] = {}
     for names, words in _join_columns(columns):
         scale = _find_given(names, words, given) or _find_usual(words)
@@ -198,8 +200,11 @@ def order_columns(columns: Mapping[Column, Sequence[Level]], levels: Levels = ()
             refused |= dict.fromkeys(names, problem)
         elif scale is not None:
             numbers |= dict.fromkeys(names, number_levels(scale))
+        elif {*words} <= WORDS.keys() - TRUTH:
+            verdicts.append({word: WORDS[str(word)] for word in sorted(words, key=lambda word: WORDS[str(word)])})
     problems = tuple(dict.fromkeys(refused.values()))
-    return RatingWords(numbers, _describe(numbers.values()), problems, frozenset(refused))
+    description = _describe([*numbers.values(), *verdicts])
+    return RatingWords(numbers, description, problems, frozenset(refused))
 
 
 def _join_columns(columns: Mapping[Column, Sequence[Level]]) -> Iterator[tuple[list[Column], list[Level]]]:
@@ -228,14 +233,18 @@ def _find_given(
     words: Sequence[Level],
     given: Mapping[str, Sequence[Level]],
 ) -> Sequence[Level] | None:
-    """The scale that `levels` names for one of the columns, else a scale of words there that has all these words."""
+    """The scale that `levels` names for one of the columns, else a scale of words there that has all these words.
+
+    Else the scale for all columns, if it shares a word with these: what it lacks is then a problem.
+    """
     for _, name in names:
         if name in given:
             return given[name]
     for scale in given.values():
         if isinstance(words[0], str) and {*words} <= {*scale}:
             return scale
-    return None
+    for_all = given.get(ALL, ())
+    return for_all if _share_word(words, for_all) else None
 
 
 def _find_usual(words: Sequence[Level]) -> Sequence[Level] | None:

@@ -14,9 +14,8 @@ from shlex import quote
 from typing import Any
 
 from core.errors import SettingError, printable
-from data.columns import MOST_COLUMNS, RATINGS, SCORE
+from data.columns import MOST_COLUMNS, RATINGS, SCORE, USUAL_RATERS
 from data.numeric import WORDS, is_missing, to_number
-from data.rater_rows import USUAL_RATERS
 from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_word, usual_scales
 
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -259,7 +258,7 @@ def _find_rater(
 ) -> str | None:
     """The column that names who rated: a usual name, whose values are names, or numbers where ids are repeated."""
     for name in names:
-        is_usual = name in USUAL_RATERS or name.lower() in ("person", "coder", "reviewer")
+        is_usual = name in USUAL_RATERS or name.lower() in ("person", "reviewer")
         if is_usual and (name not in labels or name.lower().endswith("id") or is_repeated):
             return name
     return None

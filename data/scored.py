@@ -18,6 +18,7 @@ from core.example import Example, hint_column
 from core.scores import Scores
 from data.cells import json_line, read_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
+from data.doubtful_scores import note_doubtful_scores
 from data.files import iterate_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile, read_objects
 from data.rater_rows import join_rater_rows
@@ -46,7 +47,7 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
         path, line = outputs.locate(i)
         missing = [name for name in ("system", "group") if getattr(example, name) is None]
         for name in missing:
-            hint = hint_column(name, example.extra)
+            hint = hint_column(name, example.extra) or f": data.columns.{name}=COLUMN names its column"
             faults.append(fault(path, line, f'"{name}" is needed here, found null{hint}'))
         if missing:
             continue
@@ -105,7 +106,7 @@ def read_scored(
         own_scores,
         places=places,
         raters=_list_raters(places, examples),
-        notes=(*file.notes, *joined),
+        notes=(*file.notes, *joined, *note_doubtful_scores(file, rows)),
         source=source,
     )
     return add_outputs(scored_file, scores or {})

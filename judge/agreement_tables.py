@@ -72,6 +72,8 @@ def describe_enough(
         return "whether that is enough is unknown: no text has labels of two people"
     tests = alternatives or {}
     people = _choose_kappa(by_name[PEOPLE], is_weighted)
+    if math.isnan(people.value):
+        return f"whether that is enough is unknown: {people.reason}"
     judges_by_verdict: dict[str, list[str]] = {}
     for name in known:
         verdict = _judge_distance(by_name[name].beside_people, tests.get(name, UNTESTED))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from core.errors import SettingError, check_names
 from core.example import SHOWN
-from judge.agreement_tables import describe_enough
-from judge.labelling import LabelledAspect, Labelling, LabelStudy, correct_mean, list_labelled, weigh_texts
+from judge.label_agreement import correct_mean, weigh_texts
+from judge.label_study import LabelStudy
+from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number, join_names
 from meta_eval.bootstrap import Estimate, Floats
@@ -371,9 +372,7 @@ def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
     best, *others = ranked
     clauses = [f"{aspect}: {_describe_agreement(best, agreement[best], is_weighted)}"]
     clauses += _describe_others(best, others, checks.pairs.get(aspect, ()), checks.settings.level)
-    single = labels.single.get(aspect, ())
-    tests = {name: labels.alternatives[aspect, name] for name in ranked if (aspect, name) in labels.alternatives}
-    clauses.append(describe_enough(single, ranked, is_weighted, tests))
+    clauses.append(labels.describe_enough(aspect, ranked))
     return "; ".join(clauses)
 
 

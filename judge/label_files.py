@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from core.errors import InputError, SettingError, fault
 from data.cells import name_of, to_value
-from data.columns import RATINGS
+from data.columns import RATINGS, USUAL_RATERS
 from data.input_file import InputFile, read_objects
 from data.numeric import is_missing, to_number
-from data.rater_rows import RATER, USUAL_RATERS
+from data.rater_rows import RATER
 from data.rating_words import GivenLevels
 from data.records import name_people
 from data.roles import Roles, find_key, find_roles

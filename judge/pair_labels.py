@@ -11,10 +11,10 @@ import numpy as np
 
 from core.errors import InputError, SettingError, fault
 from data.cells import list_items, name_of, to_value
+from data.columns import USUAL_RATERS
 from data.input_file import InputFile, read_objects
 from data.numeric import is_missing
 from data.preferences import check_preferences, names_pair, read_preferences
-from data.rater_rows import USUAL_RATERS
 from data.roles import find_key
 from judge.label_joins import describe_matches, show_names
 from judge.wording import join_names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -18,9 +18,9 @@ from judge.correcting import Corrections
 from judge.tables import Result, Row, Table, pick, tabulate
 from judge.wording import bound_answer, format_cell, format_number, join_names
 from meta_eval.biases import Favour
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.labels import SingleAgreement
-from meta_eval.preferences import PreferenceAgreement, Verdicts, position_effect
+from meta_eval.preferences import PreferenceAgreement, Preferences, Verdicts, position_effect
 from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from judge.report.outcome import Outcome
 
 ALL = "all"
+TIE = 0.5  # the outcome of a tie
 MANY = 6  # systems; of more a sentence names the first ones
 SYSTEMS = (
     "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
@@ -171,7 +172,7 @@ class PreferenceStudy(Result):
         notes += note_one_answer(self.verdicts)
         notes += note_fit(self.ranking.fit, self.ranking.pairs, self.level)
         by_chance = describe_judges(whole)
-        answer = [describe_ranking(self.ranking, self.level)]
+        answer = [describe_ranking(self.ranking, self.level), *describe_equal(self.equal)]
         if whole and self.single:
             notes += by_chance
             answer.append(describe_enough(self.single, whole))
@@ -227,6 +228,42 @@ def note_one_answer(verdicts: Verdicts | None) -> list[str]:
     return notes
 
 
+def note_one_side(judged: Preferences) -> list[str]:
+    """A sentence for each judge of a file that gave one answer to all pairs, and for winners that are all one side.
+
+    One answer says something only where no system is on both sides.
+    """
+    tells_nothing = bool({*judged.systems_a} & {*judged.systems_b})
+    notes: list[str] = []
+    for name, outcomes in judged.judges.items():
+        known = outcomes[~np.isnan(outcomes)]
+        if _is_one_answer(known):
+            answer = _name_answer(float(known[0]), judged)
+            end = ": it tells nothing apart" if tells_nothing or known[0] == TIE else ""
+            notes.append(f"{name} gave one answer to all {len(known)} pairs, {answer}{end}")
+    winners = judged.outcomes[~np.isnan(judged.outcomes)]
+    if tells_nothing and _is_one_answer(winners) and winners[0] != TIE:
+        answer = _name_answer(float(winners[0]), judged)
+        notes.append(f"all {len(winners)} winners are {answer}, whichever it is: they tell nothing apart")
+    return notes
+
+
+def _is_one_answer(outcomes: Floats) -> bool:
+    """Whether several outcomes are all the same."""
+    return len(outcomes) > 1 and bool(np.ptp(outcomes) == 0)
+
+
+def _name_answer(outcome: float, judged: Preferences) -> str:
+    """The only answer to all pairs: a system if it is the same in all, else a side."""
+    if outcome == TIE:
+        return "a tie"
+    is_first = outcome > TIE
+    systems = {*(judged.systems_a if is_first else judged.systems_b)}
+    if len(systems) == 1:
+        return systems.pop()
+    return "the system named first" if is_first else "the system named second"
+
+
 def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str]:
     """A sentence if the win rates of pairs do not fit the strengths by which systems are ranked."""
     if fit.worst is None or not fit.p_value < level:
@@ -275,6 +312,12 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         a, b, rate = against[0].system_a, against[0].system_b, format_cell(against[0].win_rate)
         parts.append(f"{a} and {b} are separated by strengths alone: in their own judgements {a} wins {rate}")
     return "; ".join([*parts, *never])
+
+
+def describe_equal(equal: Collection[tuple[str, str]]) -> list[str]:
+    """Which pairs are shown to be equal within the margin that does not matter; of many pairs the first ones."""
+    pairs = [f"{a} equals {b}" for a, b in sorted(equal)]
+    return [f"{join_names(pairs)} within the margin"] if pairs else []
 
 
 def describe_first(ranking: PreferenceRanking, beaten: Mapping[str, Sequence[str]]) -> str:

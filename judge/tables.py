@@ -14,13 +14,13 @@ from html import escape
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from rich import box
-from rich.cells import cell_len
 from rich.console import Group
 from rich.constrain import Constrain
 from rich.table import Table as TerminalTable
 
 from core.errors import FindingError, SettingError, printable
 from core.extras import named_extras
+from judge.column_choice import LONGEST_CELL, VERDICT, choose_for_paper, choose_for_terminal, list_constant
 from judge.wording import (
     collect_reasons,
     csv_field,
@@ -39,24 +39,7 @@ if TYPE_CHECKING:  # keeps matplotlib out of the start
 
     from judge.report.outcome import Outcome
 
-# what the tables decide: first on pages, and kept by a narrow terminal
-VERDICT = (
-    "better",
-    "agreement",
-    "difference",
-    "p_value",
-    "spearman",
-    "beyond_cues",
-    "mean",
-    "kappa",
-    "win_rate",
-    "ur",  # of OUMG
-)
 NAME_CELL = 30  # characters of a name, which stands before the verdict on a page
-LONGEST_CELL = 60  # characters of a text on the terminal
-PAPER = 100  # characters of a LaTeX table across both columns of a paper
-GAP = 3  # characters between columns
-SQUEEZED_CELL = 20  # characters of a text where other columns need the room
 WIDE = 6  # columns; with more, those of one value become a sentence on pages
 Row: TypeAlias = Mapping[str, Any]
 
@@ -186,7 +169,7 @@ class Table:
         cells = {name: self._format_column(name) for name in names}
         same: list[str] = []
         if len(self.rows) > 1:
-            same = _list_constant(cells)
+            same = list_constant(cells)
         if same:
             below.append(_say_same(same, cells))
         verdict = [name for name in VERDICT if name in names]
@@ -283,7 +266,7 @@ class Table:
         """
         names, below = self.lay_out()
         cells = {name: [*map(join_lines, self._format_column(name))] for name in names}
-        fitting = self._choose_printed(cells)
+        fitting = choose_for_paper(cells, self.texts)
         left = [name for name in names if name not in fitting]
         if left:
             below.append(f"in the other files: {', '.join(left)}")
@@ -306,18 +289,6 @@ class Table:
         ]
         return "\n".join(lines)
 
-    def _choose_printed(self, cells: Mapping[str, Sequence[str]]) -> list[str]:
-        """The first columns that fit across a page of a paper, without those that hold sentences."""
-        fitting: list[str] = []
-        used = 0
-        for name, column in cells.items():
-            width = max(map(len, [name, *column]))
-            holds_sentences = name in self.texts and width > LONGEST_CELL
-            if not holds_sentences and used + width <= PAPER:
-                fitting.append(name)
-                used += width + GAP
-        return fitting
-
     def write_csv(self, file: IO[str]) -> None:
         """Writes the columns as CSV; an apostrophe keeps spreadsheets from evaluating a text as a formula."""
         rows = self.flatten()
@@ -335,8 +306,8 @@ class Table:
         """
         names, below = self.arrange()
         cells = {name: self._format_column(name) for name in names}
-        constant = _list_constant(cells)
-        fitting = self._choose_fitting(cells, constant, width)
+        constant = list_constant(cells)
+        fitting = choose_for_terminal(cells, self.texts, constant, width)
         same = [name for name in constant if name not in fitting]
         if same:
             below.append(_say_same(same, cells))
@@ -352,61 +323,6 @@ class Table:
         if below:
             parts.append("")
         return Group(*parts)
-
-    def _choose_fitting(
-        self,
-        cells: Mapping[str, Sequence[str]],
-        constant: Sequence[str],
-        width: int,
-    ) -> list[str]:
-        """The columns that fit into `width` characters; texts can be squeezed, numbers not.
-
-        The leading texts (of three columns) and the p-value always stay; then come the rest of the verdict, short
-        texts, the others in their order, and constant ones last. Columns outside the verdict go where that leaves room
-        for whole names of rows.
-        """
-        texts = self.texts
-        widths = {name: max(map(cell_len, column)) for name, column in cells.items()}
-        varying = [name for name in cells if name not in constant]
-        leading = [name for name in varying[1:3] if name in texts]
-        always = [*varying[:1], *leading]
-        if "p_value" in varying:
-            always.append("p_value")
-        verdict = [name for name in VERDICT if name in varying]
-        short = [name for name in varying if name in texts and widths[name] <= SQUEEZED_CELL]
-        used = 1
-        chosen: list[str] = []
-        for name in dict.fromkeys([*always, *verdict, *short, *varying, *constant]):
-            squeezed = widths[name]
-            if name in texts:
-                squeezed = min(squeezed, SQUEEZED_CELL)
-            needed = max(cell_len(printable(name)), squeezed) + GAP
-            if used + needed <= width or name in always:
-                used += needed
-                chosen.append(name)
-        first = varying[0] if varying else ""
-        cut = min(widths.get(first, 0), LONGEST_CELL) - SQUEEZED_CELL
-        if first in texts and used + cut > width:
-            optional = {name: widths[name] for name in chosen if name not in (*always, *verdict)}
-            dropped = drop_columns(optional, used + cut - width)
-            chosen = [name for name in chosen if name not in dropped]
-        return [name for name in cells if name in chosen]
-
-
-def drop_columns(widths: Mapping[str, int], excess: int) -> list[str]:
-    """The last columns that together free at least `excess` characters; none if even all of them do not.
-
-    >>> drop_columns({"n": 3, "kendall": 18, "pearson": 18}, 20)
-    ['pearson']
-    """
-    dropped: list[str] = []
-    freed = 0
-    for name in reversed(list(widths)):
-        if freed >= excess:
-            break
-        dropped.append(name)
-        freed += max(cell_len(printable(name)), widths[name]) + GAP
-    return dropped if freed >= excess else []
 
 
 class Result:
@@ -495,11 +411,6 @@ def _split_estimates(
         for end, value in ends(low, high).items():
             cells[f"{name}_{end}"] = value
     return cells
-
-
-def _list_constant(cells: Mapping[str, Sequence[str]]) -> list[str]:
-    """The columns outside the verdict that have one value in all rows."""
-    return [name for name, column in cells.items() if name not in VERDICT and len({*column}) == 1]
 
 
 def _to_terminal_table(cells: Mapping[str, Sequence[str]]) -> TerminalTable:

@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -127,7 +127,7 @@ def show_steps() -> Iterator[Progress]:
     def tell() -> None:
         while not ended.wait(MINUTE):
             if steps.tasks:
-                log.info("%s", ", ".join(map(describe_step, steps.tasks)))
+                log.info("%s", describe_steps(steps.tasks))
 
     @contextmanager
     def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
@@ -144,6 +144,18 @@ def show_steps() -> Iterator[Progress]:
             yield progress
     finally:
         ended.set()
+
+
+def describe_steps(tasks: Iterable[bars.Task]) -> str:
+    """The steps that run, the outer ones first; a step inside one of the same name stands for both.
+
+    >>> outer = bars.Task(0, "sampling", None, 0.0, _get_time=float)
+    >>> inner = bars.Task(1, "sampling", 5.0, 2.0, _get_time=float)
+    >>> describe_steps([outer, inner])
+    'sampling 2 of 5'
+    """
+    by_name = {task.description: task for task in tasks}
+    return ", ".join(map(describe_step, by_name.values()))
 
 
 def describe_step(task: bars.Task) -> str:

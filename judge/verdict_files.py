@@ -208,6 +208,9 @@ def _apply(
     has_texts: bool,
 ) -> ScoredFile:
     """The examples of rows whose columns have these roles."""
+    naming = name_fields(tuple(rows[0]), file.columns)
+    read = {key for key, _ in naming.fields} | {key for _, keys in file.columns for key in keys}
+    roles = replace(roles, unread=[name for name in roles.unread if name not in read])
     note = f"{file.path.name}: {roles.describe()}"
     if roles.named_by is not None:
         gathered = gather_judges(rows, roles)

@@ -1,7 +1,7 @@
 """Pearson, Spearman and Kendall's tau-b of weighted pairs, for many weightings at once.
 
 The weights of a bootstrap resample say how often each pair was drawn; weights of one give the plain correlation. A
-correlation is NaN if the drawn pairs have only one value of `x` or of `y`.
+correlation is NaN if the drawn pairs have only one value of `x` or of `y`, or if no pair was drawn.
 """
 
 import math
@@ -113,6 +113,9 @@ def _sort_kendall(
     correlations = []
     for row in weights:
         drawn = np.repeat(indices, row.astype(np.intp))
+        if len(drawn) < 2:
+            correlations.append(math.nan)
+            continue
         tau, _ = kendalltau(x[drawn], y[drawn])
         correlations.append(float(np.asarray(tau)))
     return np.array(correlations)
@@ -180,6 +183,7 @@ def _weighted_pearson(
 ) -> Correlations:
     """Pearson's r of columns of shape (n,), or (resamples, n) where they differ between resamples."""
     total = weights.sum(axis=-1, keepdims=True)
+    total = np.where(total > 0, total, 1.0)  # without drawn pairs the squares below are 0 and r is NaN
     x = x - (weights * x).sum(axis=-1, keepdims=True) / total
     y = y - (weights * y).sum(axis=-1, keepdims=True) / total
     weighted_x = weights * x

@@ -177,6 +177,10 @@ class Draws:
     reason: str | None = None
 
     def __sub__(self, other: "Draws") -> "Draws":
+        """The difference; it has no draws where either has none."""
+        if not (len(self.values) and len(other.values)):
+            reason = self.reason or other.reason or UNDEFINED
+            return replace(self, value=self.value - other.value, values=np.empty(0), reason=reason)
         return replace(
             self,
             value=self.value - other.value,

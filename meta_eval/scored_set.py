@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from core.errors import check_names
 from core.example import Example
 from core.scores import Scores
 from meta_eval.bootstrap import Floats, Indices, Mask
@@ -154,6 +155,21 @@ class ScoredSet:
         """The scores of some metrics; names without scores are left out."""
         chosen = {metric: scores for metric, scores in self.scores.items() if metric in metrics}
         return replace(self, scores=chosen)
+
+    def negate(self, lower_is_better: Collection[str]) -> ScoredSet:
+        """Negates the scores of these metrics, so that higher is better, and adds `(negated)` to their names.
+
+        Raises SettingError for a name without scores.
+        """
+        check_names(lower_is_better, self.scores, "lower_is_better")
+        directed: dict[str, Scores] = {}
+        for metric, scores in self.scores.items():
+            if metric in lower_is_better:
+                negated = {aspect: -values for aspect, values in scores.values.items()}
+                directed[f"{metric} (negated)"] = replace(scores, values=negated)
+            else:
+                directed[metric] = scores
+        return replace(self, scores=directed)
 
     def split_aspects(self) -> ScoredSet:
         """The same scores with one aspect per metric: a metric with several aspects becomes `metric/aspect`."""

@@ -15,6 +15,7 @@ from meta_eval.bootstrap import BATCH, Floats, Mask
 
 MOST_ENUMERATED = 15  # inputs (or groups) whose swaps are all counted: 2**14 that differ in size
 ROUNDING = 1e-9  # relative: statistics of the same sums in another order are equal
+OF_UNIT_SIZE = 1e-12  # of sums of differences whose squares add up to 1: what the order of a sum changes
 
 Swaps = Mask  # (rows, n): whether each of n units is swapped
 
@@ -102,7 +103,7 @@ def randomisation_p(
         rows=max(1, BATCH // max(n, *unit.shape)),
         is_exact=n <= MOST_ENUMERATED,
     )
-    observed = to_evidence(math.sqrt(1 - fitted) * total)
+    observed = to_evidence(math.sqrt(1 - fitted) * total) - OF_UNIT_SIZE
     return step_down(observed, map(flip, blocks))
 
 

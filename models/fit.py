@@ -7,6 +7,7 @@ Language models and classifiers are Lightning modules: they subclass `TrainingMo
 
 import json
 import logging
+import math
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -252,7 +253,8 @@ class LearningCurve(pl.Callback):
     """Points with `step` (batches seen) and `train/loss`, averaged over EVERY batches, or the metrics of a validation.
 
     Before a validation stands the loss of the batches that no point has yet, so that a short training has a curve.
-    Its state is part of the checkpoint, so a resumed run continues the curve.
+    Its state is part of the checkpoint, so a resumed run continues the curve. Raises SettingError if `train/loss` is
+    NaN, since the weights are then lost.
     """
 
     def __init__(self) -> None:
@@ -266,7 +268,13 @@ class LearningCurve(pl.Callback):
         self.seen += 1
         if "train/loss" not in trainer.callback_metrics:  # the first batches were skipped
             return
-        self.waiting.append(float(trainer.callback_metrics["train/loss"]))
+        loss = float(trainer.callback_metrics["train/loss"])
+        if math.isnan(loss):
+            raise SettingError(
+                f"the training diverged: train/loss is NaN in step {self.seen}: set a lower learning rate, or "
+                "trainer.precision=32-true"
+            )
+        self.waiting.append(loss)
         if len(self.waiting) == EVERY:
             self._add_waiting()
 
@@ -353,7 +361,7 @@ def fit(
     called with `settings` and what this function sets; it adds the hardware. A call that was killed resumes from
     `folder/checkpoints/last.ckpt`. In the end `folder` contains `curve.json` and the files that `save(folder)` writes,
     and the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... contain the weights of every epoch.
-    Raises SettingError if `monitor` is NaN in every epoch.
+    Raises SettingError as soon as `train/loss` is NaN, and if `monitor` is NaN in every epoch.
     """
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
@@ -382,7 +390,10 @@ def fit(
             warnings.filterwarnings("ignore", message=f".*{message}")
         trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
     if best.best_model_score is not None and not best.best_model_score.isfinite():
-        raise SettingError(f"the training diverged, {monitor} is NaN in every epoch: lower the learning rate")
+        raise SettingError(
+            f"the training diverged: {monitor} is NaN in every epoch, and train/loss never was: set a lower learning "
+            "rate, or trainer.precision=32-true"
+        )
     module.cpu().eval()
 
     def load(file: Path) -> None:

@@ -1,14 +1,18 @@
 """Battles of chatbot arenas (Chatbot Arena, MT-Bench's people, Arena-Hard): two models, one winner."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from data.columns import USUAL_RATERS
 from data.formats.tool_file import REMARK, Located, Row, Rows, describe, list_values, refuse, text_of
 from data.records import Text, check_rows, layout
 
-INPUTS = ("question_id", "group", "id", "uid", "conversation_id", "question", "prompt")  # the first that a row has
+ROWS = ("id", "uid", "conversation_id")  # what may name a row, and not its question
+PROMPTS = ("question", "prompt")
+INPUTS = ("question_id", "group", *ROWS, *PROMPTS)  # the first that a row has names its question
 WINNERS = {
     "A>": 1.0,
     "A=": 0.5,
@@ -17,6 +21,7 @@ WINNERS = {
     "B>": 0.0,
 }  # by how a verdict begins
 EMPTY = (None, "")
+SIDES = "ab"
 
 
 Verdict = Literal["A>>B", "A>B", "A=B", "B=A", "B>A", "B>>A", "A<B", "A<<B"]
@@ -40,21 +45,22 @@ GAME = layout({}, score=Verdict)  # null where the judge gave no verdict
 
 def read_battles(rows: Located, path: Path) -> Rows:
     """Reads a judgement per row, and both answers if the row has them. Rows of one question are one input."""
+    rater = _find_rater(rows)
     are_named = any(_find_name(row) is not None for _, row in rows)
     remark = "" if are_named else f"without a question ({', '.join(INPUTS)}) each row is an input of its own"
-    for line, row in rows:
-        group = _name_input(row, path, line) if are_named else str(line)
-        judge = row.get("judge")
+    groups = _name_inputs(rows, path) if are_named else [str(line) for line, _ in rows]
+    for (line, row), group in zip(rows, groups, strict=True):
+        person = row.get(rater)
         judgement = {
             "group": group,
             "system_a": row["model_a"],
             "system_b": row["model_b"],
             "winner": row["winner"],
-            "rater": judge if isinstance(judge, str) else None,
+            "rater": str(person) if isinstance(person, str | int) else None,
             REMARK: remark,
         }
         yield line, judgement
-        for side in "ab":
+        for side in SIDES:
             answer = _read_answer(row, side)
             if answer:
                 yield (
@@ -67,10 +73,49 @@ def read_battles(rows: Located, path: Path) -> Rows:
                 )
 
 
+def _find_rater(rows: Located) -> str:
+    """The key that names who judged."""
+    keys = {key for _, row in rows for key in row}
+    return next((key for key in USUAL_RATERS if key in keys), "judge")
+
+
+def _name_inputs(rows: Located, path: Path) -> list[str]:
+    """The input of each battle.
+
+    Battles of one prompt with the same answers have one input, although each may have an id of its own.
+    """
+    names = [_name_input(row, path, line) for line, row in rows]
+    if not _repeat_answers(rows):
+        return names
+    first: dict[Any, str] = {}
+    for place, (_, row) in enumerate(rows):
+        prompt = _find_first(row, PROMPTS)
+        if isinstance(prompt, str) and _find_name(row) == _find_first(row, ROWS):
+            names[place] = first.setdefault(prompt, names[place])
+    return names
+
+
+def _repeat_answers(rows: Located) -> bool:
+    """Whether each system has one answer to a prompt, or none, in all rows."""
+    answers: dict[tuple[str, str], Any] = {}
+    for _, row in rows:
+        for side in SIDES:
+            output = (str(_find_first(row, PROMPTS)), row[f"model_{side}"])
+            answer = _read_answer(row, side).get("text")
+            if answers.setdefault(output, answer) != answer:
+                return False
+    return True
+
+
 def _find_name(row: Row) -> Any:
     """What names the question of a battle; None where nothing does."""
-    names = (row[key] for key in INPUTS if row.get(key) not in EMPTY)
-    return next(names, None)
+    return _find_first(row, INPUTS)
+
+
+def _find_first(row: Row, keys: Sequence[str]) -> Any:
+    """The first value of these keys; None where the row has none."""
+    values = (row[key] for key in keys if row.get(key) not in EMPTY)
+    return next(values, None)
 
 
 def _name_input(

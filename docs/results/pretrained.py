@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from core.scores import Scores
 from data.sets.ctrleval import load_ctrleval
 from data.sets.dialogues import load_convai2, load_dstc9, load_fed
+from data.sets.public import RATED
 from judge.agreement_tables import tabulate_agreement
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, list_agreement
 from meta_eval.bootstrap import Estimate
@@ -30,17 +31,25 @@ SETS: Mapping[str, Callable[[str], ScoredSet]] = {  # by the name of their file 
     "fed": load_fed,
     "fed_in_the_middle": load_fed,
     "dstc9": load_dstc9,
+    "dstc9_in_the_middle": load_dstc9,
     "convai2": load_convai2,
+    "mans_roc": lambda root: RATED["mans_roc"](root, False),
+    "semeval_mhpg": lambda root: RATED["semeval_mhpg"](root, False),
 }
 PAIRS = [  # a metric and the one that it is compared with, where a set has both
     ("fill_in_the_middle", "fill_in_the_middle_unweighted"),
     ("fill_in_the_middle", "fill_in_the_middle_own_weights"),
     ("fill_in_the_middle", "left_to_right"),
     ("fill_in_the_middle", "perplexity"),
+    ("fill_in_the_middle_1.5b", "fill_in_the_middle"),
+    ("fill_in_the_middle_1.5b", "fill_in_the_middle_unweighted_1.5b"),
+    ("fill_in_the_middle_1.5b", "perplexity_1.5b"),
+    ("fill_in_the_middle_1.5b", "bartscore_1.5b"),
     ("contrast_average", "expert_likelihood"),
     ("contrast_sum", "expert_likelihood"),
     ("contrast_average", "contrast_average_left_to_right"),
     ("expert_likelihood", "expert_likelihood_left_to_right"),
+    ("amateur_likelihood", "amateur_likelihood_left_to_right"),
     ("expert_likelihood", "gemma_likelihood"),
     ("generative_contrast", "generative_amateur"),
     ("generative_contrast", "deam_like"),
@@ -54,10 +63,15 @@ PAIRS = [  # a metric and the one that it is compared with, where a set has both
     ("generative_contrast_mpnet", "turn_cosine_mpnet"),
     ("generative_contrast_mpnet", "expert_likelihood"),
     ("generative_contrast_mpnet", "generative_contrast"),
+    ("mars", "mars_to_0"),
+    ("mars", "mars_without_planning"),
+    ("mars", "bertscore"),
 ]
 DRAWN = {  # metric: its name in the picture, and its colour
     "fill_in_the_middle": ("CTRLEval, Qwen2.5-Coder 0.5B", "C0"),
+    "fill_in_the_middle_1.5b": ("CTRLEval, Qwen2.5-Coder 1.5B", "C0"),
     "perplexity": ("perplexity, the same model", "C2"),
+    "perplexity_1.5b": ("perplexity, 1.5B", "C2"),
     "contrast_average": ("Discriminative CDM, average", "C0"),
     "generative_contrast": ("Generative CDM, contrast, read by MiniLM", "C0"),
     "generative_amateur": ("Generative CDM, amateur alone, read by MiniLM", "C4"),
@@ -75,6 +89,7 @@ DRAWN = {  # metric: its name in the picture, and its colour
 PUBLISHED = {  # CTRLEval's Table 3 (PEGASUS-large), and of CDM's Table 3 (T5) average pooling and Mixed-Single
     ("ctrleval_sentiment", "coherence", "fill_in_the_middle"): 0.42,
     ("ctrleval_sentiment", "consistency", "fill_in_the_middle"): 0.31,
+    ("ctrleval_sentiment", "attribute_relevance", "fill_in_the_middle"): 0.30,
     ("fed", "coherence", "contrast_average"): 0.31,
     ("fed", "overall", "contrast_average"): 0.32,
     ("dstc9", "coherence", "contrast_average"): 0.12,
@@ -96,7 +111,8 @@ OVERVIEW = (
     CHEAP_CUES,
 )
 OVERVIEW_SETS = ("ctrleval_sentiment", "fed", "dstc9")
-OVERVIEW_ASPECT = "coherence"  # the aspect that all sets have
+OVERVIEW_ASPECTS = ("coherence", "attribute_relevance")  # the one of all sets, and the one that only CTRLEval judges
+ASPECTS = ("coherence", "consistency", "attribute_relevance", "overall", "correctness")  # in the order of the picture
 PANELS = {"spearman": "agreement (Spearman)", "beyond_cues": "agreement beyond cheap cues"}
 
 
@@ -185,12 +201,12 @@ def main(root: str) -> None:
             cells = [str(row[key]) for key in ("set", "aspect", "metric", "n")]
             print(*cells, show(row["spearman"]), show(row["beyond_cues"]), sep=" | ")
         print(*list_differences(scored), sep="\n")
-        shown = [row for row in agreements if row.metric in DRAWN and row.aspect != "attribute_relevance"]
-        drawn += sorted(shown, key=lambda row: (row.aspect, list(DRAWN).index(row.metric)))
+        shown = [row for row in agreements if row.metric in DRAWN]
+        drawn += sorted(shown, key=lambda row: (ASPECTS.index(row.aspect), list(DRAWN).index(row.metric)))
     images = HERE.parent / "images"
     draw(drawn, images / "pretrained.svg")
     whole = [row for row in drawn if row.set in OVERVIEW_SETS]
-    few = [row for row in whole if row.aspect == OVERVIEW_ASPECT and row.metric in OVERVIEW]
+    few = [row for row in whole if row.aspect in OVERVIEW_ASPECTS and row.metric in OVERVIEW]
     draw(few, images / "overview.svg")
 
 

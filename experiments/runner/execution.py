@@ -25,7 +25,7 @@ from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
 from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, name_settings, resolve
-from experiments.runner.journal import quiet_libraries
+from experiments.runner.journal import begin_log, quiet_libraries
 from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import check_allowed, check_trusted, leaves, walk
@@ -158,6 +158,7 @@ def _run(config: DictConfig, unresolved: Mapping[str, Any], folder: Path, held: 
     first = hardware.is_first_process(config)
     if first:
         held.enter_context(results.claim_folder(folder, beside=name_written(hydra)))
+    begin_log()
     _check_paths(settings, folder)
     built = _build(config, unresolved, settings)
     if first:

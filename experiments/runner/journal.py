@@ -17,6 +17,37 @@ class LineFormatter(logging.Formatter):
         return printable(super().format(record))
 
 
+class RunLog(logging.FileHandler):
+    """Writes `run.log`. Messages wait until the run has claimed its folder (`begin_log`), or an error ends it.
+
+    Libraries may log while they are imported, when it is not yet known that the folder is the run's.
+    """
+
+    def __init__(self, filename: str, encoding: str) -> None:
+        super().__init__(filename, encoding=encoding, delay=True)
+        self.has_begun = False
+        self.waiting: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.waiting.append(record)
+        if self.has_begun or record.levelno >= logging.ERROR:
+            self.begin()
+
+    def begin(self) -> None:
+        """Writes the messages that wait; later ones are written at once."""
+        self.has_begun = True
+        for record in self.waiting:
+            super().emit(record)
+        self.waiting.clear()
+
+
+def begin_log() -> None:
+    """Lets the log of this run write into its folder."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, RunLog):
+            handler.begin()
+
+
 def quiet_libraries() -> None:
     """Sends the messages and warnings of libraries to the log alone.
 

@@ -6,7 +6,8 @@ import gradio as gr
 
 from judge.demo.judge_tab import EXAMPLES
 from judge.demo.judging import read_outputs
-from judge.demo.settings import DemoModels, DemoSettings
+from judge.demo.loading import DemoModels
+from judge.demo.settings import DemoSettings
 from judge.demo.views import answer
 from judge.verbs.compare import compare
 

@@ -9,7 +9,8 @@ from core.errors import SettingError
 from core.example import Example
 from data.scored import read_scored
 from judge.demo.judging import judge_by, list_fitting, make_example
-from judge.demo.settings import DemoModels, DemoSettings
+from judge.demo.loading import DemoModels
+from judge.demo.settings import DemoSettings
 from judge.demo.views import NO_MODELS, answer, show_judgements
 from judge.wording import shorten
 

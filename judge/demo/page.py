@@ -9,8 +9,9 @@ from gradio import themes
 
 from judge.demo.compare_tab import build_compare_tab
 from judge.demo.judge_tab import build_judge_tab
+from judge.demo.loading import DemoModels
 from judge.demo.serving import KEPT_FOR, LARGEST_FILE, MIDDLEWARE, SWEPT_EVERY, refuse_unknown_function
-from judge.demo.settings import HOST, DemoModels, DemoSettings
+from judge.demo.settings import HOST, DemoSettings
 from judge.demo.steer_tab import build_steer_tab
 
 STYLE = Path(__file__).with_name("page.css")

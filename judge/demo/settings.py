@@ -1,19 +1,8 @@
-"""Settings of the demo page: where it is served, and its models."""
+"""Settings of the demo page: where it is served, and what it accepts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-
-from core.notes import read_note
-from core.scores import Metric
 from core.settings import Count, Text, checked_dataclass
-from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide, load_guide
-from judge.demo.judging import load_metrics
-from models.causal import CausalLM
 
 HOST = "127.0.0.1"  # this machine alone
-GENERATOR, GUIDE = "generator", "guide_"  # folders of models
 
 
 @checked_dataclass
@@ -30,30 +19,3 @@ class DemoSettings:
     # the model that guides steer, by folder or hub name; None for `generator` in the folder of models
     generator: Text | None = None
     dtype: Text = "float32"  # of the generator's weights
-
-
-@dataclass(frozen=True)
-class DemoModels:
-    """The models of the page."""
-
-    folder: str  # as the user gave it
-    generator: CausalLM | None  # None without a generator and a guide
-    guides: Mapping[str, CausalGuide | Discriminator]  # by label
-    metrics: Mapping[str, Metric]  # by name
-    notes: tuple[str, ...] = ()  # what a reader of their scores must know (`core.notes`)
-
-    @classmethod
-    def load(cls, settings: DemoSettings) -> "DemoModels":
-        folder = Path(settings.models)
-        guides = {path.name.removeprefix(GUIDE): path for path in sorted(folder.glob(f"{GUIDE}*"))}
-        source = settings.generator or str(folder / GENERATOR)
-        is_there = settings.generator is not None or Path(source).is_dir()
-        generator = None
-        loaded: dict[str, CausalGuide | Discriminator] = {}
-        if guides and is_there:
-            generator = CausalLM.from_pretrained(source, settings.device, settings.dtype)
-            loaded = {name: load_guide(path, settings.device) for name, path in guides.items()}
-        names = sorted(folder.iterdir()) if folder.is_dir() else []
-        notes = tuple(dict.fromkeys(note for name in names for note in read_note(name)))
-        metrics = load_metrics(folder, settings.device)
-        return cls(settings.models, generator=generator, guides=loaded, metrics=metrics, notes=notes)

@@ -11,7 +11,8 @@ from core.errors import InputError, SettingError
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
 from judge.demo.judging import check_length
-from judge.demo.settings import DemoModels, DemoSettings
+from judge.demo.loading import DemoModels
+from judge.demo.settings import DemoSettings
 from judge.demo.views import NO_MODELS, show_candidates, show_fault
 from judge.verbs.steer import SteeredText, Steering, write_steps
 from models.causal import CausalLM

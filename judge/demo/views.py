@@ -34,12 +34,17 @@ def show_fault(fault: Exception) -> str:
 
 
 def show_candidates(text: SteeredText, side: Literal["guided", "unguided"], step: int) -> str:
-    """The candidates of a token of the guided or unguided text; nothing for the prompt, which is step 0."""
+    """The candidates of a token of the guided or unguided text; nothing for the prompt, which is step 0.
+
+    What precedes the token stands in the heading, so that all columns fit on a telephone.
+    """
     tokens = text.guided if side == "guided" else text.unguided
     rows = [row for row in list_steps(text.prompt, tokens, SHOWN) if row["step"] == step]
     if not rows:
         return ""
-    return to_html([Table(f"Step {step}", STEPS_CAPTION, rows)])
+    preceding = rows[0]["text"]
+    columns = [{name: row[name] for name in row if name not in ("step", "text")} for row in rows]
+    return to_html([Table(f"Step {step}: {preceding}", STEPS_CAPTION, columns)])
 
 
 def show_judgements(judgements: Sequence[Judgement]) -> str:

@@ -12,10 +12,11 @@ from typing import Any
 from matplotlib.figure import Figure
 from rich.cells import cell_len
 
+from judge.column_choice import GAP, PAPER
 from judge.report.jobs import Job, Place, ScoredTexts, name_settings, shorten_names, varied_settings
 from judge.report.plots import plot_settings, save_figure
 from judge.report.results import name_files
-from judge.tables import GAP, PAPER, Row, Table
+from judge.tables import Row, Table
 from judge.wording import format_cell
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS

@@ -76,12 +76,19 @@ def library_versions() -> dict[str, str]:
 
 
 def name_machine() -> str:
-    """The processor and, if torch was used, its threads and instructions, all of which change trained models."""
+    """The processor and, if torch was used, its threads and instructions and the GPUs that hold tensors or held some.
+
+    All of them change trained models.
+    """
     named = f"{name_processor()} ({os.cpu_count()} cores)"
     torch = sys.modules.get("torch")
     if torch is None:
         return named
-    return f"{named}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
+    named = f"{named}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
+    if not torch.cuda.is_initialized():
+        return named
+    used = [i for i in range(torch.cuda.device_count()) if torch.cuda.max_memory_allocated(i)]
+    return ", ".join([named, *(torch.cuda.get_device_name(i) for i in used)])
 
 
 def name_processor() -> str:

@@ -2,129 +2,43 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from core.errors import InputError, SettingError, check_names, fault
-from core.example import Example, hint_column
-from core.scores import Scores
+from core.example import hint_column
 from core.signature import join_settings
+from core.stages import Stages
+from data.doubtful_scores import TAKE_SCORES
 from data.roles import can_be_labels
-from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
-from judge.answers import Asked, check_answers, list_asked_texts, write_answers
+from judge.agreement_answers import answer_question, note_reversed, note_unranked
+from judge.answers import check_answers, list_asked_texts, write_answers
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, GivenScores, Source
-from judge.judge_checks import CheckSettings, JudgeChecks, answer_judges, check_judges
+from judge.judge_checks import CheckSettings, check_judges
+from judge.label_agreement import study_labels
 from judge.label_files import Labels
-from judge.labelling import Labelling, LabelStudy, study_labels
-from judge.metrics import Metrics, plan_metrics
-from judge.tables import Result, Row, Table, pick, tabulate
+from judge.labelling import Labelling
+from judge.metric_study import MetricStudy, rater_tables
+from judge.metrics import Metrics, Planned, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
 from judge.verdict_files import Names, have_texts, read_verdicts
-from judge.wording import bound_answer, format_cell, join_names
+from judge.wording import bound_answer, join_names
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
-from meta_eval.chance import widen_interval
-from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
-from meta_eval.labels import LabelAgreement
 from meta_eval.ranking import (
     Ranking,
     RankingSettings,
     compare_metrics,
     compare_with_cues,
     list_groupings,
-    number_clusters,
     rank_metrics,
 )
-from meta_eval.raters import Kind, correct_agreement
 from meta_eval.scored_set import ScoredSet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from judge.report.outcome import Outcome
-
-PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
-PAIR_CELLS += ("n", "difference", "p_value", "reason")
-PAIRS = (
-    "metric_a minus metric_b. p_value: two-sided permutation test that swaps both metrics' scores of whole inputs, "
-    "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
-)
-GROUPED = {
-    "per_system": "within systems",
-    "per_input": "within inputs",
-    "system_means": "between the means of these systems",
-}
-AGAINST_CUES = (
-    f"{CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to the ratings of "
-    "this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
-)
-
-
-@dataclass(frozen=True)
-class MetricStudy(Result):
-    """How well metrics agree with ratings, and which agree better."""
-
-    signature: str
-    # the examples with one aspect per metric, and the scores `cheap_cues`
-    scored: ScoredSet
-    # the agreement of each metric with each aspect, by grouping
-    rows: tuple[Agreement, ...]
-    # by aspect and grouping
-    rankings: tuple[Ranking, ...]
-    # the agreement among the raters, and that of metrics corrected for it, where several people rated an aspect
-    raters: tuple[Table, ...]
-    # the agreement on labels, where ratings and scores are labels
-    labels: LabelStudy
-    # judges beside each other, where people are split, by slice and against limits
-    checks: JudgeChecks
-    # warnings, and the answer
-    notes: tuple[str, ...]
-    # what judges were asked and what they answered, and the files that have it
-    asked: Sequence[Asked] = ()
-    files: Sequence[Path] = ()
-
-    @property
-    def tables(self) -> list[Table]:
-        """Tables of the ranking, agreement, pairs of metrics, raters and labels."""
-        against = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.against_cues]
-        pairs = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.pairs]
-        caption = PAIRS.format(level=self.rankings[0].comparison.level)
-        tables = [
-            ranking_table(self.rankings),
-            tabulate_agreement(self.rows),
-            tabulate("Is one metric better?", caption, pairs),
-            tabulate("Is a metric better than counting?", f"{caption} {AGAINST_CUES}", against),
-            *self.raters,
-            *self.labels.tables,
-            *self.checks.tables,
-        ]
-        return [table for table in tables if table.rows]
-
-    def present(self) -> Outcome:
-        return replace(super().present(), scored=[self.scored], asked=self.asked, files=self.files)
-
-    def draw(self) -> dict[str, Figure]:
-        """Plots of the agreement of each metric, and of scores against the ratings of each aspect."""
-        from judge.report.plots import plot_intervals, scores_against_ratings
-
-        intervals = {}
-        for ranking in self.rankings:
-            how = ranking.comparison
-            title = f"{how.statistic} with {ranking.aspect} ({how.one_grouping}), 95 % over inputs"
-            intervals[f"{how.statistic}_{ranking.aspect}_{how.one_grouping}"] = ranking.agreement, title
-        against = {f"scores_{aspect}": scores_against_ratings(self.scored, aspect) for aspect in self.scored.aspects}
-        return plot_intervals(intervals) | against
-
-    @property
-    def findings(self) -> list[str]:
-        """The conditions of `fail_if` that failed, in sentences."""
-        return self.checks.findings
 
 
 def agree(
@@ -178,7 +92,7 @@ def agree(
     [('ours', 8, 1.0)]
     """
     comparison, resampling, labelling = _read_settings(settings)
-    asked = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
+    limits = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
@@ -194,18 +108,68 @@ def agree(
     )
     check_rated(examples)
     has_texts = have_texts(examples)
-    cues = cues and has_texts
+    has_cues = cues and has_texts
+    unordered = _score_rated(examples, planned, kept, has_cues=has_cues)
+    order = order_by_name(unordered)
+    given_order = np.argsort(order)
+    scored = unordered.take(order)
+    split = scored.negate(comparison.lower_is_better).split_aspects()
+    shown = add_cheap_cues(split, resampling.seed) if has_cues else split
+    studied = study_labels(split, labelling, resampling, probabilities)
+    checks = check_judges(split, labelling, limits, resampling, probabilities)
+    rows, rankings = _compare_by_aspect(split, shown, comparison, resampling, has_cues=has_cues)
+    answer = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
+    notes = (
+        *_note_examples(scored, has_texts=has_texts),
+        *_note_agreement(scored, rows, rankings),
+        *studied.notes,
+        *checks.notes,
+        *bound_answer(answer),
+    )
+    asked = list_asked_texts(unordered, has_own_ratings=labels is None)
+    line = join_settings("meta_eval", comparison, n=len(scored))
+    return MetricStudy(
+        signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
+        scored=shown.take(given_order),
+        rows=tuple(rows),
+        rankings=tuple(rankings),
+        raters=rater_tables(scored, split, comparison, resampling),
+        labels=studied,
+        checks=checks,
+        notes=notes,
+        asked=asked,
+        files=write_answers(asked, written),
+    )
+
+
+def _score_rated(
+    examples: ScoredSet,
+    planned: Mapping[str, Planned],
+    kept: Stages | None,
+    *,
+    has_cues: bool,
+) -> ScoredSet:
+    """The rated examples with the scores of all metrics. Raises SettingError for no score and for a reserved name."""
     if not (examples.scores or planned):
         raise SettingError("scores are needed: pass metrics or scores")
     scored = add_scores(examples, planned, kept)
-    if cues and CHEAP_CUES in scored.scores:
+    if has_cues and CHEAP_CUES in scored.scores:
         raise SettingError(f"the name {CHEAP_CUES} is reserved for the surface-feature baseline: rename these scores")
-    order = order_by_name(scored)
-    scored = scored.take(order)
-    split = negate(scored, comparison.lower_is_better).split_aspects()
-    studied = study_labels(split, labelling, resampling, probabilities)
-    checks = check_judges(split, labelling, asked, resampling, probabilities)
-    shown = add_cheap_cues(split, resampling.seed) if cues else split
+    return scored
+
+
+def _compare_by_aspect(
+    split: ScoredSet,
+    shown: ScoredSet,
+    comparison: RankingSettings,
+    resampling: Resampling,
+    *,
+    has_cues: bool,
+) -> tuple[list[Agreement], list[Ranking]]:
+    """The agreement of each metric with each aspect, and the ranking of metrics by aspect and grouping.
+
+    `shown` has the metrics of `split`, and `cheap_cues` where agreement is held against these.
+    """
     rows: list[Agreement] = []
     rankings: list[Ranking] = []
     for aspect in split.aspects:
@@ -213,41 +177,32 @@ def agree(
         with_cues = shown.rated(aspect)
         comparisons = comparison.expand(rated.layout)
         groupings = list_groupings(rated.layout, comparisons[0].one_grouping)
-        rows += measure_aspect(with_cues, aspect, resampling, groupings=groupings, has_cues=cues)
-        for one in comparisons:
-            ranking = rank_metrics(rated, aspect, one, resampling)
+        rows += measure_aspect(with_cues, aspect, resampling, groupings=groupings, has_cues=has_cues)
+        for one_comparison in comparisons:
+            ranking = rank_metrics(rated, aspect, one_comparison, resampling)
             pairs = compare_metrics(rated, ranking, resampling)
             against_cues = compare_with_cues(with_cues, ranking, resampling)
             rankings.append(replace(ranking, pairs=pairs, against_cues=against_cues))
-    notes = [
-        *scored.notes,
-        *(note_empty(scored) if has_texts else ()),
-        *collect_notes(scored.scores),
-        *note_cues(rows),
-        *note_reversed(rows),
-        *note_copied_ratings(scored),
-        *note_repeats(scored),
-        *note_raters(scored),
-        *note_groupings(rows),
-        *note_unranked(rankings),
-        *studied.notes,
-        *checks.notes,
-    ]
-    answer = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
-    answered = list_asked_texts(scored.take(np.argsort(order)), has_own_ratings=labels is None)
-    line = join_settings("meta_eval", comparison, n=len(scored))
-    return MetricStudy(
-        signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
-        scored=shown.take(np.argsort(order)),
-        rows=tuple(rows),
-        rankings=tuple(rankings),
-        raters=rater_tables(scored, split, comparison, resampling),
-        labels=studied,
-        checks=checks,
-        notes=(*notes, *bound_answer(answer)),
-        asked=answered,
-        files=write_answers(answered, written),
-    )
+    return rows, rankings
+
+
+def _note_examples(scored: ScoredSet, *, has_texts: bool) -> Iterator[str]:
+    """Notes on how the examples were read, on empty texts, and those of metrics on their scores."""
+    yield from scored.notes
+    if has_texts:
+        yield from note_empty(scored)
+    yield from collect_notes(scored.scores)
+
+
+def _note_agreement(scored: ScoredSet, rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> Iterator[str]:
+    """Notes on what can mislead a reader of the agreement, and on metrics without a rank."""
+    yield from note_cues(rows)
+    yield from note_reversed(rows)
+    yield from note_copied_ratings(scored)
+    yield from note_repeats(scored)
+    yield from note_raters(scored)
+    yield from note_groupings(rows)
+    yield from note_unranked(rankings)
 
 
 def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Resampling, Labelling]:
@@ -283,7 +238,7 @@ def check_rated(scored: ScoredSet) -> None:
     """Raises InputError if no example is rated, or if only some rated examples have a system or group."""
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        found = f"found none in {len(scored)} examples{hint_ratings(scored.examples)}"
+        found = f"found none in {len(scored)} examples{hint_ratings(scored)}"
         raise InputError([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
     rated = [i for i, each in enumerate(scored.examples) if each.ratings]
     for name in ("system", "group"):
@@ -292,187 +247,16 @@ def check_rated(scored: ScoredSet) -> None:
             raise InputError(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
 
 
-def hint_ratings(examples: Sequence[Example]) -> str:
-    """How to name what people said, as the end of a message: the labels that texts have, else columns of the file."""
+def hint_ratings(scored: ScoredSet) -> str:
+    """How to name what people said, as the end of a message: labels, scores or columns that the file has."""
+    examples = scored.examples
     if any(example.label is not None for example in examples):
         return "; labels are what a text was asked for: people=label takes them for what people say"
+    if scored.scores:
+        return f"; the file has scores ({join_names([*scored.scores])}): {TAKE_SCORES}"
     values: dict[str, list[Any]] = {}
     for example in examples:
         for name, value in example.extra.items():
             values.setdefault(name, []).append(value)
     likely = [name for name in values if can_be_labels(values[name])]
     return hint_column("ratings.ASPECT", likely or values)
-
-
-def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
-    """Negates the scores of these metrics, and adds `(negated)` to their names."""
-    check_names(lower_is_better, scored.scores, "lower_is_better")
-    scores: dict[str, Scores] = {}
-    for name, found in scored.scores.items():
-        if name in lower_is_better:
-            negated = {aspect: -values for aspect, values in found.values.items()}
-            scores[f"{name} (negated)"] = replace(found, values=negated)
-        else:
-            scores[name] = found
-    return replace(scored, scores=scores)
-
-
-def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
-    """A sentence for each metric that has no rank by an aspect."""
-    return [
-        f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
-        for ranking in rankings
-        for name, reason in ranking.left_out.items()
-    ]
-
-
-def note_reversed(rows: Sequence[Agreement]) -> list[str]:
-    """A sentence for each metric with a significantly negative agreement.
-
-    Its permutation p-value is adjusted for the number of metrics.
-    """
-    return [
-        f"{row.metric} agrees with {row.aspect} in reverse ({format_cell(row.spearman)}): if its lower scores are "
-        f"better, name {row.metric.split('/')[0]} in lower_is_better"
-        for row in rows
-        if row.p_chance < LEVEL and row.spearman.value < 0
-    ]
-
-
-def answer_question(
-    rankings: Sequence[Ranking],
-    rows: Sequence[Agreement],
-    labels: LabelStudy,
-    checks: JudgeChecks,
-    *,
-    has_cues: bool,
-) -> str:
-    """The answer: the metric that agrees best with each aspect, those not separated from it, whether it only counts.
-
-    If every metric is a judge of labels, the answer is how well they agree with people, and whether it is enough.
-    """
-    first = {ranking.aspect: ranking for ranking in reversed(rankings)}
-    aspects = dict.fromkeys(ranking.aspect for ranking in rankings)
-    answers: list[str] = []
-    for aspect in aspects:
-        metrics = {row.metric for row in rows if row.aspect == aspect and row.metric != CHEAP_CUES}
-        judges = {name for of, name in labels.agreement if of == aspect}
-        if judges and metrics <= judges and any(_has_interval(labels.agreement[aspect, name]) for name in judges):
-            answers.append(f"{answer_judges(aspect, labels, checks)}.")
-        else:
-            answers.append(f"{aspect}: {_answer_by_aspect(first[aspect], rows, has_cues=has_cues)}.")
-    return " ".join(answers)
-
-
-def _has_interval(found: LabelAgreement) -> bool:
-    return not math.isnan(found.kappa.low)
-
-
-def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement], *, has_cues: bool) -> str:
-    if not ranking.agreement:
-        return "no metric can be ranked"
-    best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
-    clauses = [
-        _name_best(ranking, best, others),
-        *_describe_tests(ranking, best, others),
-        *_describe_interval(ranking, best),
-    ]
-    if has_cues:
-        clauses.append(_describe_beyond(ranking, best, rows))
-    return "; ".join(clauses)
-
-
-def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
-    """The metric that agrees best, with its agreement."""
-    agreement = ranking.agreement
-    grouping = ranking.comparison.one_grouping
-    where = "" if grouping == "global" else f", {GROUPED[grouping]}"
-    shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])}{where})"
-    equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=1e-9)]
-    if not others:
-        return f"{best} is the only ranked metric {shown}"
-    if equal:
-        return f"{join_names([best, *equal])} have the same highest agreement {shown}"
-    return f"{best} agrees best {shown}"
-
-
-def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[str]:
-    """Whether the tests separate the best metric from the others."""
-    if not others:
-        return []
-    pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
-    unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
-    if all(math.isnan(pair.p_value) for pair in pairs):
-        return [f"no test compares {best} with {join_names(unseparated)}"]
-    if unseparated:
-        return [f"the tests do not separate {best} from {join_names(unseparated)}"]
-    return ["the tests separate it from every other ranked metric"]
-
-
-def _describe_interval(ranking: Ranking, best: str) -> list[str]:
-    """What the interval of the best metric does not show, adjusted for the choice of the best."""
-    looked_at = len(ranking.agreement)
-    found = ranking.agreement[best]
-    if math.isnan(found.low):
-        return ["without an interval its agreement may be chance"]
-    if widen_interval(found, looked_at).low <= 0:
-        of_many = f" adjusted for {looked_at} metrics" if looked_at > 1 else ""
-        return [f"no agreement above 0 is shown by its interval{of_many}"]
-    return []
-
-
-def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> str:
-    """Whether the best metric agrees beyond cheap cues, adjusted for the choice of the best."""
-    wanted = (best, ranking.aspect, "global")
-    beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect, row.grouping) == wanted)
-    if math.isnan(beyond.low):
-        return f"whether it agrees beyond length, repetition and overlap is unknown ({beyond.reason})"
-    is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
-    verb = "agrees" if is_beyond else "is not shown to agree"
-    return f"{best} {verb} beyond additive effects of length, repetition and overlap"
-
-
-def ranking_table(rankings: Sequence[Ranking]) -> Table:
-    """The table of metrics by aspect, grouping and rank."""
-    rows: list[Row] = []
-    for ranking in rankings:
-        comparison = ranking.comparison
-        where = {
-            "aspect": ranking.aspect,
-            "statistic": comparison.statistic,
-            "grouping": comparison.one_grouping,
-        }
-        n = int(ranking.kept.sum())
-        cluster = number_clusters(ranking)
-        best_first = sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
-        for name, agreement in best_first:
-            rows.append({**where, "cluster": cluster[name], "metric": name, "n": n, "agreement": agreement})
-    level = rankings[0].comparison.level
-    caption = (
-        "On the n examples that all metrics scored. Clusters are of permutation tests at "
-        f"{level:g}, adjusted for all pairs."
-    )
-    return tabulate("Ranking", caption, rows)
-
-
-def rater_tables(
-    scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings, resampling: Resampling
-) -> tuple[Table, ...]:
-    """The agreement among raters by aspect, and the agreement of metrics corrected for it."""
-    kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
-    layout = lay_out(len(scored), inputs=scored.groups)
-    columns = ("n", "agreement", "ceiling", "corrected")
-    corrected: list[Row] = []
-    for aspect, ratings in scored.raters.items():
-        for name in metrics.scores:
-            scores = metrics.values(name, aspect)
-            found = correct_agreement(scores, ratings, kind=kind, resampling=resampling, layout=layout)
-            corrected.append(pick(found, columns, aspect=aspect, metric=name))
-    corrected_caption = (
-        f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
-        "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, percentile, drawn over inputs."
-    )
-    return (
-        among_table("Agreement among raters", scored.raters, layout, kind, resampling),
-        tabulate("Agreement with perfectly reliable ratings", corrected_caption, corrected),
-    )

@@ -24,7 +24,7 @@ from judge.cautions import CONFOUNDED, find_confounded, note_raters, note_tails
 from judge.comparisons import Margins, SystemsCompared
 from judge.correcting import note_sample
 from judge.inputs import Columns, GivenScores, References, Source, read
-from judge.labelling import check_samples
+from judge.label_agreement import check_samples
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, open_stages
 from judge.wording import join_names, note_resolution
@@ -65,6 +65,7 @@ def compare(
     level: float = 0.05,
     margin: float | Margins | None = None,
     incomplete: Incomplete = "refuse",
+    lower_is_better: Sequence[str] = (),
     seed: int = 0,
 ) -> SystemsCompared:
     """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
@@ -84,6 +85,7 @@ def compare(
         margin: a difference that does not matter, for every metric or by metric: pairs of systems whose difference is
             shown to be smaller are equal within it.
         incomplete: inputs that some system did not answer: refuse, or drop (with a note).
+        lower_is_better: metrics of which lower scores are better; they are negated. Ratings have `levels` for that.
         seed: of what is drawn.
 
     Raises InputError unless every system has one text for every input (with `drop`, for some input), and SettingError
@@ -101,7 +103,8 @@ def compare(
     check_comparable(scored, incomplete)
     if not (scored.scores or scored.aspects or planned):
         raise SettingError("a comparison needs metrics, scores or ratings, but there are none")
-    scored, dropped = drop_lacking(add_scores(scored, planned, kept).split_aspects())
+    scored = add_scores(scored, planned, kept).negate(lower_is_better)
+    scored, dropped = drop_lacking(scored.split_aspects())
     resampling = Resampling(resamples=resamples, seed=seed)
     grid, unranked = leave_silent_out(lay_grid(scored), scored)
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):
@@ -153,6 +156,7 @@ def compare(
         f"permutations={permutations}",
         f"cues={f'linear v{VERSION}' if cues else 'none'}",
         *(f"margin {name}={value:g}" for name, value in margins.items()),
+        *(f"lower is better: {name}" for name in lower_is_better),
     )
     return SystemsCompared(
         signature="|".join([*own, *scored.signatures]),

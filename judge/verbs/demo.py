@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 from core.errors import SettingError
-from judge.demo.settings import HOST, DemoModels, DemoSettings
+from judge.demo.settings import HOST, DemoSettings
 
 log = logging.getLogger(__name__)
 
@@ -22,10 +22,11 @@ def demo(**settings: Any) -> None:
     import gradio  # noqa: F401, before a model is loaded
 
     check_port(given.port)
-    models = DemoModels.load(given)
+    from judge.demo.loading import DemoModels  # needs torch
     from judge.demo.page import build_page, serve_page  # need gradio and its libraries
     from judge.demo.serving import private_uploads
 
+    models = DemoModels.load(given)
     with private_uploads():
         page = build_page(models, given)
         log.info("the page is at %s; Ctrl-C ends it", serve_page(page, given))

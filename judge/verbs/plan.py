@@ -21,8 +21,8 @@ from data.rating_words import GivenLevels
 from data.scored import read_scored
 from judge.inputs import RULE, Columns, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
+from judge.pair_inputs import read_given
 from judge.tables import Result, Table, pick, tabulate
-from judge.verbs.prefer import read_given
 from meta_eval.planning import (
     SampleSize,
     Spread,
@@ -115,6 +115,8 @@ def plan(
     check_names(settings, [field.name for field in fields(PlanSettings)], "plan")
     given = read_pilot(pilot, columns=columns, levels=levels)
     assumptions = PlanSettings(**settings)
+    if given is None and systems:
+        raise SettingError("systems are two of a pilot: pass its file, or compared_systems for their number")
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
         known = ", ".join(given.aspects[:SHOWN]) or "none"
         raise SettingError(f"aspect must be one with ratings in the pilot ({known}), but is {aspect}")

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, SettingError, check_names, fault, format_value
+from core.errors import InputError, SettingError, check_names, fault
 from core.example import Example
 from core.settings import Fraction, check
-from data.cells import list_items
-from data.columns import freeze_columns
-from data.input_file import InputFile
-from data.preferences import has_outputs, holds_pairs, read_preferences
-from data.scored import place_outputs
+from core.stages import Stages
 from judge.answers import Asked, check_answers, list_asked_pairs, write_answers
 from judge.correcting import correct
-from judge.inputs import Columns, Frame, GivenScores, Source, read
+from judge.inputs import Columns, GivenScores, Source
 from judge.metrics import MetricPlan, Metrics, load_planned, plan_metric, plan_metrics
+from judge.pair_inputs import NO_OUTPUTS, PairInputs, Pairs, read_pairs
 from judge.pair_labels import add_labels, read_pair_labels
-from judge.preferences import ALL, PreferenceStudy
+from judge.preferences import ALL, PreferenceStudy, note_one_side
 from judge.verbs.score import add_scores, open_stages
 from judge.wording import note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
@@ -50,7 +47,6 @@ from meta_eval.preferences import (
 from meta_eval.scored_set import ScoredSet
 from meta_eval.strengths import rank_by_preferences
 
-GIVEN = Path("preferences")  # names rows in memory in messages
 LONGER, FAMILY = "longer text", "own family"
 Family = Sequence[str] | Mapping[str, Sequence[str]]
 
@@ -64,14 +60,14 @@ class PairJudge(Protocol):
 
 
 def prefer(
-    source: Path | str | InputFile | Iterable[Mapping[str, Any]] | Frame | Preferences | None = None,
+    source: Pairs | None = None,
     *,
     outputs: Source | None = None,
     scores: GivenScores | None = None,
     columns: Columns | None = None,
     metrics: Metrics = (),
     judge: str | MetricPlan | PairJudge | None = None,
-    human_labels: Path | str | Iterable[Mapping[str, Any]] | Frame | Preferences | int | None = None,
+    human_labels: Pairs | int | None = None,
     family: Family = (),
     answers: Path | str | None = None,
     stages: Path | str | None = None,
@@ -111,80 +107,147 @@ def prefer(
     >>> [(each.system, each.wins) for each in prefer(rows).ranking.systems]
     [('new', 3), ('old', 0)]
     """
-    if not isinstance(judge, str):
-        check_names(settings, (), "prefer without the name of a judge")
     check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
-    if isinstance(judge, str):
-        judge = cast(MetricPlan, plan_metric(judge, settings, stages=kept and kept.root))
-    if isinstance(source, str | Path | InputFile):
-        source, outputs = find_outputs(InputFile.of(source, columns=columns), outputs, is_asked=judge is not None)
-    given = read_given(source, columns or {})
-    if outputs is None and planned:
-        raise SettingError("metrics need the texts of the systems: pass them as outputs")
-    texts = ScoredSet("", (), {}) if outputs is None else read(outputs, scores)
-    places = place_outputs(texts)
-    texts = add_scores(texts, planned, kept).split_aspects()
-    asking: Any = load_planned(judge) if isinstance(judge, MetricPlan) else judge
-    judged = list_pairs(texts) if given is None else given
+    planned_judge = _plan_judge(judge, settings, kept)
+    read = read_pairs(
+        source,
+        outputs,
+        scores=scores,
+        columns=columns,
+        is_asked=planned_judge is not None,
+        has_metrics=bool(planned),
+    )
+    texts = add_scores(read.texts, planned, kept).split_aspects()
+    read = replace(read, texts=texts)
+    pair_judge: Any = load_planned(planned_judge) if isinstance(planned_judge, MetricPlan) else planned_judge
+    listed = list_pairs(texts) if read.given is None else read.given
     labels = human_labels
     if labels is not None and not isinstance(labels, int):
-        labels = read_pair_labels(labels, judged)
-    check_sources(given, asking, labels, has_outputs=outputs is not None)
-    if given is not None and labels is not None:
-        given = judged = add_labels(given, labels, seed)
-    asked = judged.by_majority()
-    if not len(asked):
-        raise InputError([fault(texts.name, 0, "two systems must have outputs for one input, but no input has two")])
-    verdicts = None if asking is None else ask_judge(asking, asked, texts, places)
-    by_judge = {} if verdicts is None else verdicts.by_judge
-    by_asked = {name: settle_orders(first) for name, first in by_judge.items()}
-    judges = {**by_asked, **asked.judges}
-    signatures = [*texts.signatures]
-    if verdicts is not None and given is not None:
-        signatures.append(verdicts.signature)
-    elif verdicts is not None:
-        asked = replace(asked, name=verdicts.signature, outcomes=verdicts.outcomes)
-        if labels is not None:
-            asked = add_labels(asked, labels, seed)
-    has_people = given is not None or labels is not None
-    rivals = hold_against_people(asked, judges, texts, places, has_people=has_people)
-    refuse_silence(asked, rivals, verdicts, texts.name)
+        labels = read_pair_labels(labels, listed)
+    check_sources(read.given, pair_judge, labels, has_outputs=read.has_outputs)
+    judged = _judge_pairs(pair_judge, read, listed, labels, seed)
+    asked = judged.asked
+    has_people = read.given is not None or labels is not None
+    rivals = hold_against_people(asked, judged.judges, texts, read.places, has_people=has_people)
+    refuse_silence(asked, rivals, judged.verdicts, texts.name)
     resampling = Resampling(resamples=resamples, seed=seed)
-    lengths = find_lengths(asked, texts, places)
-    ranked = asked if given is None else given
-    people = ranked.by_rater()
-    shown: list[Asked] = []
-    if verdicts is not None:
-        outcomes_of_people = asked.outcomes if has_people else np.full(len(asked), np.nan)
-        shown = list_asked_pairs(asked, outcomes_of_people, verdicts, texts, places)
-    line = [f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"]
-    if margin is not None:
-        line.append(f"margin={margin:g}")
-    if labels is not None:
-        line.append(f"labels={labels if isinstance(labels, int) else labels.name}")
+    lengths = find_lengths(asked, texts, read.places)
+    people = judged.ranked.by_rater()
+    shown = _list_answers(judged, read, has_people=has_people)
+    ranked = judged.ranked
     return PreferenceStudy(
-        signature="|".join([*line, *signatures]),
+        signature=_sign(judged, texts, labels, resampling, level=level, margin=margin),
         ranking=rank_by_preferences(ranked, resampling, level),
         level=level,
         equal=find_equal(ranked, margin, level),
-        among=measure_among(people, judges, asked, resampling),
+        among=measure_among(people, judged.judges, asked, resampling),
         single=list_single(people, rivals, asked, resampling),
         favours=find_favours(asked, rivals, lengths, family, resampling),
         agreement=measure_agreement(asked, rivals, resampling),
-        verdicts=verdicts,
+        verdicts=judged.verdicts,
         judged_inputs=asked.inputs,
-        corrections=correct(asked, rivals, lengths, asked_judges=[*by_asked.keys() - asked.judges.keys()]),
+        corrections=correct(asked, rivals, lengths, asked_judges=judged.only_asked),
         whose=describe_winners(ranked, has_people=bool(rivals or len(people) > 1)),
         resolution=(
             *ranked.notes,
+            *note_one_side(judged.listed),
             *note_resolution(ranked.layout.input_count, resamples, "resamples", level),
         ),
         asked=shown,
         files=write_answers(shown, written),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPairs:
+    """What people and judges say about pairs of outputs."""
+
+    # each pair once, as it was read: people's majority, and the judges of the file
+    listed: Preferences
+    # the same with the verdicts of the judge that was asked as outcomes, where nobody else gave any
+    asked: Preferences
+    # the judgements by which systems are ranked
+    ranked: Preferences
+    # of the judge that was asked
+    verdicts: Verdicts | None
+    # the outcomes of all judges by name
+    judges: Mapping[str, Floats]
+    # the names of judges whose verdicts stand in no file
+    only_asked: Sequence[str]
+    # that of the judge, where the file has judgements too
+    signatures: Sequence[str]
+
+
+def _plan_judge(judge: Any, settings: Mapping[str, Any], kept: Stages | None) -> Any:
+    """Plans a judge that is named; other judges have no settings here."""
+    if isinstance(judge, str):
+        return plan_metric(judge, settings, stages=kept and kept.root)
+    check_names(settings, (), "prefer without the name of a judge")
+    return judge
+
+
+def _judge_pairs(
+    judge: PairJudge | None,
+    read: PairInputs,
+    listed: Preferences,
+    labels: Preferences | int | None,
+    seed: int,
+) -> JudgedPairs:
+    """Asks the judge, if there is one, and adds people's labels to what judges say."""
+    given = read.given
+    if given is not None and labels is not None:
+        given = listed = add_labels(given, labels, seed)
+    pairs = listed.by_majority()
+    if not len(pairs):
+        rule = "two systems must have outputs for one input, but no input has two"
+        raise InputError([fault(read.texts.name, 0, rule)])
+    verdicts = None if judge is None else ask_judge(judge, pairs, read.texts, read.places)
+    by_judge = {} if verdicts is None else verdicts.by_judge
+    of_asked = {name: settle_orders(first) for name, first in by_judge.items()}
+    asked = pairs
+    if verdicts is not None and given is None:
+        asked = replace(pairs, name=verdicts.signature, outcomes=verdicts.outcomes)
+        asked = asked if labels is None else add_labels(asked, labels, seed)
+    return JudgedPairs(
+        listed=pairs,
+        asked=asked,
+        ranked=asked if given is None else given,
+        verdicts=verdicts,
+        judges={**of_asked, **pairs.judges},
+        only_asked=[name for name in of_asked if name not in asked.judges],
+        signatures=[] if verdicts is None or given is None else [verdicts.signature],
+    )
+
+
+def _list_answers(judged: JudgedPairs, read: PairInputs, *, has_people: bool) -> list[Asked]:
+    """What the judge was asked about each pair, and what it answered, beside what people say."""
+    if judged.verdicts is None:
+        return []
+    asked = judged.asked
+    of_people = asked.outcomes if has_people else np.full(len(asked), np.nan)
+    return list_asked_pairs(asked, of_people, judged.verdicts, read.texts, read.places)
+
+
+def _sign(
+    judged: JudgedPairs,
+    texts: ScoredSet,
+    labels: Preferences | int | None,
+    resampling: Resampling,
+    *,
+    level: float,
+    margin: float | None,
+) -> str:
+    """The signature of a study."""
+    ranked = judged.ranked
+    parts = [f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"]
+    if margin is not None:
+        parts.append(f"margin={margin:g}")
+    if labels is not None:
+        parts.append(f"labels={labels if isinstance(labels, int) else labels.name}")
+    return "|".join([*parts, *texts.signatures, *judged.signatures])
 
 
 def check_sources(
@@ -195,7 +258,7 @@ def check_sources(
 ) -> None:
     """Raises SettingError where there is nobody who prefers, or nothing to read for a judge."""
     if not has_outputs and (given is None or asking is not None):
-        raise SettingError("a judge needs the texts of the systems: pass them as outputs")
+        raise SettingError(f"a judge needs the texts of the systems: {NO_OUTPUTS}")
     if asking is not None and not callable(getattr(asking, "compare", None)):
         raise SettingError("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
     if given is None and asking is None:
@@ -280,21 +343,6 @@ def measure_agreement(
     return agreement
 
 
-def find_outputs(
-    file: InputFile,
-    outputs: Source | None,
-    is_asked: bool,
-) -> tuple[InputFile | None, Source | None]:
-    """Finds the file of preferences and the outputs: one file may have both, or only outputs if a judge is asked."""
-    if outputs is not None:
-        return file, outputs
-    if has_outputs(file):
-        return file, file
-    if is_asked and not holds_pairs(file):
-        return None, file
-    return file, None
-
-
 def describe_winners(given: Preferences, has_people: bool) -> str:
     """A note on who chose the winners of a file, if not people; `has_people`: whether tables mention people."""
     if given.by_model is None:
@@ -303,18 +351,6 @@ def describe_winners(given: Preferences, has_people: bool) -> str:
         return ""
     named = ': "people" in tables and notes is this model' if has_people else ", not of people"
     return f"the winners in {given.name} are verdicts of a model{named}"
-
-
-def read_given(source: Any, columns: Columns) -> Preferences | None:
-    """Reads preferences from a file, rows or a DataFrame; None without them. Raises InputError and SettingError."""
-    if source is None or isinstance(source, Preferences):
-        return source
-    if isinstance(source, str | Path | InputFile):
-        return read_preferences(source, columns)
-    rows = list_items(source, "preferences must be in a file, a list of rows or a DataFrame")
-    if other := next((row for row in rows if not isinstance(row, Mapping)), None):
-        raise SettingError(f"preferences must be rows, but one is {format_value(other)}")
-    return read_preferences(InputFile(GIVEN, freeze_columns(columns), records=rows))
 
 
 def list_single(

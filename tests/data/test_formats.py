@@ -858,3 +858,21 @@ def test_samples_of_several_models_and_results(tmp_path: Path) -> None:
     found = read_scored(write_rows(tmp_path / "x.jsonl", rows))
     assert [each.id for each in found.examples] == ["old-a", "new-a", "old-b", "new-b"]
     assert [*found.scores] == ["qa/exact", "qa/loose"]
+
+
+def battle(number: int, prompt: int, **more: Any) -> dict[str, Any]:
+    return {"id": number, "prompt": f"Q{prompt}", "model_a": "x", "model_b": "y", "winner": "model_a", **more}
+
+
+def test_battles_of_one_prompt_by_several_raters_are_one_input(tmp_path: Path) -> None:
+    """Ids of rows are no inputs where prompts repeat with the same answers; other answers are other outputs."""
+    rows = [battle(number, number // 2, annotator=f"p{number % 2}") for number in range(6)]
+    given, _ = read_judged(write(tmp_path, "battles.json", rows))
+    assert given is not None
+    assert given.inputs == ("0", "0", "2", "2", "4", "4")
+    assert given.raters == ("p0", "p1") * 3
+    assert given.notes == ("battles.json: 6 rows, 3 pairs of outputs, by 2 raters",)
+    rows = [battle(number, 0, response_a=f"A{number}", response_b="B") for number in range(4)]
+    given, _ = read_judged(write(tmp_path, "other.json", rows))
+    assert given is not None
+    assert given.inputs == ("0", "1", "2", "3")

@@ -137,3 +137,44 @@ def test_labels_are_planned_from_pairs_that_were_judged_twice() -> None:
 
 def read_preferences_of(rows: list[dict[str, Any]]) -> Any:
     return read_preferences(InputFile(Path("pairs"), records=rows))
+
+
+def test_prompts_that_repeat_without_a_group_are_said(tmp_path: Path) -> None:
+    """Each id is an input, but rows of one prompt are not independent."""
+    rows = [{"id": i, "prompt": f"Q{i // 3}", "system_a": "x", "system_b": "y", "winner": "a"} for i in range(9)]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    hint = "columns.group=prompt makes prompts the inputs"
+    assert read_preferences(path).notes == (
+        f"pairs.jsonl: 9 ids have 3 different prompts, but each id is an input of its own: {hint}",
+    )
+    grouped = read_preferences(path, columns={"group": "prompt"})
+    assert (grouped.layout.input_count, len(grouped.notes)) == (3, 1)
+    path.write_text("".join(json.dumps({**row, "prompt": f"Q{row['id']}"}) + "\n" for row in rows))
+    assert read_preferences(path).notes == ()
+
+
+def test_winners_that_are_0_and_1_are_said_to_be_probabilities(tmp_path: Path) -> None:
+    """They may also be meant as the place of the better system, which turns the verdict round."""
+    rows = [pair(winner, id=f"q{i}") for i, winner in enumerate([0, 1, 1])]
+    (note,) = read_preferences(write(tmp_path / "x.jsonl", *rows)).notes
+    assert note.endswith("1 is read as system_a, 0 as system_b")
+    of_names = [pair(winner, a="0", b="1", id=f"q{i}") for i, winner in enumerate([0, 1, 1])]
+    assert read_preferences(write(tmp_path / "x.jsonl", *of_names)).notes == ()
+    shares = [pair(winner, id=f"q{i}") for i, winner in enumerate([0, 1, 0.5])]
+    assert read_preferences(write(tmp_path / "x.jsonl", *shares)).notes == ()
+
+
+def test_raters_that_are_models_by_their_names_are_no_people(tmp_path: Path) -> None:
+    """Winners of a model are called so, also in a file of our own form that names it as the rater."""
+    rows = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("gpt-4o", "claude-3-opus")]
+    found = read_preferences(write(tmp_path / "x.jsonl", *rows))
+    assert found.by_model is True
+    mixed = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("gpt-4o", "ann")]
+    found = read_preferences(write(tmp_path / "x.jsonl", *mixed))
+    assert found.by_model is False
+    assert (
+        "gpt-4o is a model by its name, but counts as a person: judges.NAME=COLUMN names its verdicts" in found.notes[0]
+    )
+    people = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("author_2", "ann")]
+    assert read_preferences(write(tmp_path / "x.jsonl", *people)).by_model is False

@@ -124,3 +124,21 @@ def test_words_beside_numbers_have_no_order() -> None:
     rows = [{"ratings": {"q": each}} for each in ("good", 3, "bad")]
     assert order_words(rows).numbers == {}
     assert order_words(rows).problems == ()
+
+
+def test_a_given_order_that_lacks_a_word_is_refused() -> None:
+    """The usual order of the words would take its place without a word, perhaps turned round."""
+    records = [{"ratings": {"q": word}} for word in ("poor", "fair", "good")]
+    words = order_words(records, freeze_levels(["good", "poor"]))
+    assert words.problems == ('levels of "q" must hold every level, but lack fair',)
+    other = [{"ratings": {"q": "safe", "r": "poor"}}, {"ratings": {"q": "unsafe", "r": "good"}}]
+    assert order_words(other, freeze_levels(["good", "poor"])).problems == ()
+
+
+def test_the_order_of_yes_and_no_is_said_too() -> None:
+    """For a fault, such as toxic, yes is the worse one: then levels turns it round."""
+    words = order_words([{"ratings": {"toxic": word}} for word in ("Yes", "no")])
+    assert (words.numbers, words.description) == ({}, "ratings in words: no 0, yes 1")
+    turned = order_words([{"ratings": {"toxic": word}} for word in ("Yes", "no")], freeze_levels(["yes", "no"]))
+    assert turned.numbers == {("ratings", "toxic"): {"yes": 0, "no": 1}}
+    assert order_words([{"ratings": {"ok": value}} for value in (True, False)]).description == ""

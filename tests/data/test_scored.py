@@ -12,7 +12,7 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from data.files import iterate_examples, read_examples
 from data.preferences import read_judged, read_preferences
-from data.scored import WRITTEN, read_score_rows, read_scored, write_score_rows
+from data.scored import WRITTEN, place_outputs, read_score_rows, read_scored, write_score_rows
 from tests.data.sets.small_files import write
 
 
@@ -225,3 +225,35 @@ def test_faults_of_both_files(tmp_path: Path) -> None:
     assert 'prefs.jsonl:1: "winner" must be' in said
     assert 'out.jsonl:2: a system must have one output per input, but "x" also has one for "q" in line 1' in said
     assert 'out.jsonl:3: "system" is needed here, found null' in said
+
+
+def note_scores(path: Path, *scores: dict[str, float | None], **beside: Any) -> list[str]:
+    rows = [{"id": str(i), "text": "x", "scores": row, **beside} for i, row in enumerate(scores)]
+    return list(read_scored(write(path / "in.jsonl", *rows)).notes)
+
+
+def test_scores_that_may_be_ratings_are_said(tmp_path: Path) -> None:
+    """Whole numbers and means of a few people, and a name of people; what is named or written by score is known."""
+    means = [{"overall": 4.6666666667, "bleu": 0.31}, {"overall": 2.3333333333, "bleu": 0.5}]
+    rule = "may be ratings, but count as scores of a metric: columns.ratings.ASPECT=scores.NAME takes them for ratings"
+    assert note_scores(tmp_path, *means) == [f"in.jsonl: overall {rule}"]
+    assert note_scores(tmp_path, {"q": 1, "fluency": 5}, {"q": 3, "fluency": 4}) == [f"in.jsonl: q and fluency {rule}"]
+    assert note_scores(tmp_path, {"human": 0.25}, {"human": 0.7}, ratings={"q": 1}) == [f"in.jsonl: human {rule}"]
+    assert note_scores(tmp_path, {"m": 0.0}, {"m": 1.0}) == []
+    assert note_scores(tmp_path, {"m": 3.17}, {"m": 4.0}) == []
+    assert note_scores(tmp_path, {"m": 30}, {"m": 4}) == []
+    assert note_scores(tmp_path, {"judge": 3}, {"judge": 4}, ratings={"q": 3}) == []
+    assert note_scores(tmp_path, {"m": 3}, {"m": 4}, dropped_tokens=0) == []
+    path = write(tmp_path / "named.jsonl", *({"id": i, "text": "x", "score": 3} for i in "ab"))
+    assert read_scored(path, columns={"scores.human": "score"}).notes == ()
+
+
+def test_the_input_may_be_a_column_of_another_field(tmp_path: Path) -> None:
+    """The prompt is read as context, so no column is left over; it names the input all the same."""
+    rows = ["prompt,model,text\n", *(f"Q{i // 2},{'xy'[i % 2]},t{i}\n" for i in range(6))]
+    (tmp_path / "x.csv").write_text("".join(rows))
+    with pytest.raises(InputError, match=r'"group" is needed here, found null: data.columns.group=COLUMN names its'):
+        place_outputs(read_scored(tmp_path / "x.csv"))
+    scored = read_scored(tmp_path / "x.csv", columns={"group": "prompt"})
+    assert len(place_outputs(scored)) == 6
+    assert scored.examples[0].context is None

@@ -1,11 +1,14 @@
 """judge.agree: the result of +exp=meta_eval from rows in memory, its cues, levels and faults."""
 
+import random
+from typing import Any
+
 import numpy as np
 import pytest
 
 import judge
 from core.errors import InputError
-from judge.verbs.agree import MetricStudy
+from judge.metric_study import MetricStudy
 from meta_eval.ranking import RankingSettings
 
 
@@ -143,3 +146,18 @@ def test_order_pairs_and_clusters_never_contradict() -> None:
                 worse = pair.metric_b if pair.better == pair.metric_a else pair.metric_a
                 assert order.index(pair.better) < order.index(worse)
                 assert not clusters[pair.metric_a] & clusters[pair.metric_b]
+
+
+@pytest.mark.parametrize("people", [1, 3])
+def test_a_judge_beside_a_metric_is_held_against_people_in_the_answer(people: int) -> None:
+    """Better than chance, and the best of all metrics, is not yet good enough to take the place of a person."""
+    rng = random.Random(0)
+    rows: list[dict[str, Any]] = []
+    for i in range(120):
+        truth = i % 2
+        ratings = {f"p{k}": truth if rng.random() < 0.95 else 1 - truth for k in range(people)}
+        verdict = truth if rng.random() < 0.7 else 1 - truth
+        rows.append({"text": "word " * (1 + i % 7), "ratings": {"ok": ratings}, "scores": {"judge": verdict}})
+    answer = judge.agree(rows, "word_count", permutations=99, resamples=200).notes[-1]
+    assert answer.startswith("ok: judge agrees best")
+    assert answer.endswith("cannot replace a person here." if people > 1 else "no text has labels of two people.")

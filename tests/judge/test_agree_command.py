@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.verbs.agree import ranking_table
+from judge.metric_study import ranking_table
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import RankingSettings, compare_metrics, rank_metrics
 from tests.data.sets.small_files import write

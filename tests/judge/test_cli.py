@@ -343,6 +343,12 @@ def test_a_fault_of_a_setting_is_found_before_torch(tmp_path: Path) -> None:
         assert (code, imported & {"torch", "transformers", "scipy", "matplotlib"}) == (2, set())
 
 
+def test_the_demo_reads_its_settings_before_a_library_reads_whether_the_hub_may_be_asked(tmp_path: Path) -> None:
+    for words, expected in (["--help"], 0), (["--port", "none"], 2):
+        code, imported, _ = list_imported(tmp_path, "demo", *words)
+        assert (code, imported & {"torch", "transformers"}) == (expected, set())
+
+
 def test_what_is_not_shown_is_not_imported(tmp_path: Path) -> None:
     write(tmp_path / "in.jsonl", *REFERENCED)
     code, imported, said = list_imported(tmp_path, "score", "in.jsonl", "--metric", "rouge_l")

@@ -9,8 +9,8 @@ import pytest
 import judge
 from core.errors import FindingError, SettingError
 from core.example import Example
+from judge.metric_study import MetricStudy
 from judge.tables import Table
-from judge.verbs.agree import MetricStudy
 
 FEW: dict[str, Any] = {"resamples": 60, "permutations": 99}
 

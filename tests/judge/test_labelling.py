@@ -10,8 +10,8 @@ import pytest
 import judge
 from core.errors import InputError, SettingError
 from core.scores import Scores
+from judge.metric_study import MetricStudy
 from judge.tables import Table
-from judge.verbs.agree import MetricStudy
 from meta_eval.grouping import lay_out
 from meta_eval.prediction_powered import powered_rate
 

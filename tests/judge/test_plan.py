@@ -180,3 +180,9 @@ def test_two_rates_vary_by_themselves() -> None:
     assert vary_rates(0.5, 0.6, explained=0.0) == "no rate lies 0.6 from 0.5"
     few, many = (judge.plan(within=0.1, rate=0.3, differences=[0.2], compared_systems=k) for k in (2, 10))
     assert many.tables[0].rows[2]["labels"] > 1.8 * few.tables[0].rows[2]["labels"]
+
+
+def test_systems_without_a_pilot_are_refused() -> None:
+    """The number of compared systems is another setting; this one would have no effect."""
+    with pytest.raises(SettingError, match=r"two of a pilot.*compared_systems"):
+        judge.plan(systems=["10"])

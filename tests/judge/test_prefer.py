@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,9 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from data.scored import mark_missing
 from data.sets.judged_pairs import load_pandalm
+from judge.pair_inputs import read_given
 from judge.preferences import PreferenceStudy
-from judge.verbs.prefer import list_single, read_given
+from judge.verbs.prefer import list_single
 from meta_eval.games import Games
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Verdicts
@@ -420,3 +422,50 @@ def test_a_judge_that_gives_probabilities_agrees_by_the_sides_that_it_takes() ->
     by_probabilities = list_single(people, sure, asked, Resampling(resamples=20))
     assert [row.kappa.value for row in by_probabilities] == [row.kappa.value for row in by_sides]
     assert by_sides[1].kappa.value > 0.4
+
+
+def by_people(inputs: int, winner: str | None, judges: str, people: int = 3) -> list[dict[str, Any]]:
+    """Judgements of each pair by several people, who agree, and winners by a judge; sides are exchanged."""
+    rows: list[dict[str, Any]] = []
+    for i in range(inputs):
+        sides = {"system_a": "xy"[i % 2], "system_b": "yx"[i % 2], "judges": {"gpt": judges[i % len(judges)]}}
+        rows += [{"id": f"q{i}", **sides, "winner": winner or "ab"[i % 2], "rater": f"p{k}"} for k in range(people)]
+    return rows
+
+
+def test_people_who_always_say_a_tie_have_no_kappa() -> None:
+    found = judge.prefer(by_people(60, "tie", "ab"))
+    assert all(math.isnan(row.beside_people.value) for row in found.single)
+    assert found.notes[-1].endswith("whether that is enough is unknown: all labels are the same: kappa is not defined")
+
+
+@pytest.mark.parametrize("inputs", [2, 60])
+def test_a_judge_in_a_file_that_gives_one_answer_is_told(inputs: int) -> None:
+    said = f"gpt gave one answer to all {inputs} pairs, {{}}: it tells nothing apart"
+    assert said.format("the system named first") in judge.prefer(by_people(inputs, None, "a")).notes
+    assert said.format("the system named second") in judge.prefer(by_people(inputs, None, "b")).notes
+    ties = [{**row, "judges": {"gpt": "tie"}} for row in by_people(inputs, None, "a")]
+    assert said.format("a tie") in judge.prefer(ties).notes
+    assert not any("one answer" in note for note in judge.prefer(by_people(inputs, None, "ab")).notes)
+    of_a_side = [{**row, "winner": "a"} for row in by_people(inputs, None, "ab", people=1)]
+    said = f"all {inputs} winners are the system named first, whichever it is: they tell nothing apart"
+    assert said in judge.prefer(of_a_side).notes
+
+
+def test_lower_scores_are_better_where_a_comparison_is_told() -> None:
+    rows = [
+        {"id": f"{s}{i}", "text": "t", "system": s, "group": f"q{i}", "scores": {"ter": i % 5 + (s == "bad")}}
+        for i in range(20)
+        for s in ("good", "bad")
+    ]
+    found = judge.compare(rows, lower_is_better=["ter"], cues=False)
+    assert found.notes[-1] == "By ter (negated), good scores higher than bad (p 0.0001)."
+    with pytest.raises(SettingError, match=r"rank is not a setting of lower_is_better.*ter"):
+        judge.compare(rows, lower_is_better=["rank"])
+
+
+def test_equality_within_the_margin_is_part_of_the_answer() -> None:
+    ties = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "tie"} for i in range(100)]
+    answer = "the tests do not separate x and y (p 1.000); x equals y within the margin"
+    assert judge.prefer(ties, margin=0.1).notes[-1] == answer
+    assert "margin" not in judge.prefer(ties).notes[-1]

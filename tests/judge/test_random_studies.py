@@ -12,8 +12,8 @@ import pytest
 
 import judge
 from judge.comparisons import SystemsCompared
+from judge.metric_study import MetricStudy
 from judge.preferences import PreferenceStudy, contradicts
-from judge.verbs.agree import MetricStudy
 from meta_eval.bootstrap import Estimate
 
 Rows = list[dict[str, Any]]

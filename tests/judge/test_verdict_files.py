@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 import judge
 from core.errors import InputError, SettingError
 from judge.label_files import read_labels
-from judge.verbs.agree import MetricStudy
+from judge.metric_study import MetricStudy
 from judge.verdict_files import read_verdicts
 
 RNG = np.random.default_rng(0)
@@ -355,3 +355,21 @@ def test_texts_with_verdicts_alone_are_refused_with_a_command(tmp_path: Path) ->
     path = write_csv(tmp_path / "v.csv", rows)
     with pytest.raises(SettingError, match=r"holds labels of people\. The columns are .*`judge agree .*--labels FILE`"):
         judge.agree(path)
+
+
+def test_columns_of_fields_are_not_called_unread(tmp_path: Path) -> None:
+    """The system and the input of a text are read by their names, and who rated by the setting."""
+    rows = [f"t{i},s{i % 2},g{i // 2},{i % 3},w{i},n{i}\n" for i in range(8)]
+    path = tmp_path / "rows.csv"
+    path.write_text("".join(["text,system,group,human,nutzer,other\n", *rows]))
+    found, _ = read_verdicts(path, needs=["people"], columns={"rater": "nutzer"})
+    assert "; not read: other (people" in found.notes[0]
+    assert found.groups == [f"g{i // 2}" for i in range(8)]
+
+
+def test_scores_without_ratings_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jsonl"
+    path.write_text("".join(json.dumps({"text": "a", "scores": {"fluency": i}}) + "\n" for i in range(1, 5)))
+    hint = r"the file has scores \(fluency\): columns.ratings.ASPECT=scores.NAME takes them for ratings"
+    with pytest.raises(InputError, match=hint):
+        judge.agree(path, "word_count")

@@ -68,6 +68,15 @@ def test_a_resample_with_one_value_is_nan_and_leaves_the_others(correlation):
     assert found[2] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("most_in_pairs", [2_000, 1])
+@pytest.mark.parametrize("correlation", ALL)
+def test_a_resample_without_a_pair_is_nan(correlation, most_in_pairs, monkeypatch):
+    """Raters who share texts of few inputs have resamples in which none of these was drawn."""
+    monkeypatch.setattr("meta_eval.correlation.MOST_IN_PAIRS", most_in_pairs)
+    x, y, weights = np.arange(4.0), np.array([2.0, 1.0, 4.0, 3.0]), np.array([[1.0, 1.0, 1.0, 1.0], [0.0] * 4])
+    np.testing.assert_allclose(correlation(x, y, weights), [plain(correlation, x, y), math.nan])
+
+
 def test_equal_values_with_rounding_errors_in_the_mean_are_constant():
     x = np.array([0.1, 0.1, 0.1, 0.7])
     assert np.isnan(pearson(x, np.array([1.0, 2.0, 3.0, 4.0]), np.array([[1.0, 1.0, 1.0, 0.0]]))[0])

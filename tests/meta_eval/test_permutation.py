@@ -14,6 +14,7 @@ from meta_eval.permutation import (
     permutation_tests,
     permuted_pearson,
 )
+from meta_eval.step_down import randomisation_p
 from tests.meta_eval.sets import ORACLES
 
 KINDS: tuple[Statistic, ...] = ("pearson", "spearman", "kendall")
@@ -132,3 +133,17 @@ def test_only_examples_that_all_scored_count(monkeypatch, caplog):
     monkeypatch.setattr("meta_eval.permutation.LONG", 0)
     permutation_tests({"a": a, "b": b}, y, lay_out(30), kind="kendall", **options)
     assert caplog.messages == ["tests of a pair of metrics will take about 0 minutes"]
+
+
+@pytest.mark.parametrize("seed", [15, 89, 109, 192, 261, 264])
+def test_the_order_of_systems_decides_no_p_value(seed: int) -> None:
+    """Sums that are 0 but for rounding: a relative tolerance alone let the order of the columns decide."""
+    rng = np.random.default_rng(seed)
+    scores = 0.5 + 1e-9 * rng.integers(0, 3, (5, 30))
+    found = []
+    for order in (range(5), rng.permutation(5)):
+        pairs = [*combinations(order, 2)]
+        gaps = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
+        p_values = randomisation_p(gaps, 1000, seed=0)
+        found.append({frozenset(pair): p for pair, p in zip(pairs, p_values, strict=True)})
+    assert found[0] == pytest.approx(found[1], abs=1e-12)

@@ -108,11 +108,20 @@ def test_a_killed_training_ends_as_a_whole_one_also_where_its_folder_was_moved(t
     torch.testing.assert_close(train("moved"), whole, atol=0, rtol=0)
 
 
-def test_a_training_that_diverges_is_a_fault_of_the_setting(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("epochs", "found"),
+    [
+        (1, "val/loss is NaN in every epoch, and train/loss never was: set a lower learning rate"),
+        (9, "train/loss is NaN in step 2: set a lower learning rate"),
+    ],
+)
+def test_a_training_that_diverges_ends_at_once_as_a_fault_of_the_setting(
+    epochs: int, found: str, tmp_path: Path
+) -> None:
     lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
-    schedule = LanguageModelSchedule(epochs=2, batch_size=2, learning_rate=1e38)
+    schedule = LanguageModelSchedule(epochs=epochs, batch_size=2, learning_rate=1e38)
     tasks = [Task([5, 6, 7], [8, 9])]
-    with pytest.raises(SettingError, match=r"^the training diverged, val/loss is NaN in every epoch: lower the learn"):
+    with pytest.raises(SettingError, match=f"^the training diverged: {found}"):
         train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path, QUIET)
     assert not (tmp_path / "config.json").exists()
 

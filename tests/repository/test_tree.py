@@ -109,17 +109,28 @@ def test_no_file_names_a_path_of_one_machine():
 EXTRAS = PROJECT["optional-dependencies"]
 
 
+def read_lock() -> tuple[dict[str, str], dict[str, str]]:
+    """Versions by name in both parts of the lock, torch in the first; asserts that every release has a hash."""
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    running, _, development = text.partition("\n# Development")
+    return read_releases(running), read_releases(f"# Development{development}")
+
+
+def read_releases(part: str) -> dict[str, str]:
+    lines = [line for line in part.splitlines() if not line.startswith("#")]
+    versions = {}
+    for release in re.split(r"\n(?=\S)", "\n".join(lines)):
+        match = re.fullmatch(r"(\S+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)", release)
+        assert match, f"a release must be name==version with its hashes, but is {release!r}"
+        name = canonicalize_name(match[1])
+        assert name not in versions, f"{name} is locked twice"
+        versions[name] = match[2]
+    return versions
+
+
 def locked() -> dict[str, str]:
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    pins: dict[str, str] = {}
-    for line in lines:
-        if line.strip() and not line.startswith("#"):
-            match = re.fullmatch(r"([A-Za-z0-9._-]+)==([^\s;#]+)(\s*;[^#]*)?(\s+#.*)?", line)
-            assert match, f"a lock line must be name==version, but is {line!r}"
-            name = canonicalize_name(match[1])
-            assert name not in pins, f"{name} is locked twice"
-            pins[name] = match[2]
-    return pins
+    running, development = read_lock()
+    return running | development
 
 
 def declared() -> Iterator[str]:
@@ -141,13 +152,6 @@ RUNNING = "papers", "offline"  # the extras that `make run` installs
 UNLOCKED = (PROJECT["name"], "setuptools", "nvidia-", "cuda-", "triton")
 
 
-def running_part() -> set[str]:
-    """The names in the first part of requirements.lock."""
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    running, _, _ = text.partition("# Development")
-    return {canonicalize_name(line.partition("==")[0]) for line in running.splitlines() if not line.startswith("#")}
-
-
 def collect_dependencies(requirements: Iterable[str], extras: Iterable[str]) -> set[str]:
     """The names that `requirements` need on this machine, directly or through others."""
     needed: set[tuple[str, str]] = set()
@@ -167,38 +171,19 @@ def collect_dependencies(requirements: Iterable[str], extras: Iterable[str]) -> 
 
 def test_the_first_part_of_the_lock_is_what_running_needs():
     requirements = [*PROJECT["dependencies"], *(line for extra in (*RUNNING, "models") for line in EXTRAS[extra])]
-    assert running_part() == collect_dependencies(requirements, extras=[""])
+    running, _ = read_lock()
+    assert running.keys() == collect_dependencies(requirements, extras=[""])
 
 
-def read_hashed() -> tuple[dict[str, str], dict[str, str]]:
-    """Versions by name in both parts of hashes.lock, torch in the first; asserts that every release has a hash."""
-    text = (ROOT / "hashes.lock").read_text(encoding="utf-8")
-    running, _, development = text.partition("# Development\n")
-    return read_releases(running), read_releases(development)
-
-
-def read_releases(part: str) -> dict[str, str]:
-    lines = [line for line in part.splitlines() if not line.startswith("#")]
-    versions = {}
-    for release in re.split(r"\n(?=\S)", "\n".join(lines)):
-        match = re.fullmatch(r"(\S+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)", release)
-        assert match, release
-        versions[canonicalize_name(match[1])] = match[2]
-    return versions
-
-
-def test_every_locked_release_has_its_hashes():
-    running, development = read_hashed()
-    assert running.keys() == running_part()
+def test_no_release_stands_in_both_parts_of_the_lock():
+    running, development = read_lock()
     assert not running.keys() & development.keys()
-    assert running | development == locked()
 
 
 def test_conda_environment():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    *packages, pip = environment["dependencies"]
+    packages = environment["dependencies"]
     assert environment["name"] == PROJECT["name"]
     assert "pip" in packages
     python = next(p for p in packages if p.startswith("python="))
     assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(python.removeprefix("python="))
-    assert pip["pip"] == ["-r requirements.lock", "-e ."]

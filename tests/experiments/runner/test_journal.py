@@ -1,10 +1,11 @@
 """What the terminal and the log say of the messages of a run."""
 
 import logging
+from pathlib import Path
 
 import pytest
 
-from experiments.runner.journal import LineFormatter
+from experiments.runner.journal import LineFormatter, RunLog
 from judge.terminal import Terminal
 
 
@@ -32,3 +33,22 @@ def test_a_stage_that_several_steps_need_is_named_once(capsys: pytest.CaptureFix
 
 def test_a_log_line_holds_no_control_characters() -> None:
     assert LineFormatter("%(message)s").format(write("a", "\x1b[2J\u202e")) == "\\x1b[2J\\u202e"
+
+
+def test_messages_wait_until_the_log_begins(tmp_path: Path) -> None:
+    file = tmp_path / "run.log"
+    log = RunLog(str(file), encoding="utf-8")
+    log.handle(write("matplotlib", "early"))
+    assert not file.exists()
+    log.begin()
+    log.handle(write("cdm", "late"))
+    assert file.read_text("utf-8") == "early\nlate\n"
+    log.close()
+
+
+def test_an_error_begins_the_log(tmp_path: Path) -> None:
+    log = RunLog(str(tmp_path / "run.log"), encoding="utf-8")
+    log.handle(write("matplotlib", "early"))
+    log.handle(write("experiments", "a traceback", logging.ERROR))
+    assert (tmp_path / "run.log").read_text("utf-8") == "early\na traceback\n"
+    log.close()

@@ -70,8 +70,10 @@ def test_judgements_show_their_scales_and_counts_without_decimals_and_escape_eve
 @pytest.mark.parametrize(("step", "shown"), [(0, False), (1, True), (2, False)])
 def test_a_token_shows_its_candidates(step: int, shown: bool) -> None:
     candidates = (Candidate(HOSTILE, 0.75, 0.25, 0.1), Candidate("better", 0.25, 0.75, 0.9))
-    html = show_candidates(SteeredText("", (WrittenToken("better", 1, 1.1, candidates),)), "guided", step)
+    html = show_candidates(SteeredText("It is", (WrittenToken("better", 1, 1.1, candidates),)), "guided", step)
     assert ("<td>&#x27;better&#x27;</td><td>0.250</td><td>0.900</td><td>0.750</td><td>←</td>" in html) == shown
+    assert ("<h4>Step 1: …It is</h4>" in html) == shown
+    assert ("<tr><th>candidate</th><th>before</th>" in html) == shown
     assert "<script>" not in html
 
 

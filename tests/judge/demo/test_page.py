@@ -12,7 +12,8 @@ from core.errors import SettingError
 from data.scored import read_scored
 from discriminators.guides import CausalGuide
 from judge.demo.judging import read_outputs
-from judge.demo.settings import DemoModels, DemoSettings
+from judge.demo.loading import DemoModels
+from judge.demo.settings import DemoSettings
 from judge.verbs.steer import SteeredText
 from models.causal import CausalLM
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -346,3 +347,12 @@ def test_a_heading_names_the_sets_of_the_agreement_and_no_adversaries() -> None:
     sets = [ScoredSet(name, (Example("1", "x"),), scores) for name in ("toys", "toys_reorder")]
     page = show(Outcome("sig", tables=[tabulate_agreement([row("a", 0.5)])], scored=sets))
     assert "<h1>toy: a on toys</h1>" in page
+
+
+def test_a_run_on_a_gpu_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "GPU" not in results.name_machine()
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: device)  # the first GPU held nothing
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU {device}")
+    assert results.name_machine().endswith(", GPU 1")

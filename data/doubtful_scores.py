@@ -1,0 +1,86 @@
+"""Scores in a file that may be ratings of people. They count as scores of a metric, and a note says so."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.example import Example
+from data.columns import OUTPUT, SCORE
+from data.input_file import InputFile, read_objects
+from data.roles import JUDGES, PEOPLE, split_name
+
+HIGHEST = 10.0  # of a scale on which people rate
+MOST_PEOPLE = 5  # whose mean a rating may be
+ROUNDING = 0.0051  # of a mean that is written with two digits
+RULE = "may be ratings, but count as scores of a metric"
+TAKE_SCORES = "columns.ratings.ASPECT=scores.NAME takes them for ratings"
+Row: TypeAlias = tuple[int, Example, Mapping[str, float | None]]  # with its line and its scores by metric
+
+
+def note_doubtful_scores(file: InputFile, rows: Sequence[Row]) -> list[str]:
+    """A note that names the scores of a file that may be ratings; none for files that `judge score` or a tool wrote.
+
+    The names of some scores say that they are of people. Where a file has no ratings, numbers of a rating scale are
+    doubtful too. A column that the user named as a score is one.
+    """
+    if file.tool_file is not None or _is_written_by_score(file):
+        return []
+    named = {name for name, _ in file.columns}
+    has_ratings = any(example.ratings for _, example, _ in rows)
+    doubtful: list[str] = []
+    for name, values in _list_scores(rows).items():
+        is_doubtful = names_people(name) or (not has_ratings and are_like_ratings(values))
+        if is_doubtful and f"{SCORE}{name}" not in named:
+            doubtful.append(name)
+    return [f"{file.path.name}: {_join(doubtful)} {RULE}: {TAKE_SCORES}"] if doubtful else []
+
+
+def _is_written_by_score(file: InputFile) -> bool:
+    """Whether the first line has a key that only `judge score` writes."""
+    _, first = next(read_objects(file, []), (0, {}))
+    return OUTPUT[0] in first
+
+
+def _list_scores(rows: Iterable[Row]) -> dict[str, list[float]]:
+    """The known scores of each metric."""
+    scores: dict[str, list[float]] = {}
+    for _, _, by_name in rows:
+        for name, score in by_name.items():
+            if score is not None:
+                scores.setdefault(name, []).append(score)
+    return scores
+
+
+def names_people(name: str) -> bool:
+    """Whether the name of a score says that people gave it.
+
+    >>> names_people("human_fluency"), names_people("expert"), names_people("judge_of_people"), names_people("bleu")
+    (True, True, False, False)
+    """
+    words = {*split_name(name)}
+    return bool(words & PEOPLE) and not words & JUDGES
+
+
+def are_like_ratings(values: Sequence[float]) -> bool:
+    """Whether scores are whole numbers of a scale that ends above 1, or means of a few of them.
+
+    >>> [are_like_ratings(scores) for scores in ([1, 5, 4], [2.33, 3.67], [0, 1], [2.7, 3.17])]
+    [True, True, False, False]
+    """
+    scores = np.asarray(values, dtype=np.float64)
+    if not len(scores) or scores.min() < 0 or not 1 < scores.max() <= HIGHEST:
+        return False
+    return any(_are_means(scores, people) for people in range(1, MOST_PEOPLE + 1))
+
+
+def _are_means(scores: NDArray[np.float64], people: int) -> bool:
+    """Whether scores can be means of whole numbers by so many people."""
+    nearest = np.round(scores * people) / people
+    return bool((np.abs(scores - nearest) < ROUNDING).all())
+
+
+def _join(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,0 +1,147 @@
+"""Sentences of `judge agree`: which metric agrees best with people, how surely, and whether it is good enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from judge.agreement_tables import LEVEL
+from judge.judge_checks import JudgeChecks, answer_judges
+from judge.label_study import LabelStudy
+from judge.wording import format_cell, join_names
+from meta_eval.agreement import CHEAP_CUES, Agreement
+from meta_eval.chance import widen_interval
+from meta_eval.ranking import Ranking
+
+GROUPED = {
+    "per_system": "within systems",
+    "per_input": "within inputs",
+    "system_means": "between the means of these systems",
+}
+
+
+def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
+    """A sentence for each metric that has no rank by an aspect."""
+    return [
+        f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
+        for ranking in rankings
+        for name, reason in ranking.left_out.items()
+    ]
+
+
+def note_reversed(rows: Sequence[Agreement]) -> list[str]:
+    """A sentence for each metric with a significantly negative agreement.
+
+    Its permutation p-value is adjusted for the number of metrics.
+    """
+    return [
+        f"{row.metric} agrees with {row.aspect} in reverse ({format_cell(row.spearman)}): if its lower scores are "
+        f"better, name {row.metric.split('/')[0]} in lower_is_better"
+        for row in rows
+        if row.p_chance < LEVEL and row.spearman.value < 0
+    ]
+
+
+def answer_question(
+    rankings: Sequence[Ranking],
+    rows: Sequence[Agreement],
+    labels: LabelStudy,
+    checks: JudgeChecks,
+    *,
+    has_cues: bool,
+) -> str:
+    """The answer: the metric that agrees best with each aspect, those not separated from it, whether it only counts.
+
+    If every metric is a judge of labels, the answer is how well they agree with people, and whether it is enough.
+    """
+    first = {ranking.aspect: ranking for ranking in reversed(rankings)}
+    aspects = dict.fromkeys(ranking.aspect for ranking in rankings)
+    answers: list[str] = []
+    for aspect in aspects:
+        if _are_all_judges(aspect, rows, labels):
+            answers.append(f"{answer_judges(aspect, labels, checks)}.")
+        else:
+            clauses = _answer_by_aspect(first[aspect], rows, labels, has_cues=has_cues)
+            answers.append(f"{aspect}: {'; '.join(clauses)}.")
+    return " ".join(answers)
+
+
+def _are_all_judges(aspect: str, rows: Sequence[Agreement], labels: LabelStudy) -> bool:
+    """Whether every metric of an aspect is a judge of labels, and the kappa of one has an interval."""
+    metrics = {row.metric for row in rows if row.aspect == aspect and row.metric != CHEAP_CUES}
+    judges = {name: found for (of_aspect, name), found in labels.agreement.items() if of_aspect == aspect}
+    has_interval = any(not math.isnan(found.kappa.low) for found in judges.values())
+    return has_interval and metrics <= judges.keys()
+
+
+def _answer_by_aspect(
+    ranking: Ranking,
+    rows: Sequence[Agreement],
+    labels: LabelStudy,
+    *,
+    has_cues: bool,
+) -> list[str]:
+    """The clauses about the metric that agrees best; of a judge of labels the last one says whether it is enough."""
+    if not ranking.agreement:
+        return ["no metric can be ranked"]
+    best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
+    clauses = [
+        _name_best(ranking, best, others),
+        *_describe_tests(ranking, best, others),
+        *_describe_interval(ranking, best),
+    ]
+    if has_cues:
+        clauses.append(_describe_beyond(ranking, best, rows))
+    if (ranking.aspect, best) in labels.agreement:
+        clauses.append(labels.describe_enough(ranking.aspect, [best]))
+    return clauses
+
+
+def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
+    """The metric that agrees best, with its agreement."""
+    agreement = ranking.agreement
+    grouping = ranking.comparison.one_grouping
+    where = "" if grouping == "global" else f", {GROUPED[grouping]}"
+    shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])}{where})"
+    equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=1e-9)]
+    if not others:
+        return f"{best} is the only ranked metric {shown}"
+    if equal:
+        return f"{join_names([best, *equal])} have the same highest agreement {shown}"
+    return f"{best} agrees best {shown}"
+
+
+def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[str]:
+    """Whether the tests separate the best metric from the others."""
+    if not others:
+        return []
+    pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
+    unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
+    if all(math.isnan(pair.p_value) for pair in pairs):
+        return [f"no test compares {best} with {join_names(unseparated)}"]
+    if unseparated:
+        return [f"the tests do not separate {best} from {join_names(unseparated)}"]
+    return ["the tests separate it from every other ranked metric"]
+
+
+def _describe_interval(ranking: Ranking, best: str) -> list[str]:
+    """What the interval of the best metric does not show, adjusted for the choice of the best."""
+    looked_at = len(ranking.agreement)
+    found = ranking.agreement[best]
+    if math.isnan(found.low):
+        return ["without an interval its agreement may be chance"]
+    if widen_interval(found, looked_at).low <= 0:
+        of_many = f" adjusted for {looked_at} metrics" if looked_at > 1 else ""
+        return [f"no agreement above 0 is shown by its interval{of_many}"]
+    return []
+
+
+def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> str:
+    """Whether the best metric agrees beyond cheap cues, adjusted for the choice of the best."""
+    wanted = (best, ranking.aspect, "global")
+    beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect, row.grouping) == wanted)
+    if math.isnan(beyond.low):
+        return f"whether it agrees beyond length, repetition and overlap is unknown ({beyond.reason})"
+    is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
+    verb = "agrees" if is_beyond else "is not shown to agree"
+    return f"{best} {verb} beyond additive effects of length, repetition and overlap"

@@ -1,0 +1,143 @@
+"""The result of `judge agree`: how well metrics agree with ratings, in tables and plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judge.agreement_tables import among_table, tabulate_agreement
+from judge.answers import Asked
+from judge.judge_checks import JudgeChecks
+from judge.label_study import LabelStudy
+from judge.tables import Result, Row, Table, pick, tabulate
+from meta_eval.agreement import CHEAP_CUES, Agreement
+from meta_eval.grouping import lay_out
+from meta_eval.intervals import Resampling
+from meta_eval.ranking import Ranking, RankingSettings, number_clusters
+from meta_eval.raters import Kind, correct_agreement
+from meta_eval.scored_set import ScoredSet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from judge.report.outcome import Outcome
+
+PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
+PAIR_CELLS += ("n", "difference", "p_value", "reason")
+PAIRS = (
+    "metric_a minus metric_b. p_value: two-sided permutation test that swaps both metrics' scores of whole inputs, "
+    "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
+)
+AGAINST_CUES = (
+    f"{CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to the ratings of "
+    "this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
+)
+
+
+@dataclass(frozen=True)
+class MetricStudy(Result):
+    """How well metrics agree with ratings, and which agree better."""
+
+    signature: str
+    # the examples with one aspect per metric, and the scores `cheap_cues`
+    scored: ScoredSet
+    # the agreement of each metric with each aspect, by grouping
+    rows: tuple[Agreement, ...]
+    # by aspect and grouping
+    rankings: tuple[Ranking, ...]
+    # the agreement among the raters, and that of metrics corrected for it, where several people rated an aspect
+    raters: tuple[Table, ...]
+    # the agreement on labels, where ratings and scores are labels
+    labels: LabelStudy
+    # judges beside each other, where people are split, by slice and against limits
+    checks: JudgeChecks
+    # warnings, and the answer
+    notes: tuple[str, ...]
+    # what judges were asked and what they answered, and the files that have it
+    asked: Sequence[Asked] = ()
+    files: Sequence[Path] = ()
+
+    @property
+    def tables(self) -> list[Table]:
+        """Tables of the ranking, agreement, pairs of metrics, raters and labels."""
+        against = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.against_cues]
+        pairs = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.pairs]
+        caption = PAIRS.format(level=self.rankings[0].comparison.level)
+        tables = [
+            ranking_table(self.rankings),
+            tabulate_agreement(self.rows),
+            tabulate("Is one metric better?", caption, pairs),
+            tabulate("Is a metric better than counting?", f"{caption} {AGAINST_CUES}", against),
+            *self.raters,
+            *self.labels.tables,
+            *self.checks.tables,
+        ]
+        return [table for table in tables if table.rows]
+
+    def present(self) -> Outcome:
+        return replace(super().present(), scored=[self.scored], asked=self.asked, files=self.files)
+
+    def draw(self) -> dict[str, Figure]:
+        """Plots of the agreement of each metric, and of scores against the ratings of each aspect."""
+        from judge.report.plots import plot_intervals, scores_against_ratings
+
+        intervals = {}
+        for ranking in self.rankings:
+            how = ranking.comparison
+            title = f"{how.statistic} with {ranking.aspect} ({how.one_grouping}), 95 % over inputs"
+            intervals[f"{how.statistic}_{ranking.aspect}_{how.one_grouping}"] = ranking.agreement, title
+        against = {f"scores_{aspect}": scores_against_ratings(self.scored, aspect) for aspect in self.scored.aspects}
+        return plot_intervals(intervals) | against
+
+    @property
+    def findings(self) -> list[str]:
+        """The conditions of `fail_if` that failed, in sentences."""
+        return self.checks.findings
+
+
+def ranking_table(rankings: Sequence[Ranking]) -> Table:
+    """The table of metrics by aspect, grouping and rank."""
+    rows: list[Row] = []
+    for ranking in rankings:
+        comparison = ranking.comparison
+        where = {
+            "aspect": ranking.aspect,
+            "statistic": comparison.statistic,
+            "grouping": comparison.one_grouping,
+        }
+        n = int(ranking.kept.sum())
+        cluster = number_clusters(ranking)
+        best_first = sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
+        for name, agreement in best_first:
+            rows.append({**where, "cluster": cluster[name], "metric": name, "n": n, "agreement": agreement})
+    level = rankings[0].comparison.level
+    caption = (
+        "On the n examples that all metrics scored. Clusters are of permutation tests at "
+        f"{level:g}, adjusted for all pairs."
+    )
+    return tabulate("Ranking", caption, rows)
+
+
+def rater_tables(
+    scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings, resampling: Resampling
+) -> tuple[Table, ...]:
+    """The agreement among raters by aspect, and the agreement of metrics corrected for it."""
+    kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
+    layout = lay_out(len(scored), inputs=scored.groups)
+    columns = ("n", "agreement", "ceiling", "corrected")
+    corrected: list[Row] = []
+    for aspect, ratings in scored.raters.items():
+        for name in metrics.scores:
+            scores = metrics.values(name, aspect)
+            found = correct_agreement(scores, ratings, kind=kind, resampling=resampling, layout=layout)
+            corrected.append(pick(found, columns, aspect=aspect, metric=name))
+    corrected_caption = (
+        f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
+        "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, percentile, drawn over inputs."
+    )
+    return (
+        among_table("Agreement among raters", scored.raters, layout, kind, resampling),
+        tabulate("Agreement with perfectly reliable ratings", corrected_caption, corrected),
+    )
