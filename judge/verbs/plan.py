@@ -272,16 +272,17 @@ def size_for_metrics(assumptions: PlanSettings, difference: float, raters: int, 
     between = assumptions.between_raters
     higher = assumptions.correlation
     lower = higher - difference
-    of_mean = [correlation_with_raters(with_one, 1, raters, between) for with_one in (higher, lower)]
-    cells = {"difference": difference, "raters": raters, "metric_a": of_mean[0], "metric_b": of_mean[1]}
-    impossible = [with_one for with_one, r in zip((higher, lower), of_mean, strict=True) if abs(r) > 1]
-    if impossible:
-        wrong = impossible[0]
+    metric_a = correlation_with_raters(higher, 1, raters, between)
+    metric_b = correlation_with_raters(lower, 1, raters, between)
+    cells = {"difference": difference, "raters": raters, "metric_a": metric_a, "metric_b": metric_b}
+    if max(abs(metric_a), abs(metric_b)) > 1:
+        wrong = higher if abs(metric_a) > 1 else lower
         condition = f" if raters correlate {between:g}" if abs(wrong) <= 1 else ""
         reason = f"a correlation of {wrong:g} with one rater is impossible{condition}"
         return cells, SampleSize(math.nan, math.nan, reason)
     needed = n_to_test_metrics(
-        *of_mean,
+        metric_a,
+        metric_b,
         assumptions.between_metrics,
         statistic=assumptions.statistic,
         metrics=assumptions.compared_metrics,
