@@ -121,27 +121,32 @@ class Scores:
             if count != n and (count or not may_be_empty):
                 raise ValueError(f"{name} must have one entry per example ({n}), but has {count}")
         for aspect, array in self.values.items():
-            if array.ndim != 1:
-                raise ValueError(f"an aspect needs one score per example, but {aspect} has the shape {array.shape}")
-            for i in np.flatnonzero(~np.isfinite(array)).tolist():
-                place = f"{aspect} of example {i}"
-                if np.isinf(array[i]):
-                    raise ValueError(f"a score must be finite, or NaN with a reason, but {place} is not")
-                if self.reasons[i] is None:
-                    raise ValueError(f"a NaN needs a reason, but {place} has none")
+            self._check_aspect(aspect, array)
+
+    def _check_aspect(self, aspect: str, array: NDArray[np.float64]) -> None:
+        """Raises ValueError for a wrong shape, an infinite score and a NaN without a reason."""
+        if array.ndim != 1:
+            raise ValueError(f"an aspect needs one score per example, but {aspect} has the shape {array.shape}")
+        for number in np.flatnonzero(~np.isfinite(array)).tolist():
+            place = f"{aspect} of example {number}"
+            if np.isinf(array[number]):
+                raise ValueError(f"a score must be finite, or NaN with a reason, but {place} is not")
+            if self.reasons[number] is None:
+                raise ValueError(f"a NaN needs a reason, but {place} has none")
 
     def __len__(self) -> int:
         return len(self.reasons)
 
     def take(self, at: Sequence[int] | NDArray[np.integer]) -> "Scores":
         """The scores of the examples at these indices."""
-        kept = [int(i) for i in at]
+        places = [*map(int, at)]
+        explanations = [self.explanations[place] for place in places] if self.explanations else ()
         return replace(
             self,
-            values={aspect: values[kept] for aspect, values in self.values.items()},
-            reasons=[self.reasons[i] for i in kept],
-            dropped_tokens=[self.dropped_tokens[i] for i in kept],
-            explanations=[self.explanations[i] for i in kept] if self.explanations else (),
+            values={aspect: values[places] for aspect, values in self.values.items()},
+            reasons=[self.reasons[place] for place in places],
+            dropped_tokens=[self.dropped_tokens[place] for place in places],
+            explanations=explanations,
         )
 
     @classmethod
@@ -153,7 +158,7 @@ class Scores:
         explanations: list[Mapping[str, Any]] = []
         if any(part.explanations for part in parts):
             for part in parts:
-                explanations += part.explanations or [{}] * len(part)
+                explanations += part.explanations or repeat({}, len(part))
         notes = chain.from_iterable(part.notes for part in parts)
         return cls(
             values,

@@ -230,7 +230,7 @@ class Once(argparse.Action):
         super().__init__(default=argparse.SUPPRESS, **about)
         self.flag = flag
 
-    def __call__(self, parser: Any, namespace: argparse.Namespace, words: Any, option_string: Any = None) -> None:
+    def __call__(self, parser: Any, namespace: argparse.Namespace, words: Any, *_: Any) -> None:
         if self.flag.name in namespace:
             raise SettingError(f"--{self.flag.name} is given twice")
         setattr(namespace, self.flag.name, read_value(self.flag, words))

@@ -140,10 +140,12 @@ def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
 def check_run_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collection[str] = ()) -> None:
     """Raises SettingError unless the folder is new, empty but for the names `beside`, or of an earlier run or sweep."""
     check_place(setting, folder)
+    if not os.path.lexists(folder):
+        return
     mark = folder / MARK
     is_marked = mark.is_file() and not mark.is_symlink()
-    is_ours = folder.is_dir() and (is_marked or all(path.name in beside for path in folder.iterdir()))
-    if not is_ours and os.path.lexists(folder):
+    is_free = folder.is_dir() and all(path.name in beside for path in folder.iterdir())
+    if not is_marked and not is_free:
         rule = f"{setting} must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
         raise SettingError(f"{rule}, but is {folder}")
 
@@ -161,9 +163,8 @@ def claim_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collectio
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise SettingError(
-            f"another run writes into {setting}={folder}: wait until it ends, or name another folder"
-        ) from error
+        fault = f"another run writes into {setting}={folder}"
+        raise SettingError(f"{fault}: wait until it ends, or name another folder") from error
     except OSError as error:
         raise SettingError(f"cannot write to {setting}: {error}") from error
     try:
