@@ -62,7 +62,8 @@ class Repeated(Sequence[Any]):
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return Repeated(self.value, len(range(self.times)[place]))
+            chosen = range(self.times)[place]
+            return Repeated(self.value, len(chosen))
         if -self.times <= place < self.times:
             return self.value
         raise IndexError(place)
@@ -73,7 +74,8 @@ class Repeated(Sequence[Any]):
 
 def compress(usual: Any, given: Sequence[Any], n: int) -> Sequence[Any]:
     """The given values; where all are the usual one, or none is given, a `Repeated`."""
-    if all(value == usual for value in given):
+    is_usual = all(value == usual for value in given)
+    if is_usual:
         return Repeated(usual, len(given) or n)
     return tuple(given)
 
@@ -106,7 +108,8 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        lengths = {len(column) for column in self.values.values()}
+        columns = self.values.values()
+        lengths = {len(column) for column in columns}
         if len(lengths) != 1:
             raise ValueError(f"all aspects must have one length, but got {sorted(lengths)}")
         n = lengths.pop()
