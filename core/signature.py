@@ -19,7 +19,7 @@ def signature(
     libraries: tuple[str, ...] = (),
     **settings: Setting,
 ) -> str:
-    """`name|setting=value|...|v=version`, with the settings sorted by name, so that equal settings give equal lines.
+    """Makes the line `name|setting=value|...|v=version`; sorted names make equal settings give equal lines.
 
     The installed versions of `libraries` follow as `library=version`. A text may hold `=`: the first one ends the name.
 

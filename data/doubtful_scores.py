@@ -20,7 +20,7 @@ Row: TypeAlias = tuple[int, Example, Mapping[str, float | None]]  # with its lin
 
 
 def note_doubtful_scores(file: InputFile, rows: Sequence[Row]) -> list[str]:
-    """A note that names the scores of a file that may be ratings; none for files that `judge score` or a tool wrote.
+    """Notes which scores of a file may be ratings of people; none for files that `judge score` or a tool wrote.
 
     The names of some scores say that they are of people. Where a file has no ratings, numbers of a rating scale are
     doubtful too. A column that the user named as a score is one.

@@ -93,7 +93,7 @@ class Roles:
         return columns
 
     def describe(self) -> str:
-        """One line: which column was taken for which role, and how to change that."""
+        """Describes in one line which column was taken for which role, and how to change that."""
         people = [name for names in self.people.values() for name in names]
         parts: list[str] = []
         if people:

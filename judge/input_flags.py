@@ -15,7 +15,7 @@ HOW = ("text", "references", "source", "split", "levels")  # flags that `data.in
 
 @dataclass(frozen=True)
 class TextFiles:
-    """Texts, one per line."""
+    """Files with one text per line: the texts themselves, their references and their sources."""
 
     # in place of FILE: a file with one text per line
     text: str | None = None
@@ -77,7 +77,7 @@ def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type])
 
 
 def find_file(given: Given, takes_file: bool) -> str | None:
-    """Finds the word that is FILE. Raises SettingError if there are several words."""
+    """Finds the input file (FILE) among the words without a flag. Raises SettingError if there are several."""
     if given.others and not takes_file:
         raise SettingError(f"{given.called} takes no file, but got {printable(given.others[0])}")
     if len(given.others) > 1:

@@ -82,7 +82,7 @@ def library_versions() -> dict[str, str]:
 
 
 def name_machine() -> str:
-    """The processor and, if torch was used, its threads and instructions and the GPUs that hold tensors or held some.
+    """Names the processor and, if torch was used, its threads, its instructions and the GPUs that were used.
 
     All of them change trained models.
     """

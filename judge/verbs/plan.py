@@ -159,7 +159,7 @@ def plan_labelling(
 
 
 def find_aspect(pilot: ScoredSet | Preferences | None) -> str:
-    """The only aspect of a pilot, else `overall`."""
+    """Returns the only aspect of a pilot, or else `overall`."""
     aspects = pilot.aspects if isinstance(pilot, ScoredSet) else ()
     return aspects[0] if len(aspects) == 1 else OVERALL
 
