@@ -44,7 +44,7 @@ def join_settings(
     settings: Any,
     **further: Setting,
 ) -> str:
-    """`name|setting=value|...`: the further values, then every field of the dataclass `settings`."""
+    """Makes `name|setting=value|...` of the further values, then of every field of the dataclass `settings`."""
     given = {field.name: getattr(settings, field.name) for field in fields(settings)}
     parts = [name]
     for key, value in (further | given).items():

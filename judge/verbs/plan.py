@@ -239,7 +239,7 @@ def caption_metrics(assumptions: PlanSettings, wanted: str) -> str:
     return (
         f"Examples that the test of one pair of {assumptions.compared_metrics} metrics ({assumptions.statistic}) "
         f"needs for {wanted}, adjusted for all pairs: Williams' test, and what the permutation test needs "
-        "more. Ratings of 1 to 5 need about a tenth more. For system-level correlations, systems."
+        "more. Ratings of 1 to 5 need about a tenth more. For correlations between systems, n counts systems."
     )
 
 
