@@ -62,7 +62,8 @@ class Repeated(Sequence[Any]):
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return Repeated(self.value, len(range(self.times)[place]))
+            chosen = range(self.times)[place]
+            return Repeated(self.value, len(chosen))
         if -self.times <= place < self.times:
             return self.value
         raise IndexError(place)
@@ -73,7 +74,8 @@ class Repeated(Sequence[Any]):
 
 def compress(usual: Any, given: Sequence[Any], n: int) -> Sequence[Any]:
     """The given values; where all are the usual one, or none is given, a `Repeated`."""
-    if all(value == usual for value in given):
+    is_usual = all(value == usual for value in given)
+    if is_usual:
         return Repeated(usual, len(given) or n)
     return tuple(given)
 
@@ -106,7 +108,8 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        lengths = {len(column) for column in self.values.values()}
+        columns = self.values.values()
+        lengths = {len(column) for column in columns}
         if len(lengths) != 1:
             raise ValueError(f"all aspects must have one length, but got {sorted(lengths)}")
         n = lengths.pop()
@@ -121,27 +124,32 @@ class Scores:
             if count != n and (count or not may_be_empty):
                 raise ValueError(f"{name} must have one entry per example ({n}), but has {count}")
         for aspect, array in self.values.items():
-            if array.ndim != 1:
-                raise ValueError(f"an aspect needs one score per example, but {aspect} has the shape {array.shape}")
-            for i in np.flatnonzero(~np.isfinite(array)).tolist():
-                place = f"{aspect} of example {i}"
-                if np.isinf(array[i]):
-                    raise ValueError(f"a score must be finite, or NaN with a reason, but {place} is not")
-                if self.reasons[i] is None:
-                    raise ValueError(f"a NaN needs a reason, but {place} has none")
+            self._check_aspect(aspect, array)
+
+    def _check_aspect(self, aspect: str, array: NDArray[np.float64]) -> None:
+        """Raises ValueError for a wrong shape, an infinite score and a NaN without a reason."""
+        if array.ndim != 1:
+            raise ValueError(f"an aspect needs one score per example, but {aspect} has the shape {array.shape}")
+        for number in np.flatnonzero(~np.isfinite(array)).tolist():
+            place = f"{aspect} of example {number}"
+            if np.isinf(array[number]):
+                raise ValueError(f"a score must be finite, or NaN with a reason, but {place} is not")
+            if self.reasons[number] is None:
+                raise ValueError(f"a NaN needs a reason, but {place} has none")
 
     def __len__(self) -> int:
         return len(self.reasons)
 
     def take(self, at: Sequence[int] | NDArray[np.integer]) -> "Scores":
         """Returns the scores of the examples at these indices."""
-        kept = [int(i) for i in at]
+        places = [*map(int, at)]
+        explanations = [self.explanations[place] for place in places] if self.explanations else ()
         return replace(
             self,
-            values={aspect: values[kept] for aspect, values in self.values.items()},
-            reasons=[self.reasons[i] for i in kept],
-            dropped_tokens=[self.dropped_tokens[i] for i in kept],
-            explanations=[self.explanations[i] for i in kept] if self.explanations else (),
+            values={aspect: values[places] for aspect, values in self.values.items()},
+            reasons=[self.reasons[place] for place in places],
+            dropped_tokens=[self.dropped_tokens[place] for place in places],
+            explanations=explanations,
         )
 
     @classmethod
@@ -153,7 +161,7 @@ class Scores:
         explanations: list[Mapping[str, Any]] = []
         if any(part.explanations for part in parts):
             for part in parts:
-                explanations += part.explanations or [{}] * len(part)
+                explanations += part.explanations or repeat({}, len(part))
         notes = chain.from_iterable(part.notes for part in parts)
         return cls(
             values,

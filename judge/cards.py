@@ -26,37 +26,40 @@ NEEDS = {  # metrics that mean nothing with the tiny models that this project tr
 }
 
 
-def write_cards(folder: Path, found: Audits) -> None:
+def write_cards(folder: Path, audits: Audits) -> None:
     """Writes a card for each audited metric and for each metric in `NEEDS`, and the table of all."""
-    for name, each in found.metrics.items():
-        write_card(folder / f"{name}.md", each)
-    needs = {name: each for name, each in NEEDS.items() if name not in found.metrics}
-    for name, each in needs.items():
-        kind = resolve_name(read_config(name)["_target_"]).__self__  # a class method makes it
-        write_page(folder / f"{name}.md", [f"# {name}", inspect.getdoc(kind) or "", f"Not audited: it needs {each}."])
-    rows = [{"metric": name, "needs": each} for name, each in needs.items()]
+    for name, audit in audits.metrics.items():
+        write_card(folder / f"{name}.md", audit)
+    needs = {name: model for name, model in NEEDS.items() if name not in audits.metrics}
+    for name, model in needs.items():
+        metric_class = resolve_name(read_config(name)["_target_"]).__self__  # a class method makes it
+        said = f"Not audited: it needs {model}."
+        write_page(folder / f"{name}.md", [f"# {name}", inspect.getdoc(metric_class) or "", said])
+    rows = [{"metric": name, "needs": model} for name, model in needs.items()]
     described = Table("Not audited", "Metrics that need a model that is not available here.", rows)
     parts = ["# Metric cards", "What each metric of this repository reacts to."]
-    parts += [SYNTHETIC] if any(each.rated.synthetic for each in found.metrics.values()) else []
-    for table in (summary_table(found.metrics), described):
+    if any(audit.rated.synthetic for audit in audits.metrics.values()):
+        parts.append(SYNTHETIC)
+    for table in (summary_table(audits.metrics), described):
         parts += [f"## {table.title}", table.caption, table.to_markdown(linked="metric").rstrip()]
     write_page(folder / "README.md", parts)
 
 
-def write_card(path: Path, found: MetricAudit) -> None:
+def write_card(path: Path, audit: MetricAudit) -> None:
     """Writes the card of an audited metric."""
-    needs = " and ".join(f"`{field}`" for field in found.metric.requires) or "nothing"
-    kind = "synthetic texts" if found.rated.synthetic else "texts"
+    needs = " and ".join(f"`{field}`" for field in audit.metric.requires) or "nothing"
+    texts = "synthetic texts" if audit.rated.synthetic else "texts"
     parts = [
-        f"# {found.name}",
-        inspect.getdoc(type(found.metric)) or "",
-        f"Needs beside the text: {needs}. Cost: {found.cost:.2g} seconds per text where the card was made.",
-        "\n".join(f"- {markdown_text(note)}" for note in (*found.said, found.conclusion)),
-        f"## Audit on {found.n} {kind} ({found.rated.name}), seed {found.settings.seed}",
-        *([SYNTHETIC] if found.rated.synthetic else []),
-        f"`{found.signature}`",
+        f"# {audit.name}",
+        inspect.getdoc(type(audit.metric)) or "",
+        f"Needs beside the text: {needs}. Cost: {audit.cost:.2g} seconds per text where the card was made.",
+        "\n".join(f"- {markdown_text(note)}" for note in (*audit.said, audit.conclusion)),
+        f"## Audit on {audit.n} {texts} ({audit.rated.name}), seed {audit.settings.seed}",
     ]
-    for table in found.tables:
+    if audit.rated.synthetic:
+        parts.append(SYNTHETIC)
+    parts.append(f"`{audit.signature}`")
+    for table in audit.tables:
         parts += [f"### {table.title}", table.caption, table.to_markdown().rstrip()]
     write_page(path, parts)
 

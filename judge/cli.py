@@ -154,9 +154,10 @@ def main(words: Sequence[str]) -> int:
     if first in HELP:
         print(describe_verbs())
         return FINE
-    if other := next((word for word in words if SURROGATE.search(word)), None):
-        say(f"{other} must be UTF-8 text, found other bytes: rename it")
-        return BAD_INPUT
+    for word in words:
+        if SURROGATE.search(word):
+            say(f"{word} must be UTF-8 text, found other bytes: rename it")
+            return BAD_INPUT
     if first not in (*VERBS, COMPLETION):
         say(refuse_verb(first))
         return BAD_INPUT
@@ -215,23 +216,30 @@ def run_verb(name: str, words: Sequence[str]) -> int:
 
 def check_file(verb: Verb, words: Sequence[str]) -> None:
     """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
-    file = words[0] if words else "--"
-    if verb.file and not file.startswith("--") and file != STANDARD and "=" not in file and not os.path.lexists(file):
+    file = words[0] if words else STANDARD
+    is_path = file != STANDARD and not file.startswith("--") and "=" not in file
+    if verb.file and is_path and not os.path.lexists(file):
         raise InputError([fault(file, 0, "no such file")])
 
 
 def list_flags(name: str) -> tuple[dict[str, Flag], dict[str, Flag]]:
     """Lists the flags of a verb: those of its function, and those of `Common` and `Verb.named`."""
     verb = VERBS[name]
-    own = [*list_parameters(find_object(f"judge.verbs.{name}.{name}"))]
+    named: dict[str, Flag] = {}
+    for kind in (Common, *verb.named):
+        named |= {flag.name: flag for flag in list_fields(kind)}
+    parameters = [*list_parameters(find_verb(name))]
     for kind in verb.settings:
-        own += list_fields(find_object(kind))
-    named = {flag.name: flag for kind in (Common, *verb.named) for flag in list_fields(kind)}
-    taken = {flag.name: flag for flag in own if flag.name != verb.file and flag.name not in named}
-    if "stages" in taken:
-        comment = f"{taken['stages'].comment} null keeps none"
-        taken["stages"] = replace(taken["stages"], comment=comment, default=kept_stages())
-    return taken, named
+        parameters += list_fields(find_object(kind))
+    own = {flag.name: flag for flag in parameters if flag.name != verb.file and flag.name not in named}
+    if stages := own.get("stages"):
+        own["stages"] = replace(stages, comment=f"{stages.comment} null keeps none", default=kept_stages())
+    return own, named
+
+
+def find_verb(name: str) -> Any:
+    """The function of a verb."""
+    return find_object(f"judge.verbs.{name}.{name}")
 
 
 def make_parser(name: str, flags: Mapping[str, Flag]) -> Parser:
@@ -277,7 +285,7 @@ def call_verb(name: str, own: Mapping[str, Flag], given: Given) -> Any:
         with show_steps() as progress:
             before = shown.set(progress)
             try:
-                return find_object(f"judge.verbs.{name}.{name}")(**settings)
+                return find_verb(name)(**settings)
             finally:
                 shown.reset(before)
     finally:
@@ -288,7 +296,7 @@ def collect_settings(name: str, own: Mapping[str, Flag], given: Given) -> dict[s
     """Collects the arguments of the verb's function. Raises SettingError and InputError."""
     verb = VERBS[name]
     settings = {flag: given.get(flag) for flag in own if given.has(flag)}
-    parameters = [*signature(find_object(f"judge.verbs.{name}.{name}")).parameters]
+    parameters = [*signature(find_verb(name)).parameters]
     if "stages" in own:
         settings["stages"] = given.get("stages")
     if "network" in parameters:

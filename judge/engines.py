@@ -66,10 +66,11 @@ def score_all(examples: ScoredSet, metric: Metric) -> Scores:
 
 def prepare(metrics: Mapping[str, Metric], read: Callable[[], Iterator[Example]]) -> dict[str, Metric]:
     """Prepares metrics for a file: a metric that needs a corpus gets the examples that `read` yields."""
-    return {
-        name: metric.with_corpus(read()) if isinstance(metric, CorpusMetric) else metric
-        for name, metric in metrics.items()
-    }
+    prepared = dict(metrics)
+    for name, metric in metrics.items():
+        if isinstance(metric, CorpusMetric):
+            prepared[name] = metric.with_corpus(read())
+    return prepared
 
 
 def read_again(file: InputFile, sha256: str) -> Iterator[Example]:
@@ -135,11 +136,7 @@ class RayEngine:
     Raises SettingError for wrong settings, if ray is not installed, and for a cluster that does not answer.
     """
 
-    def __init__(
-        self,
-        metrics: Mapping[str, Planned],
-        ray: Ray,
-    ) -> None:
+    def __init__(self, metrics: Mapping[str, Planned], ray: Ray) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network by default
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         with suggest_extra():
@@ -147,15 +144,17 @@ class RayEngine:
             import_module("ray.data")
         if ray.address is not None:
             check_cluster(ray.address)
-        self.ray, self.metrics, self.workers = library, metrics, ray.workers
+        self.ray = library
+        self.metrics = metrics
+        self.workers = ray.workers
         # by metric, once it is prepared: the signature of its scores, and its code as in LocalEngine
         self.signatures: dict[str, str] = {}
         self.code: Mapping[str, Mapping[str, str]] = {}
         self.resources = {"num_cpus": ray.cpus, "num_gpus": ray.gpus}
-        own = None if ray.address is not None else max(1, round(ray.workers * ray.cpus)) + 1
+        cores = max(1, round(ray.workers * ray.cpus)) + 1  # of a cluster on this machine
         library.init(
             ray.address,
-            num_cpus=own,
+            num_cpus=cores if ray.address is None else None,
             ignore_reinit_error=True,
             log_to_driver=False,
             include_dashboard=False,
@@ -187,10 +186,10 @@ class RayEngine:
         )
         try:
             for row in scored.iter_rows():
-                found = pickle.loads(row["scored"])
-                if isinstance(found, InputError):
-                    raise found
-                yield found
+                lines = pickle.loads(row["scored"])
+                if isinstance(lines, InputError):
+                    raise lines
+                yield lines
         except self.ray.exceptions.RayActorError as error:
             times = f"{RETRIES + 1} times in the same chunk"
             raise RuntimeError(f"a worker died {times}; finished chunks are kept for the same command") from error
@@ -208,31 +207,33 @@ class ScoringActor:
     def __init__(
         self, metrics: Mapping[str, Planned], signatures: Mapping[str, str], file: InputFile, sha256: str, name: Path
     ) -> None:
-        self.given, self.signatures, self.name = metrics, signatures, name
+        self.given = metrics
+        self.signatures = signatures
+        self.name = name
         self.read = partial(read_again, file, sha256)
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
         """The metrics. Raises InputError if a file of one has changed."""
-        found = prepare(load_all(self.given), self.read)
-        changed = [name for name, metric in found.items() if metric.signature != self.signatures[name]]
+        prepared = prepare(load_all(self.given), self.read)
+        changed = [name for name, metric in prepared.items() if metric.signature != self.signatures[name]]
         if changed:
             rule = "its files and models must stay as they are during a run, but they changed: run the command again"
             raise InputError(f"{name}: {rule}" for name in changed)
-        return found
+        return prepared
 
     def __call__(self, row: dict[str, bytes]) -> dict[str, bytes]:
         chunk, names = pickle.loads(row["part"])
         try:
-            found = {name: score_chunk(self.metrics[name], self.name, chunk) for name in names}
+            lines = {name: score_chunk(self.metrics[name], self.name, chunk) for name in names}
         except InputError as faults:
-            found = faults
-        return {"scored": pickle.dumps(found)}
+            return {"scored": pickle.dumps(faults)}
+        return {"scored": pickle.dumps(lines)}
 
 
 def load_all(metrics: Mapping[str, Planned]) -> dict[str, Metric]:
     """Loads the metrics with their models."""
-    return {name: load_planned(each) for name, each in metrics.items()}
+    return {name: load_planned(metric) for name, metric in metrics.items()}
 
 
 def make_engine(metrics: Mapping[str, Planned], ray: Ray | None = None) -> Engine:

@@ -54,6 +54,13 @@ class Flag:
         return bool({Sequence, tuple, list, Any} & self.kinds)
 
     @property
+    def word_count(self) -> str | None:
+        """How many words follow the flag, as argparse writes it; None for one."""
+        if Any in self.kinds:
+            return "*"
+        return "+" if self.takes_several else None
+
+    @property
     def is_list(self) -> bool:
         """Whether the setting is a list, so that even a single word makes a list."""
         return isinstance(self.default, tuple | list) or (self.takes_several and self.default is NEEDED)
@@ -118,8 +125,10 @@ def write_default(default: Any) -> str:
     >>> write_default(True), write_default((0.5, 1))
     ('true', '0.5 1')
     """
-    values = default if isinstance(default, tuple | list) else [default]
-    return " ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+    if isinstance(default, tuple | list):
+        return " ".join(map(write_default, default))
+    word = str(default)
+    return word.lower() if isinstance(default, bool) else word
 
 
 def list_classes(kind: Any) -> set[Any]:
@@ -153,7 +162,9 @@ class Names(dict[str, Any]):
 
 def read_types(owner: Any) -> dict[str, Any]:
     """The types of the parameters of a function, or of the fields of a dataclass."""
-    return get_type_hints(owner, localns=Names({**vars(builtins), **vars(inspect.getmodule(owner))}))
+    module = inspect.getmodule(owner)
+    names = Names({**vars(builtins), **vars(module)})
+    return get_type_hints(owner, localns=names)
 
 
 def list_parameters(function: Callable[..., Any]) -> Iterator[Flag]:
@@ -219,7 +230,7 @@ class Once(argparse.Action):
         super().__init__(default=argparse.SUPPRESS, **about)
         self.flag = flag
 
-    def __call__(self, parser: Any, namespace: argparse.Namespace, words: Any, option_string: Any = None) -> None:
+    def __call__(self, parser: Any, namespace: argparse.Namespace, words: Any, *_: Any) -> None:
         if self.flag.name in namespace:
             raise SettingError(f"--{self.flag.name} is given twice")
         setattr(namespace, self.flag.name, read_value(self.flag, words))
@@ -228,8 +239,9 @@ class Once(argparse.Action):
 def add_flags(group: argparse._ActionsContainer, flags: Iterable[Flag]) -> None:
     """Adds flags to a parser, or to one of its groups."""
     for flag in flags:
-        count = "*" if Any in flag.kinds else "+" if flag.takes_several else None
-        group.add_argument(f"--{flag.name}", action=Once, flag=flag, nargs=count, metavar="VALUE", help=flag.help)
+        group.add_argument(
+            f"--{flag.name}", action=Once, flag=flag, nargs=flag.word_count, metavar="VALUE", help=flag.help
+        )
 
 
 @dataclass(frozen=True)

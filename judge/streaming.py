@@ -8,9 +8,9 @@ import pickle
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +18,7 @@ from typing import IO, Any
 from core.errors import InputError, fault
 from core.example import Example
 from core.progress import step
-from core.scores import LOST, CorpusMetric, Field, Metric, Scores
+from core.scores import LOST, CorpusMetric, Metric, Scores
 from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
 from core.stages import Stages, fingerprint
@@ -26,7 +26,7 @@ from data.files import iterate_examples, iterate_rows, to_record
 from data.input_file import FileLike, InputFile
 from data.scored import WRITTEN, ScoredFile, decode_scores, encode_scores, list_rows, score_records, write_score_rows
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
-from judge.engines import Chunk, Engine, list_code, score_all
+from judge.engines import Chunk, Engine, Part, list_code, score_all
 from judge.metrics import MetricPlan, Planned
 from meta_eval.scored_set import ScoredSet
 
@@ -96,6 +96,50 @@ class ScorableFile:
         return (example for chunk in self.chunks() for _, example in chunk)
 
 
+@dataclass
+class ChunkWriter:
+    """Writes examples in chunks to a file; a chunk ends once each metric can score one of its examples."""
+
+    file: IO[bytes]
+    # examples of a chunk, at least
+    size: int
+    metrics: Collection[str]
+    rows: int = 0
+    # for each chunk, the number of examples up to its end
+    ends: list[int] = field(default_factory=list)
+    # where each chunk begins in the file, and the last one ends
+    places: list[int] = field(default_factory=lambda: [0])
+    chunk: list[tuple[int, Example]] = field(default_factory=list)
+    # the metrics that can score no example of the chunk yet
+    waiting: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.waiting = set(self.metrics)
+
+    def add(self, line: int, example: Example, able: Collection[str]) -> None:
+        """Adds an example that the metrics `able` can score."""
+        self.rows += 1
+        self.chunk.append((line, example))
+        self.waiting.difference_update(able)
+        if not self.waiting and len(self.chunk) >= self.size:
+            self.end_chunk()
+
+    def end_chunk(self) -> None:
+        """Writes the chunk and begins the next one."""
+        pickle.dump(self.chunk, self.file, pickle.HIGHEST_PROTOCOL)
+        self.ends.append(self.rows)
+        self.places.append(self.file.tell())
+        self.chunk = []
+        self.waiting = set(self.metrics)
+
+    def finish(self) -> None:
+        """Writes the last chunk; examples at the end that some metric cannot score belong to the chunk before."""
+        if self.waiting:
+            self.ends.pop()
+            self.places.pop()
+        self.end_chunk()
+
+
 def check_scorable(data: FileLike, metrics: Mapping[str, Planned], chunk: int) -> ScorableFile:
     """Reads a whole file, checks it for metrics before their models are loaded, and plans chunks.
 
@@ -107,57 +151,47 @@ def check_scorable(data: FileLike, metrics: Mapping[str, Planned], chunk: int) -
     source = InputFile.of(data)
     requires = {name: metric.requires for name, metric in metrics.items()}
     called = {name: "the metric" if len(metrics) == 1 else name for name in metrics}
-    first, now = list[Example](), list[tuple[int, Example]]()
-    ends, places, faults = [0], [0], dict[str, list[str]]({name: [] for name in metrics})
-    rows, waiting = 0, set(metrics)  # the metrics that can score no example of the chunk yet
+    first: list[Example] = []
+    faults: dict[str, list[str]] = {name: [] for name in metrics}
     with ExitStack() as opened:
         held = opened.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
-        for rows, (line, example) in enumerate(iterate_examples(source, refuse_scores=True), start=1):
-            now.append((line, example))
-            if rows <= SHOWN_EXAMPLES:
+        writer = ChunkWriter(held, chunk, metrics)
+        for line, example in iterate_examples(source, refuse_scores=True):
+            if len(first) < SHOWN_EXAMPLES:
                 first.append(example)
-            for name in [name for name in metrics if name in waiting]:
-                if (reason := describe_missing_fields(example, requires[name], called[name])) is None:
-                    waiting.remove(name)
-                elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
+            able: list[str] = []
+            for name in [name for name in metrics if name in writer.waiting]:
+                reason = describe_missing_fields(example, requires[name], called[name])
+                if reason is None:
+                    able.append(name)
+                elif not writer.ends and len(faults[name]) < MOST_FAULTS:
                     hint = hint_field(example, requires[name]) + _suggest_aspects(metrics[name], example)
                     faults[name].append(fault(source.path, line, f"{reason}{hint}"))
-            if not waiting and len(now) >= chunk:
-                pickle.dump(now, held, pickle.HIGHEST_PROTOCOL)
-                ends.append(rows)
-                places.append(held.tell())
-                now, waiting = [], set(metrics)
-        if len(ends) == 1 and waiting:
-            raise InputError([each for name in metrics if name in waiting for each in faults[name]])
-        pickle.dump(now, held, pickle.HIGHEST_PROTOCOL)
-        if waiting:  # examples at the end that cannot be scored belong to the last chunk
-            del ends[-1], places[-1]
-        ends.append(rows)
-        places.append(held.tell())
+            writer.add(line, example, able)
+        if writer.waiting and not writer.ends:
+            raise InputError([said for name in metrics if name in writer.waiting for said in faults[name]])
+        writer.finish()
         opened.pop_all()
-        return ScorableFile(
-            source=source,
-            sha256=source.sha256(),
-            first=tuple(first),
-            ends=tuple(ends[1:]),
-            held=held,
-            places=tuple(places),
-        )
+    return ScorableFile(
+        source=source,
+        sha256=source.sha256(),
+        first=tuple(first),
+        ends=tuple(writer.ends),
+        held=held,
+        places=tuple(writer.places),
+    )
 
 
 def _suggest_aspects(metric: Planned, example: Example) -> str:
     """The aspects of the metric whose fields the example has, as the end of a sentence; empty if it has none."""
-    given = metric.config if isinstance(metric, MetricPlan) else {}
-    required = {aspect: _require_for(metric, aspect) for aspect in given.get("aspects") or ()}
-    known = [aspect for aspect, fields in required.items() if describe_missing_fields(example, fields, "") is None]
-    return f"; with the setting aspects={','.join(known)} it needs no more" if known else ""
-
-
-def _require_for(metric: Planned, aspect: str) -> tuple[Field, ...]:
-    """The fields that a metric needs for one of its aspects."""
     if not isinstance(metric, MetricPlan):
-        return metric.requires
-    return replace(metric, config={**metric.config, "aspects": [aspect]}).requires
+        return ""
+    usable: list[str] = []
+    for aspect in metric.config.get("aspects") or ():
+        of_aspect = replace(metric, config={**metric.config, "aspects": [aspect]})
+        if describe_missing_fields(example, of_aspect.requires, "") is None:
+            usable.append(aspect)
+    return f"; with the setting aspects={','.join(usable)} it needs no more" if usable else ""
 
 
 def keep_scores(file: ScorableFile, engine: Engine, signatures: Mapping[str, str], stages: Stages) -> dict[str, Path]:
@@ -172,11 +206,12 @@ def keep_scores(file: ScorableFile, engine: Engine, signatures: Mapping[str, str
     def build(folders: Mapping[int, Path]) -> None:
         score_chunks(file, engine, {names[i]: folder for i, folder in folders.items()})
 
-    depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
+    depends = [{"input": file.sha256, "signature": signature} for signature in signatures.values()]
     code = [[*FRAME, engine.code[name]] for name in names]
-    for kept, used in zip(depends, code, strict=True):
-        stages.reopen(STAGE, kept, code=used, mark=LACKS)
-    return dict(zip(names, stages.get_several(STAGE, depends, build, code=code), strict=True))
+    for of_metric, its_code in zip(depends, code, strict=True):
+        stages.reopen(STAGE, of_metric, code=its_code, mark=LACKS)
+    folders = stages.get_several(STAGE, depends, build, code=code)
+    return dict(zip(names, folders, strict=True))
 
 
 def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages | None = None) -> ScoredSet:
@@ -184,13 +219,13 @@ def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages |
 
     Raises InputError by file and line.
     """
-    found = dict(scored.scores)
+    scores = dict(scored.scores)
     for name, metric in metrics.items():
         with step(f"scoring by {name}", len(scored)) as advance:
             prepared = metric.with_corpus(scored.examples) if isinstance(metric, CorpusMetric) else metric
-            found[name] = find_scores(scored, prepared, stages)
+            scores[name] = find_scores(scored, prepared, stages)
             advance(len(scored))
-    return replace(scored, scores=found)
+    return replace(scored, scores=scores)
 
 
 def find_scores(scored: ScoredSet, metric: Metric, stages: Stages | None) -> Scores:
@@ -222,11 +257,6 @@ def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> 
 
     Only the parts of the first examples have explanations.
     """
-    extra: dict[str, None] = {}
-    if output.suffix.lower() != ".jsonl":
-        for example in file.examples():
-            given = to_record(example).items()
-            extra.update(dict.fromkeys(name for name, value in given if name != "id" and value is not None))
     parts: dict[str, list[Scores]] = {name: [] for name in kept}
 
     def read_rows(name: str) -> Iterator[Mapping[str, Any]]:
@@ -236,10 +266,21 @@ def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> 
             parts[name].append(part if rows < SHOWN_EXAMPLES else replace(part, explanations=()))
             rows += len(part)
 
+    columns = () if output.suffix.lower() == ".jsonl" else list_columns(file)
     records = score_records(file.examples(), {name: read_rows(name) for name in kept})
     first = next(records)
-    write_score_rows(chain([first], records), output, list(first["scores"]), [*extra])
+    write_score_rows(chain([first], records), output, [*first["scores"]], columns)
     return parts
+
+
+def list_columns(file: ScorableFile) -> tuple[str, ...]:
+    """The columns of a table of the examples, besides the id, in the order in which they first have a value."""
+    columns: dict[str, None] = {}
+    for example in file.examples():
+        for name, value in to_record(example).items():
+            if name != "id" and value is not None:
+                columns[name] = None
+    return tuple(columns)
 
 
 def read_kept(folder: Path) -> Iterator[Scores]:
@@ -253,34 +294,46 @@ def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path]
 
     A chunk is scored by the metrics that have not finished it.
     """
-    total, path = file.ends[-1], file.source.path
-    with ExitStack() as held, step("scoring", total) as advance:
-        rows = {name: held.enter_context((folder / KEPT).open("ab+")) for name, folder in folders.items()}
-        done = {name: keep_finished(each, file.ends) for name, each in rows.items()}
-        lost = dict.fromkeys(rows, False)
-        start = min(done.values())
-        before = file.ends[start - 1] if start else 0
-        if before:
-            log.info("%d of %d examples of %s are already scored", before, total, path)
-        advance(before)
+    total = file.ends[-1]
+    with ExitStack() as opened, step("scoring", total) as advance:
+        kept = {name: opened.enter_context((folder / KEPT).open("ab+")) for name, folder in folders.items()}
+        finished = {name: keep_finished(scores, file.ends) for name, scores in kept.items()}
+        start = min(finished.values())
+        ends = (0, *file.ends)[start:]
+        if start:
+            log.info("%d of %d examples of %s are already scored", ends[0], total, file.source.path)
+        advance(ends[0])
+        lost: set[str] = set()
         synced = time.monotonic()
-        parts = (
-            (chunk, [name for name in rows if done[name] <= i]) for i, chunk in enumerate(file.chunks(start), start)
-        )
-        scored = engine.score(file, parts)
-        for (begin, end), found in zip(pairwise((before, *file.ends[start:])), scored, strict=True):
-            for name, line in found.items():
-                rows[name].write(line.encode())
-                rows[name].flush()
-                lost[name] = lost[name] or LOST in line
+        scored = engine.score(file, list_parts(file, finished, start))
+        for (begin, end), lines in zip(pairwise(ends), scored, strict=True):
+            for name, line in lines.items():
+                kept[name].write(line.encode())
+                kept[name].flush()
+                if LOST in line:
+                    lost.add(name)
             advance(end - begin)
             now = time.monotonic()
             if now - synced > SYNC_INTERVAL or end == total:
+                sync(kept.values())
                 synced = now
-                for each in rows.values():
-                    os.fsync(each.fileno())
         for name, folder in folders.items():
-            mark_lost(folder, lost[name])
+            mark_lost(folder, name in lost)
+
+
+def list_parts(file: ScorableFile, finished: Mapping[str, int], start: int) -> Iterator[Part]:
+    """Yields the chunks from number `start` on, with the metrics that have not finished them.
+
+    `finished` is the number of chunks that each metric has finished.
+    """
+    for number, chunk in enumerate(file.chunks(start), start):
+        yield chunk, [name for name, count in finished.items() if count <= number]
+
+
+def sync(files: Iterable[IO[bytes]]) -> None:
+    """Waits until the disk holds what was written to the files."""
+    for file in files:
+        os.fsync(file.fileno())
 
 
 def mark_lost(folder: Path, is_lost: bool) -> None:
@@ -297,14 +350,16 @@ def keep_finished(kept: IO[bytes], ends: Sequence[int]) -> int:
     Returns the number of chunks before it.
     """
     kept.seek(0)
-    chunks = {end: number for number, end in enumerate(ends, start=1)}
-    done = size = at = rows = 0
+    numbers = {end: number for number, end in enumerate(ends, start=1)}
+    finished = finished_size = 0
+    rows = size = 0  # of the lines that were read
     for line in kept:
         if not line.endswith(b"\n") or LOST.encode() in line:
             break
-        at += len(line)
+        size += len(line)
         rows += len(decode_scores(line.decode()))
-        if rows in chunks:
-            done, size = chunks[rows], at
-    kept.truncate(size)
-    return done
+        if rows in numbers:
+            finished = numbers[rows]
+            finished_size = size
+    kept.truncate(finished_size)
+    return finished

@@ -26,9 +26,10 @@ def resolve(config: DictConfig) -> dict[str, Any]:
     Raises SettingError for missing required settings, references to unknown settings, and wrong values of common
     settings.
     """
-    missing = [key for key, value in leaves(OmegaConf.to_container(config)) if value == MISSING]
+    given = leaves(OmegaConf.to_container(config))
+    missing = sorted(key for key, value in given if value == MISSING)
     if missing:
-        raise SettingError("\n".join(f"{key} must be given: {key}=VALUE" for key in sorted(missing)))
+        raise SettingError("\n".join(f"{key} must be given: {key}=VALUE" for key in missing))
     try:
         OmegaConf.resolve(config)
     except OmegaConfBaseException as error:
@@ -91,10 +92,11 @@ def find_setting(place: str, unresolved: Mapping[str, Any]) -> str | None:
 def _select(keys: Sequence[str], unresolved: Mapping[str, Any]) -> Any:
     node: Any = unresolved
     for key in keys:
-        node = node[key] if isinstance(node, Mapping) and key in node else None
+        node = node.get(key) if isinstance(node, Mapping) else None
     return node
 
 
 def name_settings(unresolved: Mapping[str, Any], value: str) -> list[str]:
     """Lists the settings that name this model, without those that refer to another setting."""
-    return [key for key, found in leaves(unresolved) if found == value and not key.startswith(LOGGER)]
+    places = [place for place, leaf in leaves(unresolved) if leaf == value]
+    return [place for place in places if not place.startswith(LOGGER)]

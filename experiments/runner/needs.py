@@ -119,9 +119,8 @@ def describe_checkpoint(
     itemsize = max(use.itemsize for use in uses)
     known = PUBLISHED.get(name)
     try:
-        source = encoder_source(name)
-        folder = find_folder(source)
-        is_whole = folder is not None and (bool(find_weights(folder)) or not itemsize)
+        folder = find_folder(encoder_source(name))
+        is_whole = folder is not None and (not itemsize or bool(find_weights(folder)))
         count = None if folder is None else count_weights(folder)  # of a folder the hub is not asked
     except (SettingError, InputError) as fault:
         lacking.append(f"{places}={name}: {fault}")

@@ -4,6 +4,7 @@ import json
 import traceback
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,10 @@ def list_varied(hydra: HydraConf) -> list[str]:
     if not file.is_file():  # of another sweeper
         return []
     sweep = OmegaConf.load(file).hydra
-    given = OverridesParser.create().parse_overrides(list(sweep.overrides.task))
-    typed = [override.get_key_element().lstrip("+") for override in given if override.is_sweep_override()]
-    return [*typed, *(sweep.sweeper.params or ())]
+    overrides = OverridesParser.create().parse_overrides(list(sweep.overrides.task))
+    varied = [override for override in overrides if override.is_sweep_override()]
+    names = [override.get_key_element().lstrip("+") for override in varied]
+    return [*names, *(sweep.sweeper.params or ())]
 
 
 def split_settings(settings: Sequence[str]) -> dict[str, str]:
@@ -92,8 +94,9 @@ def read_job(file: Path) -> dict[str, Any]:
     job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
     if not job["has_results"]:
         return job
-    found = json.loads((file.parent / "results.json").read_text("utf-8"))
-    return {**job, **{key: found[key] for key in KEPT if key in found}}
+    results = json.loads((file.parent / "results.json").read_text("utf-8"))
+    kept = {key: results[key] for key in KEPT if key in results}
+    return job | kept
 
 
 def write_sweep(jobs: Sequence[dict[str, Any]], overrides: Sequence[str], folder: Path) -> None:
@@ -112,28 +115,31 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
     from judge.report.joint import join_jobs  # draws with matplotlib, which a start without a run does not need
     from judge.wording import literal
 
-    out = terminal.console()
-    width = terminal.table_width(out)
-    ended = [Job.read(Path(job["folder"]), job["settings"]) for job in jobs if job["has_results"]]
-    if ended:
-        joint = join_jobs(ended)
+    console = terminal.console()
+    width = terminal.table_width(console)
+    with_results = [Job.read(Path(job["folder"]), job["settings"]) for job in jobs if job["has_results"]]
+    if with_results:
+        joint = join_jobs(with_results)
         for table in joint.fit_tables(width):
-            out.print(table.to_terminal(width))
+            console.print(table.to_terminal(width))
         for note in [*joint.notes, *list_notes(jobs)]:
-            out.print(f"[bold yellow]![/] {literal(note)}")
-        if len(ended) > 1 and joint.whole.rows:
+            console.print(f"[bold yellow]![/] {literal(note)}")
+        if len(with_results) > 1 and joint.whole.rows:
             joint.write(folder)
-            out.print(literal(f"{folder}/joint.md"))
+            console.print(literal(f"{folder}/joint.md"))
     for job in jobs:
         if job["exit_code"] != FINE:
-            out.print(literal(f"job {job['number']} failed ({job['exit_code']}): {job['folder']}/run.log"))
-    out.print(literal(f"{folder}/sweep.json"))
+            failure = f"job {job['number']} failed ({job['exit_code']}): {job['folder']}/run.log"
+            console.print(literal(failure))
+    console.print(literal(f"{folder}/sweep.json"))
 
 
 def list_notes(jobs: Sequence[dict[str, Any]]) -> list[str]:
     """The notes that all jobs share, and the number of other notes, which are in the reports."""
-    notes = [job["notes"] for job in jobs if job["has_results"]]
-    counts = Counter(note for of_job in notes for note in dict.fromkeys(of_job))
-    shared = [note for note, count in counts.items() if count == len(notes)]
+    by_job = [dict.fromkeys(job["notes"]) for job in jobs if job["has_results"]]
+    counts = Counter(chain.from_iterable(by_job))
+    shared = [note for note, count in counts.items() if count == len(by_job)]
     others = len(counts) - len(shared)
-    return [*shared, *([f"{others} more notes are in the reports of single jobs"] if others else [])]
+    if others:
+        shared.append(f"{others} more notes are in the reports of single jobs")
+    return shared

@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingError
 from experiments.contracts import Outcome, Table
 from judge.agreement_tables import AGREEMENT
+from judge.tables import Row
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
     import wandb
@@ -103,10 +105,12 @@ class WandbTracking(NoTracking):
             if training not in self.trained:  # found as a stage of an earlier run
                 self._send_curve(training, points)
         tables = {f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows}
-        plots = {f"plots/{file.stem}": wandb.Image(str(file)) for file in sorted(folder.glob("plots/*.png"))}
+        files = sorted(folder.glob("plots/*.png"))
+        plots = {f"plots/{file.stem}": wandb.Image(str(file)) for file in files}
         self.run.log({**tables, **plots})
         for name in outcome.models:
-            artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
+            safe_name = re.sub(r"[^\w.-]", "_", f"{self.name}-{name}")
+            artifact = wandb.Artifact(safe_name, type="model")
             artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # no copy
             self.run.log_artifact(artifact)
         figures = {f"figures/{name}": value for name, value in outcome.figures.items()}
@@ -130,19 +134,28 @@ def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
 
     The ends are `..._low` and `..._high`. Undefined values are left out.
     """
-    rows = [row for table in tables if table.key == AGREEMENT for row in table.rows]
-    found: dict[str, float] = {}
-    for row in rows:
-        if row.get("grouping", "global") != "global":
+    numbers: dict[str, float] = {}
+    for table in tables:
+        if table.key != AGREEMENT:
             continue
-        place = f"agreement/{row['set']}/{row['aspect']}/{row['metric']}"
-        for statistic in STATISTICS:
-            estimate = row[statistic]
-            ends = {} if estimate.reason else {"_low": estimate.low, "_high": estimate.high}
-            for ending, value in {"": estimate.value, **ends}.items():
-                if not math.isnan(value):
-                    found[f"{place}/{statistic}{ending}"] = value
-    return found
+        for row in table.rows:
+            if row.get("grouping", "global") == "global":
+                numbers |= name_agreements(row)
+    return {name: number for name, number in numbers.items() if not math.isnan(number)}
+
+
+def name_agreements(row: Row) -> dict[str, float]:
+    """The numbers of one row of agreement."""
+    place = f"agreement/{row['set']}/{row['aspect']}/{row['metric']}"
+    numbers: dict[str, float] = {}
+    for statistic in STATISTICS:
+        estimate = row[statistic]
+        name = f"{place}/{statistic}"
+        numbers[name] = estimate.value
+        if not estimate.reason:
+            numbers[f"{name}_low"] = estimate.low
+            numbers[f"{name}_high"] = estimate.high
+    return numbers
 
 
 def to_wandb_table(table: Table) -> wandb.Table:
@@ -150,8 +163,8 @@ def to_wandb_table(table: Table) -> wandb.Table:
     import wandb
 
     rows = table.flatten()
-    names: list[Any] = list(dict.fromkeys(name for row in rows for name in row))
-    cells: list[Any] = [[row.get(name) for name in names] for row in rows]
+    names: list[Any] = [*dict.fromkeys(chain.from_iterable(rows))]
+    cells: list[Any] = [[*map(row.get, names)] for row in rows]
     return wandb.Table(columns=names, data=cells, allow_mixed_types=True)
 
 

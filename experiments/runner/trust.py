@@ -24,16 +24,20 @@ def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """
     yield path, node
     if isinstance(node, Mapping):
+        start = f"{path}." if path else ""
         for key, value in node.items():
-            yield from walk(value, f"{path}.{key}" if path else str(key))
+            yield from walk(value, f"{start}{key}")
     elif isinstance(node, list):
         for number, value in enumerate(node):
             yield from walk(value, f"{path}[{number}]")
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields every value at or below `node` except mappings and non-empty lists."""
-    return ((place, value) for place, value in walk(node, path) if not (isinstance(value, Mapping | list) and value))
+    """Yields every value at or below `node` except mappings and lists with content."""
+    for place, value in walk(node, path):
+        has_content = isinstance(value, Mapping | list) and len(value) > 0
+        if not has_content:
+            yield place, value
 
 
 def check_allowed(allow: Any, overrides: Sequence[str]) -> None:

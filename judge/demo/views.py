@@ -43,8 +43,10 @@ def show_candidates(text: SteeredText, side: Literal["guided", "unguided"], step
     if not rows:
         return ""
     preceding = rows[0]["text"]
-    columns = [{name: row[name] for name in row if name not in ("step", "text")} for row in rows]
-    return to_html([Table(f"Step {step}: {preceding}", STEPS_CAPTION, columns)])
+    for row in rows:
+        del row["step"]
+        del row["text"]
+    return to_html([Table(f"Step {step}: {preceding}", STEPS_CAPTION, rows)])
 
 
 def show_judgements(judgements: Sequence[Judgement]) -> str:

@@ -49,6 +49,12 @@ def to_json(value: Any) -> Any:
     return value
 
 
+def encode_json(value: Any, indent: int | None = None) -> str:
+    """The value as strict JSON (`to_json`), with the end of its line."""
+    text = json.dumps(to_json(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n"
+
+
 def results(outcome: Outcome, run: Mapping[str, Any]) -> dict[str, Any]:
     """Makes the content of results.json: facts about the run (its command, its times), then its outcome."""
     return {
@@ -116,6 +122,8 @@ def score_line(scored: ScoredSet, number: int) -> dict[str, Any]:
     example = scored.examples[number]
     dropped = {name: scores.dropped_tokens[number] for name, scores in scored.scores.items()}
     reasons = {name: scores.reasons[number] for name, scores in scored.scores.items()}
+    explained = {name: scores for name, scores in scored.scores.items() if scores.explanations}
+    explanations = {name: scores.explanations[number] for name, scores in explained.items()}
     return {
         "set": scored.name,
         "id": example.id,
@@ -126,9 +134,7 @@ def score_line(scored: ScoredSet, number: int) -> dict[str, Any]:
         "scores": {name: score_aspects(scores, number) for name, scores in scored.scores.items()},
         "dropped_tokens": {name: count for name, count in dropped.items() if count},
         "reasons": {name: reason for name, reason in reasons.items() if reason is not None},
-        "explanations": {
-            name: scores.explanations[number] for name, scores in scored.scores.items() if scores.explanations
-        },
+        "explanations": explanations,
     }
 
 
@@ -140,10 +146,12 @@ def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
 def check_run_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collection[str] = ()) -> None:
     """Raises SettingError unless the folder is new, empty but for the names `beside`, or of an earlier run or sweep."""
     check_place(setting, folder)
+    if not os.path.lexists(folder):
+        return
     mark = folder / MARK
     is_marked = mark.is_file() and not mark.is_symlink()
-    is_ours = folder.is_dir() and (is_marked or all(path.name in beside for path in folder.iterdir()))
-    if not is_ours and os.path.lexists(folder):
+    is_free = folder.is_dir() and all(path.name in beside for path in folder.iterdir())
+    if not is_marked and not is_free:
         rule = f"{setting} must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
         raise SettingError(f"{rule}, but is {folder}")
 
@@ -161,9 +169,8 @@ def claim_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collectio
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise SettingError(
-            f"another run writes into {setting}={folder}: wait until it ends, or name another folder"
-        ) from error
+        fault = f"another run writes into {setting}={folder}"
+        raise SettingError(f"{fault}: wait until it ends, or name another folder") from error
     except OSError as error:
         raise SettingError(f"cannot write to {setting}: {error}") from error
     try:
@@ -270,13 +277,13 @@ def write_scores(outcome: Outcome, folder: Path) -> None:
         return
     with open_atomically(folder / "scores.jsonl") as file:
         for line in score_lines(outcome):
-            file.write(json.dumps(to_json(line), ensure_ascii=False, allow_nan=False) + "\n")
+            file.write(encode_json(line))
 
 
 def write_json(content: Any, path: Path) -> None:
     """Writes strict JSON."""
     with open_atomically(path) as file:
-        file.write(json.dumps(to_json(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        file.write(encode_json(content, indent=2))
 
 
 def _link(source: str, target: str) -> None:

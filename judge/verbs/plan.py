@@ -37,6 +37,7 @@ from meta_eval.preferences import Preferences
 from meta_eval.scored_set import ScoredSet
 
 Pilot = Source | Preferences
+SizedRow = tuple[dict[str, Any], SampleSize]  # what a row assumes, and the size that it needs
 FEWEST_PILOT_INPUTS = 5
 SIZE_CELLS = ("n", "power", "reason")
 OVERALL = "overall"  # an aspect
@@ -49,21 +50,23 @@ def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread
     Raises SettingError if the pilot lacks a system, if the two share fewer than 5 rated inputs, and if they differ by
     the same amount on all of them.
     """
-    there = list(dict.fromkeys(example.system for example in pilot.examples if example.system))
-    if len(systems) != 2 or not set(systems) <= set(there):
-        known = ", ".join(there[:SHOWN_COLUMNS]) or "none"
+    in_pilot = list(dict.fromkeys(example.system for example in pilot.examples if example.system))
+    if len(systems) != 2 or not set(systems) <= set(in_pilot):
+        known = ", ".join(in_pilot[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"systems must be two of those in the pilot ({known}), but is {list(systems)}")
-    ratings = pilot.raters.get(aspect, pilot.ratings(aspect)[None])
-    place = {(example.system, example.group): i for i, example in enumerate(pilot.examples) if example.group}
     first, second = systems
-    both = [group for system, group in place if system == first and (second, group) in place]
-    a, b = (ratings[:, [place[system, group] for group in both]] for system in systems)
-    differences = a - b
+    ratings = pilot.raters.get(aspect, pilot.ratings(aspect)[None])
+    places = {(example.system, example.group): i for i, example in enumerate(pilot.examples) if example.group}
+    both = [group for system, group in places if system == first and (second, group) in places]
+    of_first = ratings[:, [places[first, group] for group in both]]
+    of_second = ratings[:, [places[second, group] for group in both]]
+    differences = of_first - of_second
     rated = int((~np.isnan(differences)).any(axis=0).sum())
     if rated < FEWEST_PILOT_INPUTS:
         rule = f"a pilot needs at least {FEWEST_PILOT_INPUTS} inputs for which {first} and {second} have ratings of"
         raise SettingError(f"{rule} {aspect}, but {pilot.name} has {rated} ({len(both)} inputs that both answered)")
-    if (most := np.nanmax(differences)) == np.nanmin(differences):
+    most = np.nanmax(differences)
+    if most == np.nanmin(differences):
         rule = f"the ratings of {first} and {second} in a pilot must not differ by the same amount on every input"
         raise SettingError(f"{rule}, but they differ by {most:g} on all {rated} inputs of {pilot.name}")
     return estimate_spread(differences)
@@ -116,32 +119,43 @@ def plan(
     >>> plan(within=0.05, correlation=0.8, differences=[0.1]).notes[-1].split(";")[1]
     ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
     """
-    check_names(settings, [each.name for each in fields(PlanSettings)], "plan")
-    how = PlanSettings(**settings)
+    check_names(settings, [field.name for field in fields(PlanSettings)], "plan")
+    assumptions = PlanSettings(**settings)
     given = read_pilot(pilot, columns=columns, people=people, judges=judges, levels=levels)
     if given is None and systems:
         raise SettingError("systems are two of a pilot: pass its file, or compared_systems for their number")
-    said = () if given is None else given.notes
     aspect = aspect or find_aspect(given)
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
         known = ", ".join(given.aspects[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"aspect must be one with ratings in the pilot ({known}), but is {aspect}")
-    if how.within is None:
-        if isinstance(given, Preferences):
-            raise SettingError("a pilot of preferences plans labels: set within, half of the width of an interval")
-        assumed = Spread(how.spread_inputs, how.spread_raters)
-        found = plan_study(how, assumed if given is None else find_spread(given, aspect, systems), seed)
-        return replace(found, notes=(*said, *found.notes))
-    notes: tuple[str, ...] = ()
-    if given is None:
-        quantities, notes = assume(how), (f"{ASSUMED} measures how labels vary",)
+    if assumptions.within is not None:
+        planned = plan_labelling(given, aspect, systems, assumptions)
     elif isinstance(given, Preferences):
-        quantities = measure_pairs(given, how.differences)
+        raise SettingError("a pilot of preferences plans labels: set within, half of the width of an interval")
+    elif given is None:
+        planned = plan_study(assumptions, Spread(assumptions.spread_inputs, assumptions.spread_raters), seed)
     else:
-        quantities = measure_texts(given, aspect, systems, how.differences)
-    table, decision = plan_labels([*quantities], how)
-    named = "none" if given is None else given.name
-    return StudyPlan(join_settings("plan", how, pilot=named, aspect=aspect), [table], (*said, *notes, decision))
+        planned = plan_study(assumptions, find_spread(given, aspect, systems), seed)
+    about_pilot = () if given is None else given.notes
+    return replace(planned, notes=(*about_pilot, *planned.notes))
+
+
+def plan_labelling(
+    pilot: ScoredSet | Preferences | None, aspect: str, systems: Sequence[str], assumptions: PlanSettings
+) -> StudyPlan:
+    """The labels that a study needs for an interval of the width `within`."""
+    notes: list[str] = []
+    if pilot is None:
+        quantities = assume(assumptions)
+        notes.append(f"{ASSUMED} measures how labels vary")
+    elif isinstance(pilot, Preferences):
+        quantities = measure_pairs(pilot, assumptions.differences)
+    else:
+        quantities = measure_texts(pilot, aspect, systems, assumptions.differences)
+    table, decision = plan_labels([*quantities], assumptions)
+    name = "none" if pilot is None else pilot.name
+    signature = join_settings("plan", assumptions, pilot=name, aspect=aspect)
+    return StudyPlan(signature, [table], (*notes, decision))
 
 
 def find_aspect(pilot: ScoredSet | Preferences | None) -> str:
@@ -186,54 +200,68 @@ def read_pilot(
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:
-    """Finds the inputs that the tests of metrics and of systems need, for each difference and number of raters."""
-    power, level = assumptions.power, assumptions.level
-    differences, raters = assumptions.differences, assumptions.raters
-    of_metrics = [size_for_metrics(assumptions, *each, seed) for each in product(differences, raters)]
-    of_systems: list[tuple[dict[str, Any], SampleSize]] = []
-    for difference, k in product(differences, [1] if spread.raters is None else raters):
-        needed = n_to_tell_systems(
-            difference, spread.of_mean(k), power=power, level=level / count_pairs(assumptions.compared_systems)
-        )
-        of_systems.append(({"difference": difference, "raters": k, "spread": spread.of_mean(k)}, needed))
-    wanted = f"power {power:g} at a level of {level:g}, two-sided"
-    paired = f"Inputs that the paired t-test of one pair of {assumptions.compared_systems} systems needs for {wanted}"
-    paired += f", adjusted for all pairs. spread: {describe_spread(spread)}."
-    williams = (
-        f"Examples that the test of one pair of {assumptions.compared_metrics} metrics ({assumptions.statistic}) "
-    )
-    williams += f"needs for {wanted}, adjusted for all pairs: Williams' test, and what the permutation test needs "
-    williams += "more. Ratings of 1 to 5 need about a tenth more. For system-level correlations, systems."
-    tables = [
-        tabulate(
-            f"Inputs needed to compare two {what}", caption, [pick(each, SIZE_CELLS, **names) for names, each in rows]
-        )
-        for what, caption, rows in (("systems", paired, of_systems), ("metrics", williams, of_metrics))
-    ]
+    """The inputs that the tests of metrics and of systems need, for each difference and number of raters."""
+    differences = assumptions.differences
+    of_metrics: list[SizedRow] = []
+    for difference, raters in product(differences, assumptions.raters):
+        of_metrics.append(size_for_metrics(assumptions, difference, raters, seed))
+    of_systems: list[SizedRow] = []
+    for difference, raters in product(differences, [1] if spread.raters is None else assumptions.raters):
+        of_systems.append(size_for_systems(assumptions, difference, raters, spread))
+    wanted = f"power {assumptions.power:g} at a level of {assumptions.level:g}, two-sided"
     of_raters = "unknown" if spread.raters is None else f"{spread.raters:g}"
     return StudyPlan(
         join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}", seed=seed),
-        tables,
+        [
+            tabulate_sizes("systems", caption_systems(assumptions.compared_systems, wanted, spread), of_systems),
+            tabulate_sizes("metrics", caption_metrics(assumptions, wanted), of_metrics),
+        ],
         (*note_gaps(spread), f"{count_ratings('systems', of_systems)}; {count_ratings('metrics', of_metrics)}."),
     )
 
 
-def count_ratings(what: str, rows: Sequence[tuple[Mapping[str, Any], SampleSize]]) -> str:
-    """Says how many ratings are needed to detect the smallest difference between two systems, or metrics."""
-    smallest, outputs = min(cells["difference"] for cells, _ in rows), 2 if what == "systems" else 1
-    own = [(cells["raters"], needed) for cells, needed in rows if cells["difference"] == smallest]
-    known = [(needed.n * raters * outputs, needed.n, raters) for raters, needed in own if not math.isnan(needed.n)]
+def tabulate_sizes(what: str, caption: str, rows: Sequence[SizedRow]) -> Table:
+    """The table of the inputs that comparisons of two systems, or of two metrics, need."""
+    cells = [pick(needed, SIZE_CELLS, **assumed) for assumed, needed in rows]
+    return tabulate(f"Inputs needed to compare two {what}", caption, cells)
+
+
+def caption_systems(compared: int, wanted: str, spread: Spread) -> str:
+    """The caption of the table of systems."""
+    return (
+        f"Inputs that the paired t-test of one pair of {compared} systems needs for {wanted}, adjusted for all pairs. "
+        f"spread: {describe_spread(spread)}."
+    )
+
+
+def caption_metrics(assumptions: PlanSettings, wanted: str) -> str:
+    """The caption of the table of metrics."""
+    return (
+        f"Examples that the test of one pair of {assumptions.compared_metrics} metrics ({assumptions.statistic}) "
+        f"needs for {wanted}, adjusted for all pairs: Williams' test, and what the permutation test needs "
+        "more. Ratings of 1 to 5 need about a tenth more. For system-level correlations, systems."
+    )
+
+
+def count_ratings(what: str, rows: Sequence[SizedRow]) -> str:
+    """A sentence: the minimum number of ratings to detect the smallest difference between two systems, or metrics."""
+    smallest = min(assumed["difference"] for assumed, _ in rows)
+    outputs = 2 if what == "systems" else 1
+    of_smallest = [(assumed["raters"], needed) for assumed, needed in rows if assumed["difference"] == smallest]
+    known = [(size.n * raters * outputs, size.n, raters) for raters, size in of_smallest if not math.isnan(size.n)]
     to_show = f"to show a difference of {smallest:g} between two {what}"
     if not known:
-        return f"no study is known {to_show}: {own[0][1].reason}"
+        return f"no study is known {to_show}: {of_smallest[0][1].reason}"
     ratings, n, raters = min(known)
-    each = f"{n:g} inputs, 2 outputs each" if outputs == 2 else f"{n:g} texts"
-    return f"{to_show}, {ratings:g} ratings are needed ({each}, {raters} {'rater' if raters == 1 else 'raters'})"
+    texts = f"{n:g} inputs, 2 outputs each" if outputs == 2 else f"{n:g} texts"
+    people = "rater" if raters == 1 else "raters"
+    return f"{to_show}, {ratings:g} ratings are needed ({texts}, {raters} {people})"
 
 
 def note_gaps(spread: Spread) -> list[str]:
-    """Notes what the pilot cannot show, or that there is no pilot."""
-    if (pilot := spread.pilot) is None:
+    """Notes on what the pilot cannot show, or that there is no pilot."""
+    pilot = spread.pilot
+    if pilot is None:
         return [f"{ASSUMED} estimates the spread of two systems' differences"]
     low, high = deviation_interval(pilot.inputs)
     notes = [
@@ -261,25 +289,35 @@ def describe_spread(spread: Spread) -> str:
     return f"it combines {spread.inputs:.3g} between inputs and {spread.raters:.3g} for one rater"
 
 
-def size_for_metrics(
-    assumptions: PlanSettings, difference: float, raters: int, seed: int
-) -> tuple[dict[str, Any], SampleSize]:
-    """Makes the cells of a row: correlations with the mean of `raters` raters, and the required n."""
-    r, between = assumptions.correlation, assumptions.between_raters
-    a, b = (correlation_with_raters(each, 1, raters, between) for each in (r, r - difference))
-    if max(abs(a), abs(b)) > 1:
-        wrong = r if abs(a) > 1 else r - difference
-        given = f" if raters correlate {between:g}" if abs(wrong) <= 1 else ""
-        needed = SampleSize(math.nan, math.nan, f"a correlation of {wrong:g} with one rater is impossible{given}")
-    else:
-        needed = n_to_test_metrics(
-            a,
-            b,
-            assumptions.between_metrics,
-            statistic=assumptions.statistic,
-            metrics=assumptions.compared_metrics,
-            power=assumptions.power,
-            level=assumptions.level,
-            seed=seed,
-        )
-    return {"difference": difference, "raters": raters, "metric_a": a, "metric_b": b}, needed
+def size_for_systems(assumptions: PlanSettings, difference: float, raters: int, spread: Spread) -> SizedRow:
+    """The cells of a row: the spread of the mean of `raters` raters, and the required n."""
+    of_mean = spread.of_mean(raters)
+    level = assumptions.level / count_pairs(assumptions.compared_systems)
+    needed = n_to_tell_systems(difference, of_mean, power=assumptions.power, level=level)
+    return {"difference": difference, "raters": raters, "spread": of_mean}, needed
+
+
+def size_for_metrics(assumptions: PlanSettings, difference: float, raters: int, seed: int) -> SizedRow:
+    """The cells of a row: correlations with the mean of `raters` raters, and the required n."""
+    between = assumptions.between_raters
+    higher = assumptions.correlation
+    lower = higher - difference
+    metric_a = correlation_with_raters(higher, 1, raters, between)
+    metric_b = correlation_with_raters(lower, 1, raters, between)
+    cells = {"difference": difference, "raters": raters, "metric_a": metric_a, "metric_b": metric_b}
+    if max(abs(metric_a), abs(metric_b)) > 1:
+        wrong = higher if abs(metric_a) > 1 else lower
+        condition = f" if raters correlate {between:g}" if abs(wrong) <= 1 else ""
+        reason = f"a correlation of {wrong:g} with one rater is impossible{condition}"
+        return cells, SampleSize(math.nan, math.nan, reason)
+    needed = n_to_test_metrics(
+        metric_a,
+        metric_b,
+        assumptions.between_metrics,
+        statistic=assumptions.statistic,
+        metrics=assumptions.compared_metrics,
+        power=assumptions.power,
+        level=assumptions.level,
+        seed=seed,
+    )
+    return cells, needed

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -47,12 +48,18 @@ FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 class ScoredTexts(Result):
     """Examples and their scores."""
 
-    examples: tuple[Example, ...]  # in the order of the source; of a file that was written, the first ones
-    scores: Mapping[str, Scores]  # of all examples, by metric; explanations may be those of the first ones alone
-    where: str = "`reasons`"  # what says why a score is missing
-    name: str = "texts"  # of the set
-    said: tuple[str, ...] = ()  # about the source
-    written: tuple[Path, ...] = ()  # files
+    # in the order of the source; of a file that was written, the first ones
+    examples: tuple[Example, ...]
+    # of all examples, by metric; explanations may be those of the first ones alone
+    scores: Mapping[str, Scores]
+    # what says why a score is missing
+    where: str = "`reasons`"
+    # of the set
+    name: str = "texts"
+    # about the source
+    said: tuple[str, ...] = ()
+    # files
+    written: tuple[Path, ...] = ()
 
     def __len__(self) -> int:
         return len(next(iter(self.scores.values())))
@@ -65,11 +72,11 @@ class ScoredTexts(Result):
         """
         if len(self.scores) == 1:
             return next(iter(self.scores.values())).values
-        return {
-            join_name(metric, aspect, found.values): values
-            for metric, found in self.scores.items()
-            for aspect, values in found.values.items()
-        }
+        by_name: dict[str, NDArray[np.float64]] = {}
+        for metric, scores in self.scores.items():
+            for aspect, values in scores.values.items():
+                by_name[join_name(metric, aspect, scores.values)] = values
+        return by_name
 
     @property
     def unscored(self) -> int:
@@ -92,7 +99,8 @@ class ScoredTexts(Result):
     @property
     def first(self) -> Mapping[str, Scores]:
         """The scores of the first examples (`examples`), by metric."""
-        return {name: found.take(range(len(self.examples))) for name, found in self.scores.items()}
+        places = range(len(self.examples))
+        return {name: scores.take(places) for name, scores in self.scores.items()}
 
     @property
     def reasons(self) -> list[str | None]:
@@ -102,11 +110,12 @@ class ScoredTexts(Result):
     @property
     def signature(self) -> str:
         """One line: the metric, or all of them, with settings, models, data and versions."""
-        return join_signatures({metric: found.signature for metric, found in self.scores.items()})
+        return join_signatures({metric: scores.signature for metric, scores in self.scores.items()})
 
     def records(self) -> Iterator[Mapping[str, Any]]:
         """Yields the lines that `judge score` writes, as mappings."""
-        return score_records(self.examples, {name: list_rows(found) for name, found in self.first.items()})
+        rows = {name: list_rows(scores) for name, scores in self.first.items()}
+        return score_records(self.examples, rows)
 
     def to_frame(self, title: str | None = None) -> Any:
         """Makes a DataFrame of `records`, with a column per score; with a title, of the table that has this title.
@@ -115,28 +124,22 @@ class ScoredTexts(Result):
         """
         if title is not None:
             return super().to_frame(title)
-        rows = []
+        rows: list[Row] = []
         for record in self.records():
             row = {name: cell for name, cell in record.items() if name != "scores"}
-            named = {f"scores.{name}" if name in row else name: score for name, score in record["scores"].items()}
-            rows.append({**row, **named, "reason": record.get("reason")})
+            columns = set(row)
+            for name, score in record["scores"].items():
+                row[f"scores.{name}" if name in columns else name] = score
+            rows.append({**row, "reason": record.get("reason")})
         return Table("", "", rows).to_frame()
 
     @property
     def tables(self) -> list[Table]:
         """Tables of the first examples, the distribution of scores, and the agreement of a panel's judges."""
-        values, rows, summary = self.values, list[Row](), list[Row]()
-        for i, example in enumerate(self.examples[:FIRST]):
-            scores = {aspect: float(each[i]) for aspect, each in values.items()}
-            rows.append({"id": example.id, "text": shorten(" ".join(example.full_text.split()), WIDTH), **scores})
-        for aspect, each in values.items():
-            known = each[~np.isnan(each)]
-            figures = known if known.size else np.array([math.nan])
-            quantiles = dict(zip(QUANTILES, np.quantile(figures, [*QUANTILES.values()]).tolist(), strict=True))
-            summary.append({"aspect": aspect, "n": known.size, "mean": float(figures.mean()), **quantiles})
+        values = self.values
         return [
-            Table("First rows", "The first examples and their scores.", rows),
-            Table("Distribution", "Of the known scores of each aspect.", summary),
+            Table("First rows", "The first examples and their scores.", list_first(self.examples, values)),
+            Table("Distribution", "Of the known scores of each aspect.", list_quantiles(values)),
             *panel_tables(self.examples, values),
         ]
 
@@ -144,7 +147,8 @@ class ScoredTexts(Result):
     def figures(self) -> dict[str, float]:
         """Counts of texts, of texts without a score, and of truncated texts, and the mean of each aspect."""
         counts: dict[str, float] = {"examples": len(self), "unscored": self.unscored, "truncated": self.truncated}
-        return counts | {f"mean {row['aspect']}": row["mean"] for row in self.tables[1].rows}
+        means = {f"mean {row['aspect']}": row["mean"] for row in list_quantiles(self.values)}
+        return counts | means
 
     def present(self) -> Outcome:
         scored = ScoredSet(self.name, self.examples, self.first)
@@ -153,15 +157,38 @@ class ScoredTexts(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """The metrics' notes on their scores, and how many examples have no score or lost tokens."""
-        n, unscored, truncated = len(self), self.unscored, self.truncated
+        n = len(self)
         single = [self.values[name] for name in single_ratings(self.values)]
         unread = int(np.isnan(single).sum())
-        found = (
+        counts = (
             (unread, f"of {n * len(single)} ratings of single judges are missing; a mean is of the others"),
-            (unscored, f"of {n} examples lack a score; {self.where} says why"),
-            (truncated, f"of {n} examples lost tokens that the model could not read"),
+            (self.unscored, f"of {n} examples lack a score; {self.where} says why"),
+            (self.truncated, f"of {n} examples lost tokens that the model could not read"),
         )
-        return (*self.said, *collect_notes(self.scores), *(f"{number} {what}" for number, what in found if number))
+        losses = [f"{number} {what}" for number, what in counts if number]
+        return (*self.said, *collect_notes(self.scores), *losses)
+
+
+def list_first(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> list[Row]:
+    """The first examples and their scores, a row each."""
+    rows: list[Row] = []
+    for place, example in enumerate(examples[:FIRST]):
+        text = shorten(" ".join(example.full_text.split()), WIDTH)
+        scores = {aspect: float(of_aspect[place]) for aspect, of_aspect in values.items()}
+        rows.append({"id": example.id, "text": text, **scores})
+    return rows
+
+
+def list_quantiles(values: Mapping[str, NDArray[np.float64]]) -> list[Row]:
+    """Number, mean and quantiles of the known scores, a row for each aspect."""
+    rows: list[Row] = []
+    for aspect, of_aspect in values.items():
+        known = of_aspect[~np.isnan(of_aspect)]
+        figures = known if known.size else np.array([math.nan])
+        quantiles = np.quantile(figures, [*QUANTILES.values()]).tolist()
+        row: Row = {"aspect": aspect, "n": known.size, "mean": float(figures.mean())}
+        rows.append(row | dict(zip(QUANTILES, quantiles, strict=True)))
+    return rows
 
 
 def score(
@@ -198,13 +225,14 @@ def score(
     {'quality': [0.86, 0.5]}
     """
     kept = open_stages(stages)
-    if not (metrics := plan_metrics(metric, settings, stages=kept and kept.root)):
+    metrics = plan_metrics(metric, settings, stages=kept and kept.root)
+    if not metrics:
         raise SettingError("at least one metric is needed, found none")
     if output is None:
         if ray is not None:
             raise SettingError("ray scores a file: give the output too")
-        read_texts = read(source, references=references, columns=columns, refuse_scores=True, levels=levels)
-        scored = add_scores(read_texts, metrics, kept)
+        texts = read(source, references=references, columns=columns, refuse_scores=True, levels=levels)
+        scored = add_scores(texts, metrics, kept)
         return ScoredTexts(scored.examples, scored.scores, name=scored.name, said=scored.notes)
     if not isinstance(source, Path | str | InputFile) or references is not None:
         raise SettingError("output needs a file of texts with their references")
@@ -244,14 +272,27 @@ def score_file(file: ScorableFile, engine: Engine, output: Path, stages: Stages)
         gc.unfreeze()
     scores = {name: Scores.join(parts.pop(name), line) for name, line in signatures.items()}
     source = file.source
-    return ScoredTexts(file.first, scores, str(output), source.path.name, source.notes, written=(output,))
+    return ScoredTexts(
+        file.first,
+        scores,
+        where=str(output),
+        name=source.path.name,
+        said=source.notes,
+        written=(output,),
+    )
 
 
 def write_meta(found: ScoredTexts, output: Path) -> None:
     """Writes the signatures of a file of scores next to it."""
-    signatures = {name: each.signature for name, each in found.scores.items()}
-    meta = {"signature": found.signature, "signatures": signatures, "aspects": list(found.values), "n": len(found)}
-    meta |= {"unscored": found.unscored, "truncated": found.truncated, "notes": list(collect_notes(found.scores))}
+    meta = {
+        "signature": found.signature,
+        "signatures": {name: scores.signature for name, scores in found.scores.items()},
+        "aspects": list(found.values),
+        "n": len(found),
+        "unscored": found.unscored,
+        "truncated": found.truncated,
+        "notes": list(collect_notes(found.scores)),
+    }
     with open_atomically(output.with_name(f"{output.name}.meta.json")) as file:
         json.dump(meta, file, indent=2, ensure_ascii=False, allow_nan=False)
         file.write("\n")
@@ -264,7 +305,8 @@ def add_scores(scored: ScoredSet, metrics: Mapping[str, Planned], stages: Stages
     the required fields.
     """
     for name, metric in metrics.items():
-        if any(given == name or given.startswith(f"{name}/") for given in scored.scores):
+        is_scored = any(given == name or given.startswith(f"{name}/") for given in scored.scores)
+        if is_scored:
             rule = f"a metric must have one score, but {name} is also in the file"
             raise InputError([fault(scored.locate(0)[0], 0, rule)])
         if isinstance(metric, MetricPlan):
@@ -276,12 +318,11 @@ def add_scores(scored: ScoredSet, metrics: Mapping[str, Planned], stages: Stages
 
 def check_fields(scored: ScoredSet, name: str, requires: Sequence[Field]) -> None:
     """Raises InputError, by file and line, if no example has the fields that a metric requires."""
-    lacking = [describe_missing_fields(each, requires, name, scores_empty=True) for each in scored.examples]
-    if lacking and all(lacking):
-        raise InputError(
-            fault(*scored.locate(i), f"{reason}{hint_field(scored.examples[i], requires)}")
-            for i, reason in enumerate(lacking)
-        )
+    examples = scored.examples
+    reasons = [describe_missing_fields(example, requires, name, scores_empty=True) for example in examples]
+    if reasons and all(reasons):
+        said = [f"{reason}{hint_field(example, requires)}" for reason, example in zip(reasons, examples, strict=True)]
+        raise InputError(fault(*scored.locate(place), what) for place, what in enumerate(said))
 
 
 def join_signatures(signatures: Mapping[str, str]) -> str:
@@ -293,7 +334,8 @@ def join_signatures(signatures: Mapping[str, str]) -> str:
 
 def collect_notes(scores: Mapping[str, Scores]) -> tuple[str, ...]:
     """Collects the metrics' notes on their scores, each sentence once."""
-    return tuple(dict.fromkeys(note for found in scores.values() for note in found.notes))
+    notes = chain.from_iterable(of_metric.notes for of_metric in scores.values())
+    return tuple(dict.fromkeys(notes))
 
 
 def note_empty(scored: ScoredSet) -> list[str]:
@@ -302,9 +344,10 @@ def note_empty(scored: ScoredSet) -> list[str]:
     if not empty:
         return []
     counts = Counter(example.system for example in empty if example.system is not None)
-    of = ", ".join(f"{number} of {name}" for name, number in counts.items())
+    by_system = ", ".join(f"{number} of {name}" for name, number in counts.items())
     are = "is" if len(empty) == 1 else "are"
-    return [f"{len(empty)} of {len(scored)} answers {are} empty{f' ({of})' if of else ''}"]
+    said = f"{len(empty)} of {len(scored)} answers {are} empty"
+    return [f"{said} ({by_system})" if by_system else said]
 
 
 def single_ratings(values: Mapping[str, Any]) -> dict[str, str]:
@@ -318,11 +361,12 @@ def panel_tables(examples: Sequence[Example], values: Mapping[str, NDArray[np.fl
     panels: dict[str, list[NDArray[np.float64]]] = {}
     for name, aspect in single_ratings(values).items():
         panels.setdefault(aspect, []).append(values[name][: len(examples)])
-    several = {aspect: np.stack(each) for aspect, each in panels.items() if len(each) > 1}
+    several = {aspect: np.stack(ratings) for aspect, ratings in panels.items() if len(ratings) > 1}
     if not several:
         return []
     from judge.agreement_tables import among_table  # with scipy, which takes longer than most runs
     from meta_eval.grouping import lay_out
 
-    layout = lay_out(len(examples), inputs=[each.group or str(i) for i, each in enumerate(examples)])
+    inputs = [example.group or str(place) for place, example in enumerate(examples)]
+    layout = lay_out(len(examples), inputs=inputs)
     return [among_table(f"Agreement among judges, {len(examples)} texts", several, layout)]

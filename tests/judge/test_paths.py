@@ -73,7 +73,7 @@ def test_a_verb_builds_a_metric_once_and_scores_on_one_path(
     (tmp_path / "mine.yaml").write_text("_target_: watched.Watched\nvalue: 1.0\n")
     write(tmp_path / "in.jsonl", *ROWS)
     write(tmp_path / "pairs.jsonl", *PREFERENCES)
-    ended = run(*words.split(), place, "mine.yaml", "--allow", "watched", "--stages", "null")
+    ended = run(*f"{words} {place} mine.yaml --allow watched --stages null".split())
     assert ended.returncode == 0, ended.stderr
     watched = sys.modules["watched"]
     builders = [(name_function(frame), frame.f_globals["__name__"]) for frame in watched.BUILT]
