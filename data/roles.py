@@ -128,6 +128,26 @@ def split_name(name: str) -> list[str]:
     return [part.lower() for part in PARTS.findall(name)]
 
 
+def names_people(name: str) -> bool:
+    """Whether a name of a column, a score or a rater is one of people.
+
+    >>> names_people("human_fluency"), names_people("expert_3"), names_people("judge_of_people"), names_people("bleu")
+    (True, True, False, False)
+    """
+    words = {*split_name(name)}
+    return not words.isdisjoint(PEOPLE) and words.isdisjoint(JUDGES)
+
+
+def names_judge(name: str) -> bool:
+    """Whether a name of a column, a score or a rater is one of a judge.
+
+    >>> names_judge("gpt-4o"), names_judge("ann"), names_judge("judge_of_people")
+    (True, False, False)
+    """
+    words = {*split_name(name)}
+    return not words.isdisjoint(JUDGES) and words.isdisjoint(PEOPLE)
+
+
 def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> bool:
     """Whether a column can be labels or scores: only numbers, or only words of one known scale.
 
