@@ -1,4 +1,4 @@
-"""Asking an endpoint: the body of a request, and whether the endpoint heeds what it is asked for."""
+"""Asking an endpoint: the body of a request, and checks that the answer has what was asked for."""
 
 from __future__ import annotations
 

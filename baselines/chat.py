@@ -1,4 +1,4 @@
-"""Chat models behind questions: an endpoint (`baselines.endpoint`) or a model here (`baselines.local_chat`)."""
+"""Chat models that answer questions: behind an endpoint (`baselines.endpoint`) or here (`baselines.local_chat`)."""
 
 from __future__ import annotations
 

@@ -6,72 +6,55 @@ Pairs are shown in both orders, because such judges prefer a position (Zheng et 
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, product
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator
 
-from baselines.asking import Asking
-from baselines.chat import CachedChat, Chat, Question
-from baselines.endpoint import EndpointChat
-from baselines.readings import describe_lack, rate
-from baselines.replies import ChatFault, EndpointFault, Reply
+from baselines.chat import Chat, Question
+from baselines.chat_settings import (
+    Price,
+    check_repeats,
+    choose_aspects,
+    find_answer_tokens,
+    keep_replies,
+    load_chats,
+    open_endpoint,
+    read_price,
+)
+from baselines.costs import describe_costs
+from baselines.judged import (
+    Asked,
+    Judged,
+    check_faults,
+    explain_pairs,
+    join_explanations,
+    join_reasons,
+    judge_reply,
+    list_pair_answers,
+    list_verdicts,
+)
+from baselines.replies import ChatFault, Reply
 from baselines.rubrics import Aspect, fields_of, is_of_pairs, read_prompt, read_rubric, show
-from baselines.verdicts import Form
 from core.errors import SettingError
 from core.example import Example
 from core.metric import BaseMetric
 from core.progress import step
-from core.scores import LOST, Scores, fields_by_settings, name_models
+from core.scores import Scores, fields_by_settings, name_models
 from core.selection import describe_missing_fields
-from core.settings import Count, NonNegative, Several, Text, check, to_tuple
+from core.settings import Count, Several, Text, check
 from core.signature import Setting, signature
 from core.stages import fingerprint
 from meta_eval.preferences import PairAnswer, Verdicts
 
 log = logging.getLogger(__name__)
 
-Price = Annotated[tuple[NonNegative, NonNegative], BeforeValidator(to_tuple)]
-
-USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless others are named
-PER_TOKEN = 4  # characters, for estimates
-FEW, FEW_SHARE = 3, 0.01  # lost answers with which scores are still written, whichever are more
 SAMPLE = Example("", text="text", turns=("a", "b"), context="context", prefix="prefix", label="label")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question about an aspect."""
-
-    aspect: Aspect
-    text: str
-    form: Form
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What one rater answered to a question."""
-
-    # NaN without a verdict
-    verdict: float
-    # why there is no verdict
-    reason: str | None = None
-    # what the model wrote, and the tokens of question and answer; none for a question without a reply
-    answer: str | None = None
-    tokens: int = 0
-
-    @property
-    def explanation(self) -> dict[str, Any]:
-        """What explains a score."""
-        return {} if self.answer is None else {"answer": self.answer, "tokens": self.tokens}
 
 
 @dataclass(frozen=True)
@@ -144,11 +127,9 @@ class LLMJudge(BaseMetric):
         names = choose_aspects(rubric, aspects)
         asked = read_rubric(rubric, names)  # before a model is loaded
         read_prompt(prompt)
-        if repeats > 1 and (base_url is None or asking.get("temperature", Asking.temperature) == 0):
-            raise SettingError("repeats need base_url and a temperature above 0: the answers are equal otherwise")
-        chats: list[Chat] = []
+        check_repeats(repeats, base_url, asking)
         if base_url is None:
-            chats += load_chats(
+            chats = load_chats(
                 models,
                 device=device,
                 dtype=dtype,
@@ -157,12 +138,8 @@ class LLMJudge(BaseMetric):
                 answer_tokens=find_answer_tokens(asking, explain),
             )
         else:
-            how = {**asking, "structured": False} if explain else asking
-            if explain and asking.get("structured") is True:
-                raise SettingError("structured=true asks for the verdict alone, but explain=true for reasons before it")
-            chats += [EndpointChat(name, base_url, **how) for name in models]
-        if cache is not None:
-            chats = [CachedChat(chat, Path(cache)) for chat in chats]
+            chats = open_endpoint(models, base_url, explain, asking)
+        chats = keep_replies(chats, cache)
         return cls(
             chat=chats[0],
             aspects=names,
@@ -261,12 +238,12 @@ class LLMJudge(BaseMetric):
         for number, aspect in enumerate(self.asked):
             part = slice(number * len(examples), (number + 1) * len(examples))
             of_aspect = {rater: answers[part] for rater, answers in judged.items()}
-            ratings = [[answer.verdict for answer in answers] for answers in of_aspect.values()]
-            values[aspect] = self._join_ratings(np.array(ratings))
+            ratings = np.stack([list_verdicts(answers) for answers in of_aspect.values()])
+            values[aspect] = self._join_ratings(ratings)
             for rater, answers in of_aspect.items():
                 name = f"{aspect} by {rater}" if len(judged) > 1 else aspect
                 columns[name] = answers
-                values[name] = np.array([answer.verdict for answer in answers])
+                values[name] = list_verdicts(answers)
         places = range(len(examples))
         return Scores(
             values,
@@ -319,20 +296,8 @@ class LLMJudge(BaseMetric):
     ) -> None:
         """Says what the questions may cost, before every model is asked them as often as `repeats` says."""
         calls = questions * len(self.chats) * self.repeats
-        asked = characters / PER_TOKEN * len(self.chats) * self.repeats
-        parts = [f"about {asked:,.0f} tokens of questions (an estimate: characters / {PER_TOKEN})"]
-        costs: list[str] = []
-        if self.price is not None:
-            costs.append(f"about {asked * self.price[0] / 1e6:.2f} for the questions")
-        limits = [chat.most_tokens for chat in self.chats]
-        known = [limit for limit in limits if limit is not None]
-        if len(known) == len(limits):
-            answered = questions * self.repeats * sum(known)
-            parts.append(f"at most {answered:,.0f} of answers")
-            if self.price is not None:
-                costs.append(f"at most {answered * self.price[1] / 1e6:.2f} for the answers")
-        said = "; ".join(", ".join(several) for several in (parts, costs) if several)
-        log.info("llm_judge: %d texts, at most %d calls, %s", texts, calls, said)
+        costs = describe_costs(questions, characters, self.chats, self.repeats, self.price)
+        log.info("llm_judge: %d texts, at most %d calls, %s", texts, calls, costs)
 
     def _ask_all(self, questions: Sequence[Asked]) -> dict[str, list[Judged]]:
         """By rater, which is a model or one of its repeats, its answer to every question.
@@ -373,69 +338,6 @@ class LLMJudge(BaseMetric):
                 yield place, reply
 
 
-def judge_reply(reply: Reply | ChatFault, question: Asked) -> Judged:
-    """What a reply says about the question, or why it says nothing."""
-    if isinstance(reply, ChatFault):
-        return Judged(math.nan, f"{reply}{LOST if reply.passes else ''}")
-    aspect = question.aspect
-    verdict = rate(reply, question.form, aspect.scale, aspect.name)
-    tokens = reply.prompt_tokens + reply.answer_tokens
-    if isinstance(verdict, str):
-        lack = describe_lack(reply, question.form, aspect.scale, verdict)
-        return Judged(math.nan, lack, reply.text, tokens)
-    return Judged(verdict, None, reply.text, tokens)
-
-
-def check_faults(faults: Sequence[ChatFault], total: int) -> None:
-    """Raises EndpointFault where no question got an answer, and where more than a few answers were lost."""
-    if total and len(faults) == total and all(fault.cause for fault in faults):
-        raise EndpointFault(f"none of {total} questions got an answer: {faults[-1]}")
-    lost = [fault for fault in faults if fault.passes]
-    if len(lost) > max(FEW, FEW_SHARE * total):
-        what = f"{len(lost)} of {total} answers are lost, the last one because {lost[-1]}"
-        raise EndpointFault(f"{what}: run again, which asks for the answers that did not come")
-
-
-def join_reasons(columns: Mapping[str, Sequence[Judged]], place: int) -> str | None:
-    """Why ratings of the example at this place are missing; None if there are all."""
-    reasons = [f"{name}: {answers[place].reason}" for name, answers in columns.items() if answers[place].reason]
-    return "; ".join(reasons) or None
-
-
-def join_explanations(columns: Mapping[str, Sequence[Judged]], place: int) -> dict[str, dict[str, Any]]:
-    """What explains the ratings of the example at this place."""
-    return {name: answers[place].explanation for name, answers in columns.items()}
-
-
-def list_pair_answers(
-    rater: str,
-    orders: Sequence[tuple[str, str]],
-    lacking: Sequence[str | None],
-    judged: Mapping[str, Judged],
-) -> Iterator[PairAnswer]:
-    """What a rater said about each pair, in the order as asked and in the reverse one."""
-    for pair, (both, lack) in enumerate(zip(orders, lacking, strict=True)):
-        for is_reversed, question in zip((False, True), both, strict=True):
-            answered = Judged(math.nan, lack) if lack else judged[question]
-            yield PairAnswer(
-                judge=rater,
-                pair=pair,
-                is_reversed=is_reversed,
-                question=question,
-                first=answered.verdict,
-                answer=answered.answer,
-                reason=answered.reason,
-            )
-
-
-def explain_pairs(answers: Sequence[PairAnswer], pairs: int) -> list[str | None]:
-    """The first reason why an answer about each pair is missing."""
-    reasons: list[str | None] = [None] * pairs
-    for answer in answers:
-        reasons[answer.pair] = reasons[answer.pair] or answer.reason
-    return reasons
-
-
 def describe_questions(
     aspect: Aspect,
     prompt: str | None,
@@ -445,59 +347,3 @@ def describe_questions(
     rating = aspect.ask_rating(SAMPLE, prompt, explains)
     choice = aspect.ask_choice(SAMPLE, "first", "second", prompt, explains)
     return [*vars(aspect).values(), rating, choice]
-
-
-def choose_aspects(rubric: str | None, aspects: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The names of the aspects that are asked about; empty for all of a rubric of the user's."""
-    if isinstance(aspects, str):
-        return (aspects,)
-    if aspects is not None:
-        return tuple(aspects)
-    return USUAL if rubric is None else ()
-
-
-def read_price(price: Sequence[float] | None) -> tuple[float, float] | None:
-    """The price of a million tokens of questions, and of answers."""
-    if price is None:
-        return None
-    of_questions, of_answers = price
-    return float(of_questions), float(of_answers)
-
-
-def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
-    """The most tokens of an answer of a model here: one, unless it explains.
-
-    Raises SettingError for other settings of an endpoint.
-    """
-    usual: dict[str, Any] = {setting.name: setting.default for setting in fields(Asking)}
-    taken = {"answer_tokens"} if explain else set[str]()
-    unread = sorted(
-        name for name, value in asking.items() if value not in (usual.get(name), None) and name not in taken
-    )
-    if unread:
-        raise SettingError(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
-    check(Count | None, answer_tokens=asking.get("answer_tokens"))
-    if not explain:
-        return 1
-    return asking.get("answer_tokens") or usual["answer_tokens"]
-
-
-def load_chats(
-    models: Sequence[str],
-    device: str,
-    dtype: str,
-    aspects: Sequence[Aspect],
-    has_prompt: bool,
-    answer_tokens: int,
-) -> list[Chat]:
-    """The models in this process. Raises SettingError for a scale that the first token of an answer cannot tell."""
-    from baselines.local_chat import LocalChat  # an endpoint needs no torch
-
-    chats: list[Chat] = []
-    for name in models:
-        chat = LocalChat(name, device, dtype, has_prompt, answer_tokens)
-        if answer_tokens == 1:
-            for aspect in aspects:
-                chat.check_scale(*aspect.scale)
-        chats.append(chat)
-    return chats

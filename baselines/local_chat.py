@@ -209,7 +209,7 @@ class Written:
 
     @property
     def goes_on(self) -> bool:
-        """Whether another token follows."""
+        """Whether the answer needs another token."""
         return not self.has_ended and len(self.ids) < self.most
 
     def may_be_verdict(self, token: Tensor) -> bool:
@@ -266,7 +266,7 @@ def announce_memory(
     device: str,
     dtype: str,
 ) -> None:
-    """Says in the log what the weights of a model take, where its files tell."""
+    """Logs how much memory the weights of a model take, if its files say so."""
     number = count_weights(model)
     if number is None:
         return

@@ -147,7 +147,7 @@ def list_distinct(texts: Sequence[Sequence[str]]) -> list[str]:
 
 
 def list_tokens(tokenizer: Any, text: str) -> list[str]:
-    """The tokens of a text, by their numbers."""
+    """Lists the ids of the tokens of a text, as strings."""
     (ids,) = plain_token_ids(tokenizer, [text])
     return [str(token) for token in ids]
 

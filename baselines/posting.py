@@ -111,7 +111,7 @@ class Connections:
                 opened.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Gives the sockets back."""
+        """Closes the sockets."""
         for opened in self.opened:
             opened.close()
 
@@ -129,7 +129,7 @@ class WatchedHandler(HTTPSHandler, HTTPHandler):
         req: Request,
         **settings: Any,
     ) -> Any:
-        """The answer by a connection that is made here."""
+        """Opens a connection whose socket is known, and returns the answer."""
 
         def make(
             host: str,

@@ -1,4 +1,4 @@
-"""What a reply says: its verdict, weighted by probabilities where the model gives them, or why there is none."""
+"""Reads the verdict of a reply, weighted by probabilities if the model gives them, or says why there is none."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rate(
 
 
 def list_levels(form: Form, scale: tuple[int, int]) -> Mapping[str, float]:
-    """The verdicts that probabilities weigh, by the word of their token."""
+    """Lists the verdicts that probabilities weight, by the word of their token."""
     if form == "number":
         return {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
     return IS_YES if form == "word" else SIDES

@@ -208,7 +208,7 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
 
 @dataclass
 class Part:
-    """An aspect as its lines in a rubric say, which may be wrong."""
+    """An aspect as it is written in a rubric; it may break the rules."""
 
     # "" for what stands before the first aspect
     name: str
@@ -254,7 +254,7 @@ def split_rubric(content: str) -> list[Part]:
 
 
 def find_problem(part: Part, known: Collection[str]) -> str:
-    """What is wrong with a part of a rubric behind the aspects that are known; "" where nothing is."""
+    """Says what is wrong with a part of a rubric that follows the `known` aspects; "" if nothing is."""
     if not part.name:
         return "an aspect must begin with its [NAME]" if part.text or part.levels else ""
     if part.name in known:

@@ -133,7 +133,7 @@ def read_lines(
 
 
 def hide_quotes(answer: str) -> str:
-    """The answer with `>` in place of what it quotes, without markup and breaks after colons, at the same places."""
+    """Replaces quoted text by `>`, and markup and breaks after colons by spaces; all positions stay the same."""
     unquoted = QUOTED.sub(lambda quoted: ">" * len(quoted[0]), answer)
     return re.sub(r":\s++", lambda gap: gap[0].replace("\n", " "), unquoted.translate(MARKUP | WIDE))
 

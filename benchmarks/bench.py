@@ -91,7 +91,7 @@ PRETRAINED_COLUMNS = (
 
 
 def timed(work: Callable[[], Any], device: str = "cpu") -> tuple[Any, float]:
-    """The result of some work and its seconds; waits for what runs on a GPU."""
+    """Does some work, waits for the GPU, and returns the result and the seconds it took."""
     wait = torch.cuda.synchronize if device != "cpu" else lambda: None
     wait()
     start = time.perf_counter()
@@ -179,7 +179,7 @@ def score_in_batches(
     patterns: Sequence[Pattern],
     closed: bool,
 ) -> list[float]:
-    """Mean log-probability of each target, in batches of 8 in the order given, as the released program does it."""
+    """Computes the mean log-probability of each target, in batches of 8 in the given order, as the released program."""
     parts = [(pattern.before, pattern.target, pattern.after) for pattern in patterns]
     infills = infiller.encode(parts, closed)
     model = infiller.lm.model
@@ -190,10 +190,12 @@ def score_in_batches(
         read = pad_with_mask([infill.source for infill in batch], pad, model.device)
         written = pad_with_mask([infill.target for infill in batch], pad, model.device)
         targets = written["input_ids"]
-        logits = model(**read, labels=targets).logits.view(-1, model.config.vocab_size)
-        losses = CrossEntropyLoss(reduction="none", ignore_index=pad)(logits, targets.view(-1))
+        logits = model(**read, labels=targets).logits
+        cross_entropy = CrossEntropyLoss(reduction="none", ignore_index=pad)
+        losses = cross_entropy(logits.view(-1, model.config.vocab_size), targets.view(-1))
         sums = -losses.view(targets.shape).sum(1)
-        scores += (sums / written["attention_mask"].sum(1)).tolist()
+        lengths = written["attention_mask"].sum(1)
+        scores += (sums / lengths).tolist()
     return scores
 
 
@@ -202,7 +204,7 @@ def score_as_released(
     aspect: str,
     rows: Sequence[Example],
 ) -> np.ndarray:
-    """The scores of an aspect with equal weights for all evaluators of a text."""
+    """Computes an aspect as the released program does, with equal weights for all patterns of a text."""
     if aspect == "attribute_relevance":
         return score_relevance_as_released(infiller, rows)
     is_coherence = aspect == "coherence"
@@ -217,7 +219,7 @@ def score_as_released(
 
 
 def score_relevance_as_released(infiller: Infiller, rows: Sequence[Example]) -> np.ndarray:
-    """Attribute relevance by Eq. 1 with the weights of Eq. 15-16, which are equal for all evaluators of a text."""
+    """Computes attribute relevance as the released program does, by Eq. 1 with the weights of Eq. 15-16."""
     words = [word for verbalizer in PROMPTS.verbalizers for word in verbalizer]
     gaps = [relevance_pattern(prompt, row.full_text) for row in rows for prompt in PROMPTS.prompts]
     patterns = [replace(gap, target=word) for gap in gaps for word in words]
@@ -226,7 +228,9 @@ def score_relevance_as_released(infiller: Infiller, rows: Sequence[Example]) -> 
     p = np.exp(scores).reshape(shape)
     label = np.array([PROMPTS.labels.index(row.label or "") for row in rows])
     asked = np.take_along_axis(p, label[:, None, None, None], axis=-1)
-    return asked[..., 0].sum((1, 2)) / p.sum((1, 2, 3))
+    of_label = asked[..., 0].sum((1, 2))
+    of_all = p.sum((1, 2, 3))
+    return of_label / of_all
 
 
 def ctrl_eval(chosen: argparse.Namespace) -> None:
@@ -259,7 +263,7 @@ def compare_ctrl_eval(
     texts: Sequence[Example],
     chosen: argparse.Namespace,
 ) -> None:
-    """Prints how long both ways take for an aspect; fails unless they give the same scores."""
+    """Prints how long our way and the released one take for an aspect; fails unless they give the same scores."""
     if aspect == "attribute_relevance":
         texts = texts[: max(1, len(texts) // 4)]  # 24 prompts for each
     of_aspect = replace(metric, aspects=(aspect,))
@@ -349,7 +353,7 @@ def cdm(chosen: argparse.Namespace) -> None:
 
 @torch.inference_mode()
 def score_plainly(lm: CausalLM, pairs: Sequence[SourceTarget]) -> list[np.ndarray]:
-    """log P of each target by the plain forward of transformers, one pair at a time."""
+    """Computes log P of each target by the plain forward pass of transformers, one pair at a time."""
     rows: list[np.ndarray] = []
     for source, target in pairs:
         ids = torch.tensor([[*source, *target]], device=lm.device)
@@ -362,8 +366,11 @@ def score_plainly(lm: CausalLM, pairs: Sequence[SourceTarget]) -> list[np.ndarra
 
 
 def largest_difference(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> float:
-    """The largest absolute difference between the log-probabilities of two ways."""
-    return max(float(np.abs(a - b).max()) for a, b in zip(some, others, strict=True))
+    """Returns the largest absolute difference between the log-probabilities of two ways."""
+    largest = 0.0
+    for a, b in zip(some, others, strict=True):
+        largest = max(largest, float(np.abs(a - b).max()))
+    return largest
 
 
 def pretrained(chosen: argparse.Namespace) -> None:
@@ -389,7 +396,7 @@ def pretrained(chosen: argparse.Namespace) -> None:
 
 
 def list_wholes(lm: CausalLM, dialogues: Sequence[Sequence[str]]) -> list[SourceTarget]:
-    """Each dialogue as one text after the start token."""
+    """Lists each dialogue as one target after the start token."""
     texts = [" ".join(turns) for turns in dialogues]
     return [([lm.start], lm.tokenizer(text)["input_ids"]) for text in texts]
 
@@ -399,7 +406,7 @@ def list_gaps(
     dialogues: Sequence[Sequence[str]],
     order: Any,
 ) -> list[SourceTarget]:
-    """Each turn of each dialogue as a target; the source is what the order reads of the other turns."""
+    """Lists each turn of each dialogue as a target; the source is what this `order` reads of the other turns."""
     Untrained(order=order).apply(lm)
     tokenised = tokenise(lm, dialogues, SOURCE_TOKENS)
     pairs: list[SourceTarget] = []

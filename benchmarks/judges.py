@@ -38,14 +38,14 @@ TIES = 0.1  # share of battles
 
 
 def time_processor(work: Callable[[], Any]) -> tuple[Any, float]:
-    """The result of some work and its processor seconds."""
+    """Does some work; returns its result and the processor seconds it took."""
     start = time.process_time()
     result = work()
     return result, time.process_time() - start
 
 
 def load_plainly(chosen: argparse.Namespace, chat: LocalChat) -> Any:
-    """The model as transformers loads it."""
+    """Loads the model as transformers does."""
     dtype = choose_dtype(chosen.device, chosen.dtype)
     return type(chat.lm.model).from_pretrained(chosen.model, dtype=dtype).to(chosen.device).eval()
 
@@ -57,7 +57,7 @@ def generate_plainly(
     questions: Sequence[str],
     rows: int,
 ) -> list[list[int]]:
-    """The answers' tokens by `generate`, in batches padded on the left."""
+    """Generates the tokens of the answers by `generate`, in batches padded on the left."""
     answers: list[list[int]] = []
     sources = [chat.read(question) for question in questions]
     for first in range(0, len(sources), rows):
@@ -75,7 +75,7 @@ def generate_plainly(
 
 
 def chat(chosen: argparse.Namespace) -> None:
-    """Prints tokens a second of both ways."""
+    """Prints the tokens per second of our way and of the plain one."""
     model = LocalChat(chosen.model, chosen.device, chosen.dtype, answer_tokens=chosen.answer_tokens)
     asked = list_questions(chosen.questions, explains=chosen.answer_tokens > 1)
     model.ask(asked[0])
@@ -99,7 +99,7 @@ def chat(chosen: argparse.Namespace) -> None:
 
 
 def list_questions(number: int, explains: bool) -> list[str]:
-    """Questions about the coherence of texts of one to three stories."""
+    """Makes questions about the coherence of texts, each of one to three stories."""
     (aspect,) = read_rubric(None, ["coherence"]).values()
     stories = iter(generate_stories(3 * number, seed=0))
     questions: list[str] = []
@@ -110,7 +110,7 @@ def list_questions(number: int, explains: bool) -> list[str]:
 
 
 def draw_battles(systems: int, battles: int) -> list[dict[str, str]]:
-    """Battles of random pairs, one for each input, won by the odds of strengths from 2 to -2; a tenth are ties."""
+    """Draws battles of random pairs, one per input; strengths from 2 to -2 give the odds, a tenth are ties."""
     rng = np.random.default_rng(0)
     strengths = np.linspace(2, -2, systems)
     rows: list[dict[str, str]] = []
@@ -131,7 +131,7 @@ def draw_battles(systems: int, battles: int) -> list[dict[str, str]]:
 
 
 def bootstrap_plainly(given: Preferences, resamples: int) -> Floats:
-    """The strengths of resamples of battles, one at a time."""
+    """Computes the strengths of resamples of battles, one resample at a time."""
     systems = len(given.systems)
     first, second = given.numbers
     rng = np.random.default_rng(0)
@@ -147,7 +147,7 @@ def bootstrap_plainly(given: Preferences, resamples: int) -> Floats:
 
 
 def prefer(chosen: argparse.Namespace) -> None:
-    """Prints processor seconds of both ways, and how wide their intervals are."""
+    """Prints the processor seconds of our way and of the plain one, and how wide their intervals are."""
     rows = draw_battles(chosen.systems, chosen.battles)
     study, seconds = time_processor(lambda: judge.prefer(rows))
     given = read_given(rows, {})

@@ -1,1 +1,1 @@
-"""CDM (Lu et al., ICML 2024): the contrast of an amateur and an expert model, as metric and as source of negatives."""
+"""CDM (Lu et al., ICML 2024): contrasts an amateur and an expert model, to score dialogues and to make bad ones."""

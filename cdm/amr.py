@@ -1,7 +1,7 @@
-"""Where a dialogue relates things by its AMR graphs: the places of AMR-Multi (CDM, section 4.1.1, after DEAM).
+"""Gaps at the tokens that AMR graphs of a dialogue relate: AMR-Multi (CDM, section 4.1.1, after DEAM).
 
-Graphs come from a file in PENMAN notation with alignments to tokens, as AMR parsers write it. Blank lines separate
-them:
+AMR graphs (abstract meaning representation) come from a file in PENMAN notation with alignments to tokens, as AMR
+parsers write it. Blank lines separate the graphs:
 
     # ::tok The boy wants to sing .
     (w / want-01~e.2 :ARG0 (b / boy~e.1) :ARG1 (s / sing-01~e.4 :ARG0 b))
@@ -25,7 +25,7 @@ PIECE = re.compile(r'(?P<open>\()|(?P<close>\))|(?P<node>/\s*[^\s()~]+|"[^"]*")(
 
 
 def letters(text: str) -> str:
-    """The ASCII letters and digits of a text in lower case, which all tokenizers write alike.
+    """Returns the ASCII letters and digits of a text in lower case, which all tokenizers write alike.
 
     >>> letters("Ġdon't ▁Worry!")
     'dontworry'
@@ -34,7 +34,7 @@ def letters(text: str) -> str:
 
 
 def related_tokens(graph: str) -> Iterator[Span]:
-    """For each aligned concept, the tokens [start, stop) from it to its parent concept.
+    """Yields for each aligned concept the span of tokens [start, stop) from it to its parent concept.
 
     >>> list(related_tokens("(w / want-01~e.2 :ARG0 (b / boy~e.1) :ARG1 (s / sing-01~e.4))"))
     [(2, 3), (1, 3), (2, 5)]
@@ -57,7 +57,7 @@ def related_tokens(graph: str) -> Iterator[Span]:
 
 @dataclass(frozen=True)
 class Graphs:
-    """The spans of related tokens in sentences, by sentence."""
+    """The spans of related tokens of each sentence, keyed by the letters of the sentence."""
 
     # of letters, by the letters of the sentence
     spans: Mapping[str, Sequence[Span]]
@@ -117,7 +117,7 @@ def draw_amr_gap(
     rng: random.Random,
     prompt_turns: int = 0,
 ) -> Gap | None:
-    """Draws a span of at most `LONGEST_SEGMENT` tokens that the graph of a sentence relates; None if there is none.
+    """Draws a span of at most `LONGEST_SEGMENT` tokens that a sentence's graph relates; None if there is none.
 
     The first `prompt_turns` turns have no gap.
 

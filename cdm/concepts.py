@@ -1,4 +1,4 @@
-"""Negatives of sentences about given concepts: two concepts exchange their places, and nothing is lost.
+"""Makes bad sentences about given concepts: two concepts exchange their places, and no concept is lost.
 
 CommonGen-trinity's bad sentences exchange the roles of their concepts ("The field runs a drill while the team
 observes"). Negatives that redraw a segment mostly drop concepts instead, so that a discriminator learns coverage.
@@ -31,7 +31,7 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Mention:
-    """A concept in a sentence."""
+    """A word of a sentence that mentions a concept."""
 
     concept: str
     # the position of its word in the sentence, split at spaces
@@ -41,7 +41,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class Question:
-    """A gap at one mention, and the mentions of other concepts as candidates to fill it."""
+    """Which concept takes the place of a mention? The gap there, and the other mentions as candidates."""
 
     concepts: str  # as they are given, joined by ", "
     words: Words  # of the sentence, split at spaces
@@ -50,7 +50,7 @@ class Question:
 
 
 def inflect(concept: str, ending: str) -> str:
-    """The concept with a regular English ending.
+    """Adds a regular English ending to a concept.
 
     >>> [inflect(word, "ing") for word in ("run", "dance", "throw")], inflect("party", "s"), inflect("catch", "s")
     (['running', 'dancing', 'throwing'], 'parties', 'catches')
@@ -75,7 +75,7 @@ def inflect(concept: str, ending: str) -> str:
 
 
 def find_mentions(concepts: Sequence[str], words: Sequence[str]) -> list[Mention]:
-    """For each concept, the first word of the sentence that is a regular form of it; punctuation is ignored.
+    """Finds for each concept the first word of the sentence that is a regular form of it, ignoring punctuation.
 
     If two concepts match one word, only the last one counts.
 
@@ -119,7 +119,7 @@ def put(
 
 
 def share_that_lose_concepts(negatives: Negatives) -> float:
-    """The share of negatives that lost a concept which their positive mentions; 0 without negatives."""
+    """Returns the share of negatives without a concept that their positive mentions; 0 without negatives."""
 
     def list_mentioned(turns: Dialogue) -> set[str]:
         concepts, sentence = turns
@@ -133,7 +133,7 @@ def share_that_lose_concepts(negatives: Negatives) -> float:
 
 
 def find_known(texts: Sequence[Sequence[str]]) -> frozenset[str]:
-    """The words, in lower case, that occur in at least two sentences; the sentence is the last turn of its text.
+    """Finds the words, in lower case, that occur in at least two sentences. A sentence is the last turn of a text.
 
     >>> sorted(find_known([("dog, run", "A dog runs"), ("cat", "a cat runs")]))
     ['a', 'runs']
@@ -145,10 +145,10 @@ def find_known(texts: Sequence[Sequence[str]]) -> frozenset[str]:
 
 
 def find_exchanges(turns: Sequence[str], known: Container[str]) -> dict[Mention, list[Mention]]:
-    """For each mention of a concept in the sentence, the mentions it may be swapped with; empty for other texts.
+    """Finds for each mention of a concept the mentions it may be swapped with; empty if the text has no such pair.
 
-    All four words, before and after the swap, must be `known`: a regular form may not be a word ("actored"), and
-    unseen words must not give negatives away.
+    All four words, before and after the swap, must be `known`: a regular form need not be a word ("actored"), and
+    unseen words would show which sentences are negatives.
     """
     if len(turns) != 2:
         return {}
@@ -185,13 +185,13 @@ def exchange_concepts(
     sampling: Sampling,
     seed: int,
 ) -> Negatives:
-    """Makes a negative of every sentence with two of its concepts; the degraded distribution draws which to swap.
+    """Makes a negative of every sentence with two concepts to swap; which two is drawn by the distribution of Eq. 4.
 
-    A text is two turns: concepts joined by ", ", and a sentence. The gap is a random mention. The candidates are the
-    other mentions that may take its place (`find_exchanges`), with its ending. Eq. 4 is taken over whole candidates and
-    divided by `sampling.temperature`; the other fields of `sampling` have no effect.
+    A text is two turns: concepts joined by ", ", and a sentence. One mention is chosen at random. The candidates are
+    the other mentions that may take its place (`find_exchanges`), with its ending. Their probabilities are those of Eq.
+    4 over whole candidates, with `sampling.temperature`; the other fields of `sampling` have no effect.
 
-    Raises SettingError as `check_exchangeable`.
+    Raises SettingError as `check_exchangeable` does.
     """
     positives = pair.decode(pair.tokenise(texts).dialogues)
     check_exchangeable(positives, known)
@@ -218,7 +218,7 @@ def weigh(
     questions: Sequence[Question],
     sampling: Sampling,
 ) -> list[Float[NDArray[np.float64], " candidates"]]:
-    """The probabilities of the candidates of every question, by Eq. 4 over these candidates alone."""
+    """Computes the probabilities of the candidates of every question, by Eq. 4 over these candidates alone."""
     tokenised = pair.tokenise([(question.concepts, " ".join(question.words)) for question in questions])
     tasks: list[tuple[Sequence[int], list[int]]] = []
     for turns, question in zip(tokenised.dialogues, questions, strict=True):

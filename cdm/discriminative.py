@@ -1,4 +1,4 @@
-"""Discriminative CDM: the step-wise contrastive momentum of a dialogue, pooled into one score (CDM, section 3.4.2)."""
+"""Discriminative CDM: the contrastive momentum of every token, pooled into one score of a dialogue (CDM, 3.4.2)."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
 
 @dataclass(frozen=True)
 class Steps:
-    """Log-probabilities (nats) of every token of a dialogue, each turn infilled in view of all others."""
+    """Log-probabilities (nats) of every token of a dialogue under both models, each turn given all other turns."""
 
     amateur: Float[NDArray[np.float64], " tokens"]  # of each token
     expert: Float[NDArray[np.float64], " tokens"]
@@ -42,7 +42,7 @@ class Steps:
 
     @property
     def momentum(self) -> NDArray[np.float64]:
-        """Eq. 1 at every step, in nats; higher is better."""
+        """The contrastive momentum (Eq. 1) of every token, in nats; higher is better."""
         return contrastive_momentum(self.expert, self.amateur)
 
 
@@ -51,7 +51,7 @@ def find_steps(
     tokenised: TokenisedDialogues,
     token_budget: int = 16_384,
 ) -> list[Steps]:
-    """Masks every utterance in turn and scores it, with the token that ends it, under both models."""
+    """Removes each utterance in turn and scores its tokens and its end under both models, given the other turns."""
     infilling = tokenised.infilling
     counts: list[int] = []  # of the turns of each dialogue that are scored
     places: list[int] = []  # the turn of each task
@@ -109,8 +109,8 @@ def explain_steps(
 ) -> list[dict[str, Any]]:
     """Explains the scores of dialogues: the momentum of their turns and tokens (nats, higher is better).
 
-    `{"turns": [{"turn": 0, "momentum": mean, "tokens": [[text, momentum], ...]}, ...]}` for each dialogue. The text of
-    the token that closes a turn is empty.
+    Returns `{"turns": [{"turn": 0, "momentum": mean, "tokens": [[text, momentum], ...]}, ...]}` for each dialogue. The
+    text of the token that closes a turn is empty.
     """
     decode = cache(pair.amateur.tokenizer.decode)
 
@@ -144,7 +144,7 @@ FEATURES = tuple(f"{part}_{name}" for part in ("token", "turn") for name in _SUM
 
 
 def summary(values: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.float64], " summary"]:
-    """Mean, deviation, quantiles, extremes and share below zero of a sequence; its length is not a feature.
+    """Summarises a sequence: mean, standard deviation, quantiles, extremes, share below zero, but not its length.
 
     >>> summary(np.array([-1.0, 1.0]))[[0, 1, 9, 10, 11]].tolist()
     [0.0, 1.0, -1.0, 1.0, 0.5]
@@ -162,7 +162,7 @@ def summary(values: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.fl
 
 
 def find_features(steps: Steps) -> Float[NDArray[np.float64], " features"]:
-    """The features of a dialogue (`FEATURES`): summaries of the momentum of its steps and of the means of its turns."""
+    """Computes the features of a dialogue (`FEATURES`): summaries of the momentum of its tokens and of its turns."""
     momentum = steps.momentum
     turn_means = np.array([momentum[steps.turn == t].mean() for t in np.unique(steps.turn)])
     return np.concatenate([summary(momentum), summary(turn_means)])
@@ -173,7 +173,7 @@ Scaling = dict[Literal["center", "scale", "weight"], Number]
 
 @checked_dataclass
 class ClassifierPooler:
-    """A linear classifier on scaled features of the steps; its logit is the score, its weights the explanation."""
+    """Turns the momentum of a dialogue's tokens into a score: the logit of a linear classifier on `find_features`."""
 
     intercept: Number
     # by name, of all `FEATURES`
@@ -218,14 +218,14 @@ class ClassifierPooler:
         return cls(float(model.intercept_[0]), features)
 
     def with_auc(self, human: Sequence[Steps], machine: Sequence[Steps]) -> "ClassifierPooler":
-        """Adds the AUC of human dialogues against the same with machine turns; at .5 or less the pooler is refused."""
+        """Adds the AUC of human dialogues against the same ones with machine turns; at .5 or less it is refused."""
         logits = [self.logit(steps) for steps in (*human, *machine)]
         labels = [1] * len(human) + [0] * len(machine)
         return replace(self, auc=float(roc_auc_score(labels, logits)))
 
     @property
     def refusal(self) -> str:
-        """Why its scores must not be used; empty if they may."""
+        """Why the scores of this pooler must not be used; empty if they may be used."""
         if self.auc is None or self.auc > 0.5:
             return ""
         return f"classifier pooling does not score human dialogues above machine turns (held-out AUC {self.auc:.2f})"
@@ -235,7 +235,7 @@ class ClassifierPooler:
         return sum(self.contributions(steps).values()) + self.intercept
 
     def contributions(self, steps: Steps) -> dict[str, float]:
-        """What each feature adds to the logit; all contributions and the intercept sum to it."""
+        """What each feature adds to the logit; the contributions and the intercept sum to the logit."""
         contributions: dict[str, float] = {}
         for name, value in zip(FEATURES, find_features(steps).tolist(), strict=True):
             scaling = self.features[name]
@@ -258,9 +258,10 @@ def pool(
     pooler: ClassifierPooler | None = None,
     beta: float = 1.0,
 ) -> float:
-    """One score from the momentum of all steps; higher is better. Sum-pooling follows length.
+    """Computes one score from the momentum of all tokens; higher is better. The sum also depends on the length.
 
-    `beta` weighs the amateur (`contrastive_momentum`); a pooler has learned the momentum of Eq. 1, with 1.
+    `beta` weighs the amateur (`contrastive_momentum`); a classifier pooler needs 1, because it learned the momentum of
+    Eq. 1.
 
     Raises SettingError for an unknown pooling, and for `classifier` without a pooler.
     """
@@ -283,7 +284,8 @@ def pool(
 class DiscriminativeCDM(BaseMetric):
     """The contrast of a large and a small model, pooled to one number per dialogue (CDM); higher is better.
 
-    Its explanations are the momentum of turns and tokens and, for classifier pooling, what every feature adds.
+    The explanation of a score is the momentum of turns and tokens and, with classifier pooling, what every feature
+    adds.
     """
 
     name = "cdm_discriminative"
@@ -310,13 +312,14 @@ class DiscriminativeCDM(BaseMetric):
         max_length: int = SOURCE_TOKENS,
         token_budget: int = 16_384,
     ) -> "DiscriminativeCDM":
-        """Loads a trained pair by folder (a run's `models/`) or hub name, or a pretrained `amateur` and `expert`.
+        """Loads a trained pair, by folder (a run's `models/`) or hub name, or a pretrained `amateur` and `expert`.
 
         The folder has `amateur/`, `expert/` and, for classifier pooling, `pooler/`. A pretrained pair needs no
         training; `separator`, `order` and `max_length` say how it reads dialogues (`Untrained`), and it has no pooler.
 
         Raises InputError if a part of the folder is missing, and for a pooler that ranks machine turns above human
-        ones; SettingError for a folder together with a pair, for half of a pair, and as `Pair`.
+        ones. Raises SettingError for a folder together with `amateur` or `expert`, for one of these alone, and as
+        `Pair` does.
         """
         if amateur is not None and expert is not None and models is None:
             if pooling == "classifier":

@@ -1,4 +1,4 @@
-"""Infilling models: how they read dialogues, what they learn, and the pair whose contrast is CDM (CDM, Algorithm 1)."""
+"""Infilling models of dialogues: how they read and learn, and the pair that CDM contrasts (CDM, Algorithm 1)."""
 
 import logging
 import random
@@ -53,11 +53,11 @@ class TokenisedDialogues:
         return make_task(turns, gap, self.infilling, self.separator, self.max_length)
 
     def tasks(self, seed: int) -> list[InfillingTask]:
-        """Draws random gaps in every dialogue, by the seed, the dialogue's tokens and how often it occurred before.
+        """Draws random gaps in every dialogue, as tasks to learn; what is drawn depends on the seed and the dialogue.
 
         A dialogue is cut into parts of consecutive whole turns that fit into `max_length`, and every part has one gap.
         For a model that does not read what follows a gap, the gap is the last turn of the part. Two models see the same
-        gaps; a model that learns fewer of each dialogue sees the first ones of the other.
+        gaps; a model that learns fewer gaps of each dialogue sees the first ones.
         """
         seen: Counter[str] = Counter()
         tasks: list[InfillingTask] = []
@@ -110,11 +110,12 @@ class TokenisedDialogues:
 def find_infilling(lm: ConditionalLM) -> Infilling:
     """Finds how a model reads a dialogue with a gap and writes the missing segment.
 
-    Left to right the separator of turns ends the segment. The source of an encoder-decoder model always ends with the
-    token that ends a text, which tokenizers from scratch leave out. BART's kind writes the segment, framed as a text.
+    If a model reads left to right, the separator of turns ends the segment. The source of an encoder-decoder model
+    always ends with the token that ends a text, which our own small tokenizers do not add. Models of BART's kind write
+    the segment like a whole text, with its first and last special token.
 
-    Raises SettingError as `find_family`, `make_infilling` and `find_separator`, and for a separator of several tokens
-    left to right.
+    Raises SettingError as `find_family`, `make_infilling` and `find_separator` do, and for a left-to-right model whose
+    separator has several tokens.
     """
     config = lm.model.config
     family = find_family(config, lm.tokenizer, getattr(config, "gap_order", None))
@@ -133,7 +134,7 @@ def find_infilling(lm: ConditionalLM) -> Infilling:
 
 
 def find_separator(lm: ConditionalLM) -> tuple[int, ...]:
-    """The separator of turns: the text that the model's settings name, or else the token `SEPARATOR`.
+    """Finds the token ids between two turns: of the text that the model's settings name, or else `SEPARATOR`.
 
     Raises SettingError for a tokenizer without that token.
     """
@@ -201,7 +202,7 @@ def held_out_nll(
     infilling: Infilling,
     tasks: Sequence[InfillingTask],
 ) -> float:
-    """Mean negative log-likelihood of the missing tokens and the closing one, in nats per token; lower is better."""
+    """Computes the mean negative log-likelihood of missing segments and their ends, nats per token; lower is better."""
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
     scores = lm.log_probabilities(pairs, given=len(infilling.opening))
     return -float(np.concatenate(scores).mean(dtype=np.float64))
@@ -209,7 +210,7 @@ def held_out_nll(
 
 @checked_dataclass
 class Gaps:
-    """A training task: to fill random gaps of dialogues. A causal model also learns the text before the gap.
+    """A training task: to fill random gaps in dialogues. A causal model also learns the text before the gap.
 
     The first three fields are saved with the model and apply whenever the pair reads dialogues.
     """
@@ -275,7 +276,7 @@ def _learn_all(gap: InfillingTask, infilling: Infilling) -> Task:
 
 @checked_dataclass
 class Untrained:
-    """How pretrained models that never learned `Gaps` read dialogues."""
+    """Settings for pretrained models that never learned `Gaps`: how they read dialogues."""
 
     separator: str = TEXT_SEPARATOR  # the text between turns
     order: Order | None = None  # how causal models read; None: fill-in-the-middle where their vocabulary has the tokens
@@ -293,7 +294,7 @@ class Untrained:
 
 @dataclass(frozen=True)
 class PartialOrder:
-    """Held-out NLL of both models in nats per token (lower is better) on the same tasks."""
+    """Both models' held-out NLL on the same tasks, in nats per token (lower is better), to check which is better."""
 
     amateur_nll: float
     expert_nll: float
@@ -313,7 +314,7 @@ class PartialOrder:
 
 @dataclass(frozen=True)
 class Pair:
-    """Amateur and expert with one vocabulary; the other fields are those of `Gaps`.
+    """The amateur and the expert model, which share a vocabulary; the other fields are those of `Gaps`.
 
     Raises SettingError if their tokenizers differ or lack the separator, or if they write gaps in different ways.
     """
@@ -379,7 +380,7 @@ class Pair:
 
     @property
     def infilling(self) -> Infilling:
-        """How both models write a gap."""
+        """How both models read and write a gap."""
         return find_infilling(self.amateur)
 
     @property
@@ -389,10 +390,10 @@ class Pair:
 
     @cached_property
     def ends(self) -> dict[int, Ids]:
-        """Every token that ends a segment, with the tokens of the text that it spells before the end.
+        """Every token that ends a segment, with the token ids of the text that it spells before the end.
 
-        These are the closing token and, where the separator of turns is text, all tokens that hold it. Vocabularies
-        have tokens such as a full stop with a line break, and what follows a separator is another turn.
+        These are the closing token and, if the separator of turns is text, all tokens that contain it: vocabularies
+        have tokens such as a full stop with a line break, and what follows a separator belongs to another turn.
         """
         ends: dict[int, Ids] = dict.fromkeys(self.infilling.closing, ())
         separator = find_separator(self.amateur)
@@ -408,9 +409,9 @@ class Pair:
 
     @property
     def never_drawn(self) -> list[int]:
-        """Tokens that no segment may contain and that do not end it: markers, and ids without a token.
+        """Ids that a segment must not contain: the separator, tokens added to the vocabulary, ids without a token.
 
-        Markers are the separator and all tokens added to the vocabulary; some of Qwen's are not declared special.
+        All added tokens are excluded, because some of Qwen's special tokens are not declared as special.
         """
         tokenizer = self.amateur.tokenizer
         marks = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder, *find_separator(self.amateur)}
@@ -440,5 +441,5 @@ class Pair:
 
 
 def get_turns(examples: Sequence[Example]) -> list[tuple[str, ...]]:
-    """The dialogues of examples; a text without turns is a dialogue of one turn."""
+    """Returns the turns of each example; a text without turns is a dialogue of one turn."""
     return [example.turns or (example.text,) for example in examples]

@@ -15,7 +15,7 @@ LogProbabilities = TypeVar("LogProbabilities", Tensor, NDArray[np.float64])
 def contrastive_momentum(expert: LogProbabilities, amateur: LogProbabilities, beta: float = 1.0) -> LogProbabilities:
     """CDM, Eq. 1: m = log p_e - log p_a, in nats, of two tensors or arrays of one shape; higher is better text.
 
-    `beta` weighs the amateur (ours): with 0 the likelihood of the expert is left, with 1 it is Eq. 1.
+    `beta`, which the paper does not have, weighs the amateur: 1 gives Eq. 1, 0 the log-likelihood of the expert.
 
     >>> import torch
     >>> contrastive_momentum(torch.tensor([-1.0]), torch.tensor([-3.0])).tolist()
@@ -40,7 +40,8 @@ def distribution_quality(
 def degraded_log_probabilities(amateur: OverVocabulary, expert: OverVocabulary, gamma: float) -> OverVocabulary:
     """CDM, Eq. 4: log p_n = log p_a - gamma (log p_e - log p_a), renormalised over the vocabulary.
 
-    gamma = 0 is the amateur, gamma = -1 the expert, gamma > 0 worse than the amateur. Both inputs are normalised.
+    gamma = 0 gives the amateur, gamma = -1 the expert; gamma > 0 is worse than the amateur. Both inputs must be
+    normalised.
     """
     if gamma == 0:
         return amateur
@@ -50,10 +51,10 @@ def degraded_log_probabilities(amateur: OverVocabulary, expert: OverVocabulary, 
 
 
 def keep_plausible(log_probabilities: OverVocabulary, amateur: OverVocabulary, share: float) -> OverVocabulary:
-    """Leaves only tokens that the amateur finds at least `share` times as likely as its most likely one.
+    """Excludes tokens that the amateur finds less than `share` times as likely as its most likely token.
 
-    A constraint like that of contrastive decoding (Li et al. 2023, Eq. 4), which asks the expert instead: it looks for
-    better text than the amateur's, while Eq. 4 of CDM draws worse text. With a share of 0 every token stays.
+    Contrastive decoding (Li et al. 2023, Eq. 4) has a similar constraint, but asks the expert, because it looks for
+    better text; Eq. 4 of CDM draws worse text. With a share of 0 every token stays.
 
     >>> import torch
     >>> keep_plausible(torch.zeros(3), torch.tensor([0.7, 0.2, 0.1]).log(), share=0.2).tolist()

@@ -1,7 +1,7 @@
 """Generative CDM's negatives: segments of good dialogues removed and drawn again from the degraded distribution.
 
-CDM, Algorithm 1, lines 5-11. Positives are tokenised and decoded as negatives are, so that white space and spelling
-do not tell them apart.
+This is CDM, Algorithm 1, lines 5-11. Positives are tokenised and decoded like negatives, so that white space and
+spelling do not tell them apart.
 """
 
 import random
@@ -38,7 +38,7 @@ Dialogue = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Negatives:
-    """Dialogues that could be manipulated (positives) and their negatives, in one order."""
+    """The dialogues that could be manipulated (positives) and, in the same order, their negatives."""
 
     positives: tuple[Dialogue, ...]  # the dialogues as the pair's tokenizer writes them
     negatives: tuple[Dialogue, ...]  # the same dialogues with redrawn segments
@@ -61,7 +61,7 @@ class Negatives:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The negatives of some dialogues as JSON values."""
+    """The negatives drawn for some of the dialogues, as JSON values."""
 
     indices: Sequence[int]  # of the dialogues that got a negative
     negatives: Sequence[Dialogue]
@@ -73,7 +73,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class NegativeSampler:
-    """Draws the negatives of dialogues. Each depends only on its dialogue, its index, the seed and `longest`."""
+    """Draws negatives of dialogues. Each negative depends only on its dialogue, its index, the seed and `longest`."""
 
     pair: Pair
     tokenised: TokenisedDialogues
@@ -95,7 +95,7 @@ class NegativeSampler:
         seed: int,
         graphs: Graphs | None = None,
     ) -> "NegativeSampler":
-        """Tokenises the dialogues. Raises SettingError as `sample_negatives`."""
+        """Tokenises the dialogues and makes the sampler. Raises SettingError as `sample_negatives` does."""
         tokenised = pair.tokenise(dialogues)
         positives = pair.decode(tokenised.dialogues)
         uncovered = count_uncovered(tokenised, strategy, graphs)
@@ -234,7 +234,7 @@ def to_labelled(negatives: Negatives) -> list[LabelledText]:
 
 
 def count_uncovered(tokenised: TokenisedDialogues, strategy: Strategy, graphs: Graphs | None) -> int:
-    """How many dialogues have no content word (`content-multi`) or no graph with related tokens (`amr-multi`)."""
+    """Counts dialogues without a content word (`content-multi`) or a graph with related tokens (`amr-multi`)."""
     place = strategy.partition("-")[0]
     if place not in PLACED:
         return 0
@@ -262,9 +262,9 @@ def find_place(turns: Pieces, place: str, rng: random.Random, graphs: Graphs | N
 def find_gap(
     tokenised: TokenisedDialogues, turns: Turns, place: Place, rng: random.Random, graphs: Graphs | None
 ) -> Gap:
-    """Draws a gap of the given kind; a dialogue without content words, or without graphs, gets a random segment.
+    """Draws a gap of the given kind. A dialogue without content words, or without graphs, gets a random segment.
 
-    For a model that does not read what follows, the gap extends to the end of its turn.
+    For a model that does not read what follows a gap, the gap extends to the end of its turn.
     """
     pieces, prompt_turns = tokenised.to_pieces(turns), tokenised.prompt_turns
     found = find_place(pieces, place, rng, graphs, prompt_turns) if place in PLACED else None
@@ -273,9 +273,9 @@ def find_gap(
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:
-    """Chooses the segment nearest in length to the removed one, of those that ended before `longest` and differ.
+    """Chooses a segment: the nearest in length to the removed one, of those that differ and ended before `longest`.
 
-    If there is none, it is the first candidate.
+    If there is no such segment, the first candidate is chosen.
 
     >>> choose_segment([[5], [6, 7, 8, 9], [4, 4, 4]], removed=[4, 4, 4], longest=9)
     [6, 7, 8, 9]

@@ -1,4 +1,4 @@
-"""Sampling of negatives and reading of momentum on every device of a trainer, by `Trainer.predict`."""
+"""Draws negatives and computes momentum on every device of a trainer, by `Trainer.predict`."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -17,7 +17,7 @@ MakeTrainer = Callable[..., pl.Trainer]
 
 
 class PairModule(pl.LightningModule):
-    """A Lightning module of a pair, whose models run on the device that the trainer assigns."""
+    """A Lightning module of a pair of models, which run on the device that the trainer assigns."""
 
     def __init__(self, pair: Pair) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class PairModule(pl.LightningModule):
 
 
 class NegativesModule(PairModule):
-    """Draws the negatives of a part of the dialogues."""
+    """A Lightning module that draws the negatives of a part of the dialogues."""
 
     def __init__(self, sampler: NegativeSampler, advance: Callable[[int], None] = lambda rows: None) -> None:
         super().__init__(sampler.pair)
@@ -40,7 +40,7 @@ class NegativesModule(PairModule):
 
 
 class MomentumModule(PairModule):
-    """Reads a part of the dialogues under both models."""
+    """A Lightning module that computes the steps (log-probabilities under both models) of a part of the dialogues."""
 
     def __init__(self, pair: Pair, tokenised: TokenisedDialogues, token_budget: int) -> None:
         super().__init__(pair)

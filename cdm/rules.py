@@ -1,4 +1,4 @@
-"""Negatives that earlier metrics of coherence learn from, made by rules; baselines of Generative CDM (Table 2).
+"""Negatives made by the rules of earlier metrics of coherence: baselines of Generative CDM (Table 2).
 
 Mesgar et al. (2020) move and replace utterances. Vakulenko et al. (2018) mix two conversations. DEAM (Ghazarian et al.
 2022) changes AMR graphs; here rules on words stand in for its four kinds of incoherence, two of which need English
@@ -52,9 +52,10 @@ def make_rule_negatives(
     seed: int,
     prompt_turns: int = 0,
 ) -> Negatives:
-    """Makes a negative of every dialogue that the rule can change; turns and words come from another of the dialogues.
+    """Makes a negative of every dialogue that the rule can change; foreign turns and words come from another dialogue.
 
-    The first `prompt_turns` turns stay unchanged and are inserted nowhere else (the concepts of a CommonGen sentence).
+    The first `prompt_turns` turns, such as the concepts of a CommonGen sentence, stay unchanged and are inserted
+    nowhere else.
 
     Raises SettingError for an unknown rule.
     """

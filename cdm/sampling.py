@@ -1,4 +1,4 @@
-"""Sampling from the degraded distribution: two models, both with their caches, a batch at a time (CDM, Eq. 4)."""
+"""Samples segments from the degraded distribution of two models, a batch at a time with caches (CDM, Eq. 4)."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -47,7 +47,9 @@ def warp_probabilities(log_probabilities: OverVocabulary, sampling: Sampling) ->
 
 
 def draw(probabilities: OverVocabulary, uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:
-    """The token at which the cumulated probability passes a number in [0, 1): one draw, the same in any batch.
+    """Draws one token per row: the one at which the cumulative probability passes `uniform`, a number in [0, 1).
+
+    The draw does not depend on the batch.
 
     >>> draw(torch.tensor([[0.25, 0.75]]), torch.tensor([0.3])).tolist()
     [1]
@@ -65,13 +67,12 @@ def sample_segments(
     ranks: list[int] | None = None,
     token_budget: int = 16_384,
 ) -> list[list[int]]:
-    """Draws one segment for every source from the degraded distribution, without the tokens that frame it.
+    """Draws one segment for every source from the degraded distribution, without special tokens around it.
 
     Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. A segment has at least one
-    token, and ends where the models close it or begin another turn (`Pair.ends`). A segment with as many
-    tokens as `uniforms` has columns is cut: it has not ended. `ranks` receives, for every token drawn, ends
-    included, how many of the tokens that may be drawn the amateur finds likelier; nothing if the amateur is not
-    evaluated.
+    token, and ends where the models close it or begin another turn (`Pair.ends`). A segment with as many tokens as
+    `uniforms` has columns did not end: it is cut. `ranks`, if given, gets the amateur's rank of every token drawn, ends
+    included: how many allowed tokens it finds likelier. It gets nothing if the amateur is not evaluated.
     """
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()

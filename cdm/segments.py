@@ -1,8 +1,8 @@
-"""Gaps in dialogues: what is removed and what stays (CDM, Algorithm 1, lines 1-2; section 4.1.1).
+"""Gaps in dialogues: which tokens are removed, and what stays (CDM, Algorithm 1, lines 1-2; section 4.1.1).
 
-A dialogue is a list of turns, a turn a list of token ids. Source and target always put the dialogue together again
-exactly; the released training code loses a token between them. Content words, found by rules, stand in for the places
-that DEAM and CDM's AMR-Multi find in AMR graphs, whose concepts are mostly content words.
+A dialogue is a list of turns, a turn is a list of token ids. Source and target together always give the whole dialogue;
+the released training code loses a token between them. DEAM and CDM's AMR-Multi place gaps by AMR graphs. Content words,
+found by rules, can replace these graphs, because the concepts of a graph are mostly content words.
 """
 
 import random
@@ -111,7 +111,7 @@ def draw_content_gap(
 
 
 def find_words(tokens: Sequence[str]) -> list[Span]:
-    """The tokens [start, stop) of every word.
+    """Finds the span of tokens [start, stop) of every word.
 
     >>> find_words(["hel", "lo", "Ġyou", "?"])
     [(0, 2), (2, 4)]
@@ -132,10 +132,10 @@ def is_content(word: str) -> bool:
 
 
 def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
-    """Draws what each manipulation of one dialogue replaces (section 4.1.1): one for `*-single`, one to four for
-    `*-multi`, uniformly.
+    """Draws the kinds of gaps of one dialogue (section 4.1.1), one for each manipulation.
 
-    `content-multi` takes content words and their neighbours; it stands in for `amr-multi`, which needs AMR graphs.
+    There is one manipulation for `*-single`, and one to four, uniformly, for `*-multi`. `content-multi` takes content
+    words and their neighbours; it replaces `amr-multi`, which needs AMR graphs.
 
     Raises SettingError for an unknown strategy.
     """
@@ -152,7 +152,7 @@ def fill(
     gap: Gap,
     segment: Sequence[int],
 ) -> list[list[int]]:
-    """The dialogue with `segment` in place of the gap."""
+    """Returns the dialogue with `segment` in place of the gap."""
     filled = [list(turn) for turn in turns]
     filled[gap.turn][gap.start : gap.stop] = segment
     return filled
@@ -165,9 +165,9 @@ def make_task(
     separator: Sequence[int],
     max_length: int,
 ) -> InfillingTask:
-    """The task of filling the gap, in a window of whole turns that the model can read.
+    """Makes the task of filling the gap, with as many whole turns around it as the model can read.
 
-    If the rest of the gap's turn does not fit, its tokens nearest to the gap stay. Dropped tokens are counted.
+    If the turn of the gap does not fit, its tokens nearest to the gap stay. Dropped tokens are counted.
     """
     room = max_length - len(infilling.marks) + 1  # the gap takes the place of one token
     if not infilling.reads_after:

@@ -27,9 +27,9 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud
 
 
 class InputError(Exception):
-    """The input breaks the rules; `faults` holds one line `file:line: what is wrong, what was found` per fault.
+    """The input breaks the rules. `faults` holds one line `file:line: what is wrong, what was found` for each fault.
 
-    A fault of a whole file has no line. The runner prints `str()`, with equal faults merged, and exits with 2.
+    A fault of a whole file has no line number. `str()` merges equal faults; the command prints it and exits with 2.
     """
 
     def __init__(self, faults: Iterable[str]) -> None:
@@ -45,7 +45,7 @@ class SettingError(ValueError):
 
 
 class FindingError(Exception):
-    """A study found what the user asked to be stopped by (`fail_if`); the command shows the study and exits with 3."""
+    """A study found what `fail_if` names as a reason to stop. The command prints the study and exits with 3."""
 
     def __init__(self, findings: Iterable[str]) -> None:
         self.findings = tuple(findings)
@@ -53,21 +53,21 @@ class FindingError(Exception):
 
 
 class ExampleError(InputError):
-    """Examples that a metric cannot judge; `at` holds pairs (index of the example, what is wrong) in order."""
+    """A metric cannot judge some examples. `at` holds pairs (index of the example, what is wrong) in order."""
 
     def __init__(self, at: Iterable[tuple[int, str]]) -> None:
         self.at = tuple(at)
         super().__init__(f"example {index + 1}: {what}" for index, what in self.at)
 
     def located(self, path: Path | str, lines: Sequence[int]) -> InputError:
-        """The same faults with file and line; `lines` holds the line of every example."""
+        """Returns an InputError with the same faults by file and line; `lines` has the line number of each example."""
         return InputError(fault(path, lines[index], what) for index, what in self.at)
 
 
 class MissingModelError(InputError):
-    """A model to load does not exist here; `fetchable`: the model hub might have it, but was not asked.
+    """A model to load is not on this machine. `fetchable` says that the model hub might have it, but was not asked.
 
-    `setting` names it, where that is known.
+    `setting` is the name of the setting that names the model, if it is known.
     """
 
     def __init__(self, name: str, what: str, fetchable: bool = False, setting: str = "") -> None:
@@ -117,9 +117,9 @@ def suggest_similar(
     allowed: Collection[str],
     place: str = "",
 ) -> str:
-    """The allowed names that begin with the name, else up to three with a similar spelling, as the end of a sentence.
+    """The end of a message: the allowed names that begin with the name, else up to three with a similar spelling.
 
-    `place` stands before each of them.
+    The text is empty if no name is similar. `place` is put in front of each name.
 
     >>> suggest_similar("cdm", ["bleu", "cdm_generative", "cdm_discriminative"])
     ' (did you mean cdm_generative or cdm_discriminative?)'
@@ -148,7 +148,7 @@ def check_names(
 ) -> None:
     """Raises SettingError for the first given name that is not a setting.
 
-    `of` says of what in the message, and `place` stands before the name.
+    The message calls it a setting of `of`, and puts `place` in front of the name.
     """
     for name in given:
         if name not in allowed:
@@ -203,7 +203,7 @@ def group_faults(faults: Sequence[str]) -> list[str]:
 
 
 def format_value(value: object) -> str:
-    """Formats a value for a message: as JSON, on one line, shortened; of a long object the names of its values.
+    """Formats a value for a message: as JSON on one line, shortened. A long object is shown by its keys.
 
     >>> format_value(None), format_value("a\\nb"), format_value({"id": "x" * 99, "text": "Hi"})
     ('null', '"a\\\\nb"', 'an object with id and text')
@@ -219,7 +219,7 @@ def format_value(value: object) -> str:
 
 
 def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:
-    """The errors that pydantic raised: the path (names of fields, keys, indices), the rule in words, and the value."""
+    """Yields each error that pydantic raised: the path (field names, keys, indices), the rule in words, the value."""
     for problem in error.errors(include_url=False):
         message = problem["msg"].removeprefix("Value error, ")
         rule = message.replace("Input should be", "must be")
@@ -227,7 +227,10 @@ def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...]
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, what caused it, what caused that, and so on. OmegaConf names an error its own cause (OC_CAUSE=1)."""
+    """Yields the error, its cause, the cause of that, and so on.
+
+    OmegaConf can make an error its own cause (OC_CAUSE=1), so each error is yielded once.
+    """
     seen: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in seen:

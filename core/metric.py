@@ -1,4 +1,4 @@
-"""BaseMetric: what metrics share, so that a metric is a dataclass of its settings and the way it scores."""
+"""BaseMetric: what all metrics share. A metric adds its settings, as fields of a dataclass, and how it scores."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -51,7 +51,8 @@ class BaseMetric:
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores the examples; an example without a required field gets NaN and a reason.
 
-        Raises ExampleError if none has them, and for texts that a model cannot read whole (`truncation=error`).
+        Raises ExampleError if no example has the required fields, and for texts that a model cannot read whole
+        (`truncation=error`).
         """
         score = self._score_composed if self.composes else self.score_all
         return score_complete(examples, self.requires, self.name, score, self.scores_empty)
@@ -60,7 +61,7 @@ class BaseMetric:
         return self.score_all([compose_example(example) for example in examples])
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The scores of examples that have the required fields: the aspect `quality`, by `rate`."""
+        """Scores examples that all have the required fields. By default: `rate` of each, as the aspect `quality`."""
         values = np.full(len(examples), np.nan)
         reasons: list[str | None] = [None] * len(examples)
         for i, example in enumerate(examples):
@@ -77,7 +78,7 @@ class BaseMetric:
 
 
 def compose(text: str) -> str:
-    """The text in Unicode's composed form (NFC), the form of most files."""
+    """Returns the text in Unicode's composed form (NFC), which most files use."""
     return unicodedata.normalize(FORM, text)
 
 

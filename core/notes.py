@@ -1,4 +1,4 @@
-"""Notes of models: a sentence in a model's folder that stands with all its scores."""
+"""Notes of models: a sentence in a model's folder that is shown with all scores of the model."""
 
 import os
 from pathlib import Path
@@ -12,20 +12,22 @@ TINY = "tiny model of synthetic text: shows how it works, is no judgement"  # of
 
 
 def write_note(folder: Path, note: str) -> None:
-    """Leaves a note in a model's folder."""
+    """Writes a note into a model's folder."""
     (folder / FILE).write_text(f"{note}\n", encoding="utf-8")
 
 
 def read_note(name: Path | str) -> tuple[str, ...]:
-    """The note in a model's folder, also in the hub's cache, for `Scores.notes`; empty without one and for a hub name.
+    """Reads the note in a model's folder (also in the hub's cache) for `Scores.notes`.
 
-    Raises InputError for a note that is no file of its own (a link), not text, or longer than LONGEST_NOTE characters.
+    Empty without a note or a folder.
+
+    Raises InputError for a note that is a link, is not text, or is longer than LONGEST_NOTE characters.
     """
     path = Path(name) / FILE
     if not os.path.lexists(path):
         return ()
     if not path.is_file() or (path.is_symlink() and not _is_of_hub(path)):
-        raise InputError([fault(path, 0, "must be a file of its own, but is a link or a folder")])
+        raise InputError([fault(path, 0, "must be a regular file, but is a link or a folder")])
     note = read_template(path, 4 * LONGEST_NOTE).strip()
     if len(note) > LONGEST_NOTE or printable(note) != note:
         what = f"must be text of at most {LONGEST_NOTE} characters without control characters"

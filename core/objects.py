@@ -7,7 +7,7 @@ from typing import Any
 def find_object(name: str) -> Any:
     """Finds the object that `MODULE.NAME` names, or an attribute of such an object.
 
-    As `pkgutil.resolve_name`, but a module that exists and cannot be imported raises its ImportError.
+    Works as `pkgutil.resolve_name`, but the ImportError of a module that exists and cannot be imported is raised.
 
     >>> find_object("pathlib.Path.cwd").__name__
     'cwd'

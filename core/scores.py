@@ -15,12 +15,12 @@ Field = Literal["turns", "references", "context", "prefix", "label"]
 
 
 def require(*names: Field) -> tuple[Field, ...]:
-    """Checks names of fields of an Example, for `Metric.requires`."""
+    """Returns the names for `Metric.requires`, after checking that each is a field of Example."""
     return names
 
 
 NO_TOKENS = "the text has no tokens to score"
-INVISIBLE = "the text has invisible characters alone"
+INVISIBLE = "the text has only invisible characters"
 LOST = "; the answer is lost, and the next run asks again"  # the end of a reason that may pass
 
 
@@ -141,7 +141,7 @@ class Scores:
         return len(self.reasons)
 
     def take(self, at: Sequence[int] | NDArray[np.integer]) -> "Scores":
-        """The scores of the examples at these indices."""
+        """Returns the scores of the examples at these indices."""
         places = [*map(int, at)]
         explanations = [self.explanations[place] for place in places] if self.explanations else ()
         return replace(
@@ -198,14 +198,14 @@ class CorpusMetric(Protocol):
 
 @runtime_checkable
 class NamedByModel(Protocol):
-    """A metric that tables call by its model, such as a judge."""
+    """A metric that tables name after its model, such as an LLM judge."""
 
     @property
     def called(self) -> str: ...
 
 
 def name_models(models: Sequence[str]) -> str:
-    """What tables call a judge with these models: the last part of the name of one, or a panel.
+    """The name in tables of a judge with these models: the last part of a single model's name, or "panel".
 
     >>> name_models(["Qwen/Qwen2.5-1.5B"]), name_models(["a", "b"])
     ('Qwen2.5-1.5B', 'panel')

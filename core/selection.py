@@ -1,4 +1,4 @@
-"""Selection: scores the examples that have the fields a metric requires. The others are NaN with a reason."""
+"""Selection: scores the examples that have the fields a metric requires. The others get NaN and a reason."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from core.scores import INVISIBLE, Field, Scores
 
 
 def has_field(example: Example, field: Field) -> bool:
-    """Whether the example has the field. A text that shows nothing does not count, nor does a single turn."""
+    """Whether the example has the field. A text without a visible character does not count, nor does a single turn."""
     if field == "turns":
         return len(example.turns) >= 2
     if field == "references":
@@ -76,7 +76,7 @@ def score_complete(
 ) -> Scores:
     """Scores the examples that have the required fields; the others get NaN and a reason.
 
-    Raises ExampleError as `check_complete` does, and passes on that of `score` with the indices of `examples`.
+    Raises ExampleError as `check_complete` does. An ExampleError of `score` is raised with the indices of `examples`.
     """
     reasons = check_complete(examples, requires, metric, scores_empty)
     complete = [i for i, reason in enumerate(reasons) if reason is None]

@@ -27,7 +27,7 @@ def refuse_blank(text: str) -> str:
 
 
 def to_tuple(values: object) -> tuple[Any, ...]:
-    """Turns a list into a tuple; a validator for pydantic."""
+    """Turns a list into a tuple, so that a frozen setting can hold it; a validator for pydantic."""
     if not isinstance(values, list | tuple):
         raise ValueError("must be a list")
     return tuple(values)

@@ -1,8 +1,8 @@
-"""What code a result comes from: a hash of each source file behind a function, which only a change of the code changes.
+"""Hashes of the source files behind a function: a kept result is made anew only if the code that makes it has changed.
 
 Comments, docstrings, blank lines, spaces, line breaks inside brackets and trailing commas do not count. Other changes
-of form do: quotes, parentheses, the width of an indent. Python itself reads nothing here, so every version of it gives
-the same hashes. An f-string ends at its next quote, as in Python 3.11.
+of form do: quotes, parentheses, the width of an indent. Python's own parser is not used, so every version of Python
+gives the same hashes. An f-string ends at its next quote, as in Python 3.11.
 """
 
 import hashlib
@@ -90,7 +90,7 @@ class Line(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A statement at the top of a module, or a function inside another one."""
+    """A top-level statement of a module, or a function inside another one."""
 
     names: tuple[str, ...]  # that it defines; empty for what runs for its effect
     lines: tuple[Line, ...]
@@ -259,7 +259,7 @@ class Module:
             yield alias.strip() or top, target
 
     def find(self, target: str) -> "Module | None":
-        """The module that an import names, if it is of this project, or of the same package as this one."""
+        """Returns the module that an import names, if it is of this project or of this module's package; else None."""
         top = target.partition(".")[0]
         root = ROOT if top in PACKAGES else self.root
         is_followed = top in PACKAGES or (top == self.top and root not in INSTALLED)
@@ -269,7 +269,7 @@ class Module:
 
     @cached_property
     def closure(self) -> dict[str, str]:
-        """By file, the hashes of this module, of all that it imports in turn, and of the data files named there."""
+        """Hashes by file of this module, of all modules that it imports in turn, and of their data files."""
         modules: dict[str, Module] = {self.label: self}
         waiting: list[Module] = [self]
         while waiting:
@@ -286,7 +286,7 @@ class Module:
 
     @cached_property
     def data(self) -> dict[str, str]:
-        """The hashes of the data files beside it that it names, or that have its name."""
+        """Hashes by file of the data files in its folder that it names, or that have its own name."""
         if self.file is None:
             return {}
         beside = [file for file in self.file.parent.iterdir() if file.suffix in DATA and file.is_file()]
@@ -294,7 +294,7 @@ class Module:
         return {Path(self.label).with_name(file.name).as_posix(): _hash(_read(file)) for file in read}
 
     def trace(self, start: Statement) -> tuple[set[str], set[str]]:
-        """Follows the names that a statement uses: the texts of the statements of this module, and what they import."""
+        """Follows the names that a statement uses: returns the texts of all statements reached, and their imports."""
         defined: dict[str, list[Statement]] = {}
         for statement in self.statements:
             for name in statement.names:

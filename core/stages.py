@@ -1,7 +1,7 @@
 """Stages: results worth keeping (a trained model, generated negatives), stored under a hash of what they depend on.
 
-That is settings, data, and the source of the code (`core.source`). A stage is kept whole. A `Cache` beside the stages
-keeps single values: replies of a chat model, filled references.
+They depend on settings, data, and the source of the code (`core.source`). A stage is a folder that is kept as a whole.
+A `Cache` beside the stages keeps single values: replies of a chat model, filled references.
 """
 
 import glob
@@ -56,9 +56,9 @@ def _read(path: Path, *state: int) -> str:
 
 
 def fingerprint(depends: Any) -> str:
-    """Sixteen hexadecimal digits that change with any value in `depends`.
+    """A hash of sixteen hexadecimal digits, which changes with any value in `depends`.
 
-    A dataclass counts by its class and fields, a partial by its function and arguments.
+    A dataclass is hashed by its class and fields, a partial by its function and arguments.
 
     Raises TypeError or ValueError for values that JSON cannot hold (an array, a path, NaN).
 
@@ -114,7 +114,7 @@ def _list_types(value: Any) -> Iterator[Code]:
 
 
 def check_place(setting: str, folder: Path) -> None:
-    """Raises SettingError if no folder can be made: below a file, behind a ring of links, under too long a name."""
+    """Raises SettingError if no folder can be made here: below a file, behind circular links, under too long a name."""
     try:
         status = folder.stat()
     except FileNotFoundError:
@@ -122,7 +122,7 @@ def check_place(setting: str, folder: Path) -> None:
     except OSError as error:
         raise SettingError(f"{setting} cannot be {folder}: {error.strerror}") from error
     if not S_ISDIR(status.st_mode):
-        raise SettingError(f"{setting} must be a folder, but {folder} is none")
+        raise SettingError(f"{setting} must be a folder, but {folder} is not")
 
 
 def check_writable(setting: str, folder: Path) -> None:
@@ -176,7 +176,8 @@ def _report_changed_code(place: Path, depends: Depends) -> None:
 def find_damage(stage: Path) -> str | None:
     """The name of a file of a finished stage that is missing, has changed or was added; None for an intact stage.
 
-    It is `depends.json` for a stage in the place of another one, since the hash in its name is that of this file.
+    `depends.json` is returned if the folder's name does not match the hash of this file: then another stage was put
+    here.
     """
     try:
         written = json.loads((stage / FILES).read_text(encoding="utf-8"))
@@ -234,11 +235,12 @@ class Stages:
 
     One writer at a time writes a stage to `root/name-hash.partial` and renames it when it is complete. If a run is
     killed, the next run continues in the same partial folder. A finished stage has a file `files.json` with the sha256
-    of its files. They are compared when a process first finds the stage, and again after a change; a damaged stage is
-    put aside as `root/name-hash.damaged` and built again.
+    of its files. The sums are compared when a process first finds the stage, and again after a change. A damaged stage
+    is renamed to `root/name-hash.damaged` and built again.
 
     The hash covers `depends`, the classes of the settings in it, and the code that makes the result, as
-    `core.source.hash_sources` finds it. A stage of other code is not used, and the log names the files that differ.
+    `core.source.hash_sources` finds it. A stage made by other code is not used, and the log names the files that
+    differ.
     """
 
     root: Path
@@ -259,14 +261,14 @@ class Stages:
         code: Iterable[Code] | None = None,
         together: bool = False,
     ) -> Path:
-        """The folder of the stage `name` under `depends`, built by `build(folder)` if it is not kept yet.
+        """Returns the folder of the stage `name` for `depends`. If it is not kept yet, `build(folder)` makes it.
 
         `code` has the functions and classes that make the result, by default `build` alone: give more where `build`
         calls methods of objects whose classes it does not name. With `together`, all processes of a distributed run
-        call `build`, which makes sure that only the first one writes.
+        call `build`, which must let only the first one write.
 
-        Raises TimeoutError in a process that has waited too long for the first one, InputError for an unfinished stage
-        that is a link or holds one.
+        Raises TimeoutError in a process that has waited too long for the first one, and InputError for an unfinished
+        stage that is a link or contains one.
         """
         final, depends = self._place(name, depends, [build] if code is None else code)
         if not self.first and find_damage(final) is not None:
@@ -286,7 +288,9 @@ class Stages:
         *,
         code: Sequence[Iterable[Code]],
     ) -> list[Path]:
-        """The folders of several stages of one name. One call of `build` makes the missing ones, by their indices.
+        """Returns the folders of several stages of one name.
+
+        One call of `build` makes the missing ones: index to folder.
 
         `code` has one entry per stage, as in `get`.
         """
@@ -311,7 +315,7 @@ class Stages:
         code: Iterable[Code],
         mark: str,
     ) -> None:
-        """Marks a kept stage with a file `mark` as unfinished, so that the next `get` continues it in its folder."""
+        """Marks a kept stage that has a file `mark` as unfinished, so that the next `get` goes on in its folder."""
         final, _ = self._place(name, depends, code)
         if not self.first or not (final / mark).is_file():
             return
@@ -367,7 +371,7 @@ class Stages:
         *,
         code: Iterable[Code],
     ) -> "Cache":
-        """Opens the cache `name` under `depends`, for values that `code` makes."""
+        """Opens the cache `name` for `depends`; its values are made by `code`, whose source is part of the hash."""
         return Cache(*self._place(name, depends, code))
 
     def _wait_for(self, final: Path) -> None:
@@ -382,10 +386,10 @@ class Stages:
 
 @dataclass(frozen=True)
 class Cache:
-    """Values by key, for JSON (NaN and infinity included), in one file that several processes and threads extend.
+    """JSON values by key (NaN and infinity included), in one file that several processes and threads extend.
 
-    Each value has a checksum: an unfinished or damaged one counts as missing. A process sees the values that were there
-    when it first looked, and those it added. A cache in the place of another one is put aside as
+    Each value has a checksum; an unfinished or damaged value counts as missing. A process sees the values that were
+    there when it first looked, and those it added. A file that belongs to another cache is renamed to
     `root/name-hash.damaged`.
     """
 
@@ -395,7 +399,7 @@ class Cache:
     depends: Depends
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
-        """The value of a key; `make` computes it if it is missing, and it is kept."""
+        """Returns the value of a key. If it is missing, `make` computes it, and it is kept."""
         if key in self.values:
             return self.values[key]
         made = make()

@@ -11,7 +11,7 @@ NAME = re.compile(r"\{([a-z_]+)\}")
 
 
 def read_template(file: Path, longest: int = LARGEST_TEMPLATE) -> str:
-    """The text of a file. Raises InputError for one that is missing, has more bytes than `longest` or is not UTF-8."""
+    """Reads the text of a file. Raises InputError if it is missing, has more bytes than `longest` or is not UTF-8."""
     if not file.is_file():
         raise InputError([fault(file, 0, "no such file")])
     with file.open("rb") as opened:
@@ -36,7 +36,7 @@ def names_in(template: str, known: Collection[str]) -> list[str]:
 
 
 def fill_template(template: str, values: Mapping[str, object]) -> str:
-    """The template with values in place of their names; any other brace, and a brace in a value, stays as it is.
+    """Replaces the names in braces by their values. All other braces stay as they are, also those inside a value.
 
     >>> fill_template('{text} is {low}, {text!r:>9} {"score": 1}', {"text": "{low}", "low": 0})
     '{low} is 0, {text!r:>9} {"score": 1}'

@@ -14,22 +14,24 @@ REPEATS = 20  # draws of each number of evaluators
 
 
 def quartiles(ratings: Float[NDArray[np.float64], " n"], rng: np.random.Generator) -> NDArray[np.int64]:
-    """The quartile 0 to 3 of each example by its rating. All quartiles have the same size; ties are broken at random.
+    """Returns the quartile (0 to 3) of each example by its rating. All have the same size; ties are broken at random.
 
     >>> quartiles(np.array([4.0, 1.0, 2.0, 3.0]), np.random.default_rng(0)).tolist()
     [3, 0, 1, 2]
     """
-    order = np.lexsort((rng.permutation(len(ratings)), ratings))
-    quartile = np.empty(len(ratings), dtype=np.int64)
-    quartile[order] = np.arange(len(ratings)) * QUARTILES // len(ratings)
+    n = len(ratings)
+    ties = rng.permutation(n)
+    order = np.lexsort((ties, ratings))
+    quartile = np.empty(n, dtype=np.int64)
+    quartile[order] = np.arange(n) * QUARTILES // n
     return quartile
 
 
 def biased_subsets(ratings: Float[NDArray[np.float64], " n"], seed: int) -> list[NDArray[np.int64]]:
-    """Four subsets of the examples, from mostly bad to mostly good ones (section 4.6.2, Figure 3).
+    """Draws four subsets of the examples, from mostly bad to mostly good ones (section 4.6.2, Figure 3).
 
-    Subset j takes an example of quartile i with the probability 1 / (|j - i| + 1). Each has its indices in
-    ascending order.
+    Subset j takes an example of quartile i with the probability 1 / (|j - i| + 1). Each has its indices in ascending
+    order.
     """
     rng = np.random.default_rng(seed)
     quartile = quartiles(ratings, rng)
@@ -49,9 +51,10 @@ def number_of_evaluators(
     correlation: Correlation,
     seed: int,
 ) -> dict[int, tuple[float, float]]:
-    """Mean and standard deviation of the correlation with randomly drawn evaluators, by their number (Figure 4).
+    """Measures how agreement with ratings depends on the number of evaluators, which are drawn at random (Figure 4).
 
-    The weights of the drawn evaluators are renormalised. If all are zero, the evaluators weigh the same.
+    Returns the mean and the standard deviation of the correlation for each number. The weights of the drawn evaluators
+    are renormalised. If all weights are zero, the evaluators weigh the same.
     """
     rng = np.random.default_rng(seed)
     by_number: dict[int, tuple[float, float]] = {}
@@ -61,5 +64,7 @@ def number_of_evaluators(
             drawn = rng.choice(scores.shape[1], number, replace=False)
             ensembled = ensemble(scores[:, drawn], weights[:, drawn])
             values.append(correlation(ensembled, ratings))
-        by_number[number] = (float(np.mean(values)), float(np.std(values)))
+        mean = float(np.mean(values))
+        deviation = float(np.std(values))
+        by_number[number] = (mean, deviation)
     return by_number

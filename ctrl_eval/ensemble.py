@@ -11,7 +11,7 @@ Weights = Literal["paper", "mean", "max", "min"]
 
 
 def shares(weights: OfTexts) -> OfTexts:
-    """beta of CTRLEval, Eq. 1 and 16: the weights of a text as shares of their sum.
+    """Computes beta of CTRLEval, Eq. 1 and 16: the weights of each text, divided by their sum.
 
     If all weights of a text are zero, its shares are equal, as in the released code.
     """
@@ -34,7 +34,7 @@ def aggregate(
     weights: OfTexts,
     how: Weights = "paper",
 ) -> float:
-    """Eq. 1, or the mean, the highest or the lowest score of all evaluators (CTRLEval, Table 5)."""
+    """Combines the scores of all evaluators by Eq. 1, or takes their mean, maximum or minimum (CTRLEval, Table 5)."""
     if how == "paper":
         return float(ensemble(scores, weights))
     reduce = {

@@ -1,4 +1,4 @@
-"""Inverse word and sentence frequency: how much a target says (CTRLEval, Eq. 5-7).
+"""Inverse word and sentence frequency: weights that are high for targets with rare words (CTRLEval, Eq. 5-7).
 
 "Words" are the tokens of a tokenizer; the released table has those of PEGASUS. The tokenizer belongs to the table and
 not to the backbone, so one table weighs the targets of all backbones alike.
@@ -30,7 +30,7 @@ FILE_NAME = "iwf.json"  # of a table in its folder
 
 @dataclass(frozen=True)
 class WordFrequencies:
-    """IWF of every token of a vocabulary; 0 for a token that the corpus lacks."""
+    """The inverse word frequency (IWF) of every token of a vocabulary; 0 for a token that the corpus lacks."""
 
     iwf: Float[NDArray[np.float64], " vocabulary"]  # shape (vocabulary,)
     tokenizer: PreTrainedTokenizerBase = field(repr=False)  # splits a text into these tokens
@@ -39,14 +39,14 @@ class WordFrequencies:
 
     @property
     def name(self) -> str:
-        """The origin of the table, for signatures: `released_`, `counted_` or `table_` (others), and its corpus."""
+        """The origin of the table, for signatures: `released_`, `counted_` or `table_`, then a hash of its corpus."""
         if self.corpus == RELEASED:
             return f"released_{self.corpus}"
         kind = "counted" if self.sentences else "table"
         return f"{kind}_{self.corpus}"
 
     def weigh(self, targets: Sequence[str]) -> Float[NDArray[np.float64], " targets"]:
-        """ISF of each target (Eq. 6)."""
+        """Computes the inverse sentence frequency (ISF) of each target (Eq. 6), its weight in CTRLEval."""
         ids = plain_token_ids(self.tokenizer, targets)
         return np.array([inverse_sentence_frequency(self.iwf[row]) for row in ids])
 
@@ -84,7 +84,7 @@ def normalised_isf(isf: Float[NDArray[np.float64], " sentences"]) -> Float[NDArr
 
 
 def count_frequencies(sentences: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> WordFrequencies:
-    """IWF of every token over a corpus of sentences (Eq. 7).
+    """Counts a corpus of sentences and computes the IWF of every token (Eq. 7).
 
     Raises ValueError for a corpus without a sentence.
     """

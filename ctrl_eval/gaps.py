@@ -1,4 +1,4 @@
-"""Gaps in text: tasks that train a small infilling model for the questions CTRLEval asks.
+"""Gaps in text: training tasks, with which a small infilling model learns to fill what CTRLEval removes.
 
 The paper uses pretrained infilling models. At `scale=tiny` this project trains a small one from scratch instead.
 """
@@ -78,12 +78,12 @@ class TextGaps:
         return draw_tasks
 
     def choose_gap(self, text: str, rng: random.Random) -> tuple[int, int]:
-        """Start and end of the gap: a sentence, the beginning, the rest after the beginning, or a few words.
+        """Draws a gap: a sentence, the beginning, the rest after the beginning, or a few words.
 
-        These are the gaps of coherence (Eq. 2-3) and of both directions of consistency (Eq. 9-10). If the text holds
-        some of the label words, the gap is one of them with the probability `label_share` (Eq. 12-13). A gap holds at
-        least one word and has no white space at its ends.
-        The text has a word.
+        These are the gaps of coherence (Eq. 2-3) and of both directions of consistency (Eq. 9-10). If the text contains
+        label words, the gap is one of them with the probability `label_share` (Eq. 12-13). A gap has at least one word
+        and no white space at its ends. The text must have a word. Returns the start and the end of the gap, in
+        characters.
         """
         words = [match.span() for match in RUNS.finditer(text)]
         label_words = self.prompts.words

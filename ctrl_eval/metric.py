@@ -46,7 +46,7 @@ Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
 
 @dataclass(frozen=True)
 class Evaluations:
-    """The scores and weights of the pattern evaluators of one text in one aspect; they explain its score."""
+    """The scores and weights of all patterns of one text in one aspect, which explain its score."""
 
     scores: Float[NDArray[np.float64], " evaluators"]  # one per evaluator
     weights: Float[NDArray[np.float64], " evaluators"]
@@ -55,7 +55,7 @@ class Evaluations:
     remarks: tuple[str, ...] = ()  # anything unusual about the text
 
     def explanation(self) -> dict[str, Any]:
-        """The evaluators as JSON values."""
+        """The scores and weights as JSON values."""
         evaluators: list[dict[str, Any]] = []
         for pattern, score, share in zip(self.patterns, self.scores, shares(self.weights), strict=True):
             evaluators.append(
@@ -150,16 +150,16 @@ class CTRLEval(BaseMetric):
         )
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """One score per example and aspect, with the evaluators behind it as explanations.
+        """Computes one score per example and aspect; the scores of all patterns are the explanation.
 
         Coherence and consistency are log-probabilities in nats (at most 0), attribute relevance is in [0, 1].
 
-        A text without words gets NaN, and so does the coherence of a dialogue that is one sentence, of which only the
-        mask remains. A text of one sentence gets a number, as in the released code, and a remark.
+        A text without words gets NaN. So does the coherence of a dialogue with one sentence, because nothing remains
+        around the mask. A text with one sentence gets a number, as in the released code, and a remark.
 
-        Raises InputError if google/pegasus-large does not give the published values (`ctrl_eval.released`).
-        Raises ExampleError, before the model is loaded, for every text without a sentence, prefix that does not begin
-        its text, label that the verbalizers lack, and, with truncation `error`, text that does not fit.
+        Raises InputError if google/pegasus-large does not give the published values (`ctrl_eval.released`). Raises
+        ExampleError, before the model is loaded, for every text without a sentence, every prefix that does not begin
+        its text, every label that the verbalizers lack and, with truncation `error`, every text that does not fit.
         """
         scores = self.scores_of(self.evaluations(examples))
         values = {aspect: column.copy() for aspect, column in scores.values.items()}
@@ -171,14 +171,14 @@ class CTRLEval(BaseMetric):
             if says_nothing:
                 reasons[i] = "the text has no words"
             elif is_bare:
-                reasons[i] = "coherence: all turns are one sentence for sentence_split, and only the mask remains of it"
+                reasons[i] = "coherence needs two sentences, but sentence_split finds only one in all turns"
             for aspect in values:
                 if says_nothing or (is_bare and aspect == "coherence"):
                     values[aspect][i] = np.nan
         return replace(scores, values=values, reasons=reasons)
 
     def scores_of(self, evaluations: Mapping[Aspect, Sequence[Evaluations]]) -> Scores:
-        """Scores texts whose evaluators are known: by Eq. 1, or by the alternative that `weights` names."""
+        """Scores texts from known evaluations: by Eq. 1, or by the alternative that `weights` names."""
         values: dict[str, NDArray[np.float64]] = {}
         for aspect, rows in evaluations.items():
             scores = [aggregate(row.scores, row.weights, self.weights) for row in rows]
@@ -197,7 +197,7 @@ class CTRLEval(BaseMetric):
         )
 
     def evaluations(self, examples: Sequence[Example]) -> dict[Aspect, list[Evaluations]]:
-        """Every pattern evaluator's score and weight, by aspect; raises as `score_all` does."""
+        """Computes the score and weight of every pattern of each text, by aspect; raises as `score_all` does."""
         faults = [(i, what) for i, example in enumerate(examples) for what in self._find_faults(example)]
         if faults:
             raise ExampleError(faults)
@@ -327,7 +327,7 @@ class CTRLEval(BaseMetric):
                 isf = self.frequencies.weigh([pattern.target for pattern, _ in text])
             remarks = []
             if aspect == "coherence" and len(text) == 1:
-                remarks.append("a text of one sentence leaves a bare mask")
+                remarks.append("a text of one sentence leaves only the mask to read")
             if self._lacks_frequencies:
                 remarks.append("no table of word frequencies (iwf), so all targets weigh alike")
             if not isf.any():

@@ -16,7 +16,7 @@ class Pattern:
 
 
 def coherence_patterns(sentences: Sequence[str]) -> list[Pattern]:
-    """f and g of coherence (Eq. 2-3): each sentence is removed in turn and is the target.
+    """Makes the patterns of coherence (f and g, Eq. 2-3): each sentence is removed in turn and becomes the target.
 
     A space separates the mask from a neighbouring sentence. A text of one sentence leaves only the mask.
 
@@ -32,7 +32,7 @@ def coherence_patterns(sentences: Sequence[str]) -> list[Pattern]:
 
 
 def consistency_patterns(prefix: str, text: str) -> list[Pattern]:
-    """f and g of consistency (Eq. 9-10): the rest of the text after the prefix, and the prefix before the rest.
+    """Makes the patterns of consistency (f and g, Eq. 9-10): the rest is the target after the prefix, and vice versa.
 
     >>> consistency_patterns("The book", "The book is new.")
     [Pattern(before='The book ', target='is new.', after=''), Pattern(before='', target='The book', after=' is new.')]
@@ -48,7 +48,7 @@ def consistency_patterns(prefix: str, text: str) -> list[Pattern]:
 
 
 def relevance_pattern(prompt: str, text: str) -> Pattern:
-    """f of attribute relevance (Eq. 12): the prompt with the text inserted; its target is any label word.
+    """Makes the pattern of attribute relevance (f, Eq. 12): the prompt with the text inserted; targets are label words.
 
     >>> relevance_pattern("<text> It was <mask>.", "Nice.")
     Pattern(before='Nice. It was ', target='', after='.')

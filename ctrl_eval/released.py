@@ -1,7 +1,7 @@
 """Published values: the example of the released README, and the six texts of Figures 6 and 7.
 
-The example, computed again with google/pegasus-large on this machine, shows what no other check does: whether
-vocabulary, mask and weights belong together as in the paper.
+Computing the example again with google/pegasus-large checks what nothing else does: that vocabulary, mask and weights
+fit together as in the paper.
 """
 
 from collections.abc import Mapping
@@ -67,14 +67,14 @@ def is_released(
     config: Any,
     dtype: str,
 ) -> bool:
-    """Whether a model should give the published values: by its name, in the published shape and in float32."""
+    """Whether a model should give the published values: it has the name and shape of the paper's, and is in float32."""
     if name != NAME or dtype != "float32":
         return False
     return all(getattr(config, key, None) == value for key, value in SHAPE.items())
 
 
 def check_values(values: Mapping[str, float]) -> None:
-    """Raises InputError if the values of `EXAMPLE` differ from the published ones; it says what to report."""
+    """Raises InputError if the values for `EXAMPLE` differ from the published ones; the message says what to report."""
     versions = ", ".join(f"{library} {version(library)}" for library in ("torch", "transformers", "tokenizers"))
     faults: list[str] = []
     for aspect, value in values.items():

@@ -1,4 +1,4 @@
-"""Cells: the texts and numbers in the rows of tables and DataFrames become the values of the fields of an example."""
+"""Cells: converts the cells of tables and DataFrames into the values of an example's fields."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.errors import SettingError, format_value, list_first, printable
-from core.example import SHOWN
+from core.example import SHOWN_COLUMNS
 from data.columns import RATING, SCORE, Columns, find_absent, name_fields
 from data.numeric import parse_number
 from data.table_files import LISTS
@@ -25,19 +25,20 @@ MISSING = ("NAType", "NaTType")  # of pandas, which is not imported for them
 
 
 def json_line(record: Mapping[str, Any]) -> str:
-    """A record as a line of JSON."""
+    """Writes a record as a line of JSON."""
     return ENCODER.encode(record) + "\n"
 
 
 def check_header(columns: Columns, header: list[str], *, needs_text: bool = True) -> tuple[list[str], bool]:
-    """The problems of the header of a table of examples, and whether its rows can be read."""
+    """Returns the problems of a table's header, and whether its rows can be read in spite of them."""
     naming = name_fields(tuple(header), columns)
     problems = [*naming.problems, *find_absent(columns, header)]
     names = [name for _, name in naming.fields]
     has_text = "text" in names or "turns" in names or not needs_text
     if not has_text:
         where = "(data.columns.text=NAME names another)"
-        problems.append(f'the header needs a column "text" or "turns" {where}, found {list_first(header, SHOWN)}')
+        shown = list_first(header, SHOWN_COLUMNS)
+        problems.append(f'the header needs a column "text" or "turns" {where}, found {shown}')
     return problems, has_text
 
 
@@ -47,9 +48,10 @@ def read_cells(
     is_table: bool = False,
     is_typed: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Splits a line into values by field, values that are passed on, and problems (of names only outside tables).
+    """Splits a line into values by field, values that are passed on, and problems.
 
-    The cells of a table are texts. Typed cells (parquet, rows in memory) may be numbers even in columns of names.
+    Cells of a table are texts; a problem of a column's name is one of its header, not of each line. Typed cells
+    (parquet, rows in memory) may be numbers even in columns of names.
     """
     naming = name_fields(tuple(record), columns)
     values, extra = naming.apply(record)
@@ -178,7 +180,8 @@ def is_frame(source: object) -> bool:
 def list_items(source: Any, rule: str) -> list[Any]:
     """The rows of a DataFrame, or the items of an iterable.
 
-    Raises SettingError, with `rule`, for objects without rows: a text, a mapping, a set, an open file, another table.
+    Raises SettingError, with `rule`, for objects that have no rows in order: a text, a mapping, a set, an open file,
+    and tables of other libraries.
     """
     if is_frame(source):
         names = list(map(str, source.columns))

@@ -1,4 +1,4 @@
-"""Cleaning: what MARS removes from its data before scoring (section 3)."""
+"""Cleaning: removes hashtags and URLs from texts, as MARS does before scoring (section 3)."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ HASHTAG_OR_URL = re.compile(r"(?:https?://|www\.)\S+|(?<!\w)#\w+")
 
 
 def remove_hashtags_and_urls(text: str) -> str:
-    """The text without hashtags and URLs, and without the white space in front of them."""
+    """Removes hashtags and URLs from a text, with the white space in front of them."""
     return re.sub(rf"\s*(?:{HASHTAG_OR_URL.pattern})", "", text).strip()
 
 
 def clean_examples(examples: Sequence[Example]) -> tuple[Example, ...]:
-    """The examples without hashtags and URLs in text, context and references."""
+    """Removes hashtags and URLs from text, context and references of the examples."""
     return tuple(map(_clean_example, examples))
 
 

@@ -1,4 +1,4 @@
-"""Columns: which key of a line, or column of a table, gives which field of an example, and which are passed on."""
+"""Columns: which column of a table, or key of a line, gives which field of an example. Others are passed on."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from core.errors import SettingError, format_value, list_first
-from core.example import SHOWN, Example
+from core.example import SHOWN_COLUMNS, Example
 
 FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence, or of one person, as in rating:coherence:ann
@@ -103,8 +103,8 @@ class ColumnMapping:
 def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     """Maps the keys of a line to fields: by `columns` first, then by the fields' names and other usual names.
 
-    One column may give several fields. A column that has the name of a field which another one gives is passed on as
-    `unread_NAME`, so that it does not take the place of the field in the output.
+    One column may give several fields. If `columns` takes a field from another column than the one of its name, the
+    latter is passed on as `unread_NAME`, so that the output does not confuse the two.
 
     >>> name_fields(("mt", "domain"))
     ColumnMapping(fields=(('mt', 'text'),), extra=(('domain', 'domain'),), problems=())
@@ -195,7 +195,7 @@ def _find_similar(name: str) -> list[str]:
 def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:
     """Adds the columns that are paths into the record's objects and lists.
 
-    If a path into `scores` gives a rating, `scores` contains ratings of people, so that none of it is a metric's score.
+    If a path into `scores` gives a rating, all of `scores` counts as ratings of people, and none as a metric's score.
 
     >>> add_nested({"out": {"choices": [{"text": "Hi"}]}}, (("text", ("out.choices.0.text",)),))["out.choices.0.text"]
     'Hi'
@@ -209,7 +209,7 @@ def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]
 
 
 def list_ratings(columns: Columns) -> list[tuple[str, str]]:
-    """The ratings that `columns` takes from `scores`, which then contains ratings of people, not metrics' scores."""
+    """Lists the ratings that `columns` takes from `scores`. If there are any, `scores` has no metrics' scores."""
     named = [(name, key) for name, keys in columns for key in keys if key.startswith(SCORE)]
     return [(name, key) for name, key in named if name.startswith((RATING, RATINGS))]
 
@@ -227,14 +227,14 @@ def _reach(value: Any, path: str) -> Any:
 
 
 def find_absent(columns: Columns, keys: Sequence[str]) -> list[str]:
-    """A problem for each column that `columns` names and the file lacks."""
-    known = list_first(keys, SHOWN)
+    """Returns a problem for each column that `columns` names and the file lacks."""
+    known = list_first(keys, SHOWN_COLUMNS)
     absent = [(key, name) for name, names in columns for key in names if key not in keys]
     return [f"columns needs the column {format_value(key)} for {name}, found only {known}" for key, name in absent]
 
 
 def count_columns(keys: Collection[object]) -> list[str]:
-    """A problem if there are more than MOST_COLUMNS columns; else none."""
+    """Returns a problem if there are more than MOST_COLUMNS columns."""
     if len(keys) <= MOST_COLUMNS:
         return []
     return [f"a file must have at most {MOST_COLUMNS:,} columns or keys of its lines, found {len(keys):,}"]

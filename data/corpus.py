@@ -1,6 +1,4 @@
-"""Corpus: the texts of an experiment, to train on, held out and rated; splits by content, and texts that are in two
-parts.
-"""
+"""Corpus: the training, held-out and rated texts of an experiment. Splits texts by content; refuses shared texts."""
 
 import hashlib
 import json
@@ -59,7 +57,7 @@ def score_published(
     examples: Sequence[Example],
     published: Mapping[str, Mapping[str, float]],
 ) -> dict[str, Scores]:
-    """The published scores of the set `name`, from `published[metric][id]`; a missing score is NaN."""
+    """Makes Scores of the published scores of the set `name`, from `published[metric][id]`; a missing score is NaN."""
     scores: dict[str, Scores] = {}
     for metric, by_id in published.items():
         values = np.array([by_id.get(example.id, math.nan) for example in examples])
@@ -91,9 +89,9 @@ def refuse_shared(
     named: Iterable[tuple[str, Hashable]],
     others: Iterable[Hashable],
 ) -> None:
-    """Raises SettingError if the content of some `named` pair (name, content) is among the others.
+    """Raises SettingError if the content of any pair (name, content) in `named` is also in `others`.
 
-    `rule` is the message, with {} for at most five names.
+    `rule` is the message; its {} is replaced by the names of such pairs, at most five.
     """
     known = set(others)
     shared = [name for name, content in named if content in known]

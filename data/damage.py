@@ -1,9 +1,10 @@
-"""Damage of texts and dialogues: operations on their units, graded damage and harmless edits, and MARS's adversaries.
+"""Damage of texts and dialogues: operations on their units, graded damage, harmless edits, and MARS's adversaries.
 
-An audit asks whether a metric's score falls under damage and stays under edits. `negate`, `swap_entities` and the edits
-work for English only; they return a text that they cannot change as it is. The negatives that other metrics learn from
-(`baselines.perturbation`, `cdm.rules`) are made of the same operations. `data.builtin.damage` stays apart from them,
-because code that trains a metric must never call it.
+A unit is a sentence of a text or a turn of a dialogue. An audit asks whether a metric's score falls under damage and
+stays the same under edits. `negate`, `swap_entities` and the edits work for English only; a text that they cannot
+change is returned as it is. The negatives that other metrics learn from (`baselines.perturbation`, `cdm.rules`) are
+made with the same operations. `data.builtin.damage` shares no code with them, because code that trains a metric must
+never call it.
 """
 
 import random
@@ -61,7 +62,7 @@ def permute_anew(
     places: Sequence[int],
     rng: random.Random,
 ) -> Units:
-    """Shuffles the units at `places` until the text differs; at least two of them must differ."""
+    """Shuffles the units at `places` until their order differs from before; at least two units must be different."""
     while (moved := permute(units, places, rng)) == units:
         pass
     return moved
@@ -138,7 +139,7 @@ def drop(
     strength: float,
     rng: random.Random,
 ) -> Units:
-    """Removes a share of the units, but keeps at least one (two of more than two, so that a dialogue remains one)."""
+    """Removes a share of the units, but keeps at least one. Of more than two it keeps two: a dialogue remains one."""
     kept = 2 if len(units) > 2 else 1
     chosen = choose_share(range(len(units)), strength, rng)
     dropped = set(chosen[: max(0, len(units) - kept)])
@@ -264,9 +265,8 @@ def damage_example(
 ) -> Example:
     """Applies the damage `name` of `DAMAGES`; returns the example unchanged if it cannot be damaged this way.
 
-    The sentences of its prefix stay, because they were not generated. Foreign units come from `other`.
-    `strength` is the share of the damageable parts to damage, in (0, 1]. The draws depend on the example and the seed
-    alone.
+    The sentences of its prefix stay, because they were not generated. Foreign units come from `other`. `strength`, in
+    (0, 1], is the share of the units or words to damage. What is drawn depends only on the example and the seed.
     """
     units = split_units(example)
     if not units or (name == "speaker swap" and not example.turns):
@@ -302,7 +302,7 @@ def count_given(example: Example, units: Units) -> int:
 
 
 def edit_example(example: Example, name: str) -> Example:
-    """Applies the edit `name` of `EDITS` to text, turns and prefix; the text must still begin with its prefix.
+    """Applies the edit `name` of `EDITS` to text, turns and prefix; the text still begins with its prefix.
 
     The example stays unchanged if the edit would leave nothing.
     """

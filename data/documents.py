@@ -1,4 +1,4 @@
-"""Document frequencies of words or tokens, and IDF from them."""
+"""Document frequencies of words or tokens, and the inverse document frequency (IDF) computed from them."""
 
 import math
 from collections import Counter
@@ -26,7 +26,9 @@ class DocumentFrequencies:
     corpus: str
 
     def idf(self, word: str) -> float:
-        """max(log((M + 1) / (df + 1)), 0.1): above 0 for any word, so that it can be a divisor or a weight.
+        """Computes IDF as max(log((M + 1) / (df + 1)), 0.1) of M documents, df of which contain the word.
+
+        It is above 0 for any word, so that it can be a divisor or a weight.
 
         >>> frequencies = DocumentFrequencies(4, {"the": 4, "cat": 1}, "")
         >>> frequencies.idf("the"), round(frequencies.idf("cat"), 5)  # ln(5 / 2)
@@ -37,7 +39,7 @@ class DocumentFrequencies:
 
 
 def count_documents(documents: Sequence[str], split: Callable[[str], Collection[str]]) -> DocumentFrequencies:
-    """Counts the documents that contain each of the words that `split` finds in them."""
+    """Counts for each word the documents that contain it; `split` finds the words of a document."""
     counts: Counter[str] = Counter()
     for document in documents:
         counts.update(sorted(set(split(document))))
@@ -45,10 +47,9 @@ def count_documents(documents: Sequence[str], split: Callable[[str], Collection[
 
 
 def read_documents(path: Path | str) -> list[str]:
-    """The documents of a corpus: the lines of a .txt file.
+    """Reads the documents of a corpus: the lines of a .txt file, or the references of a file of examples.
 
-    For any other file of examples, the documents are the distinct references, and the texts of examples without
-    references.
+    Equal references count once. An example without references gives its text.
     """
     path = Path(path)
     if path.suffix != ".txt":

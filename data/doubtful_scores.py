@@ -31,10 +31,14 @@ def note_doubtful_scores(file: InputFile, rows: Sequence[Row]) -> list[str]:
     has_ratings = any(example.ratings for _, example, _ in rows)
     doubtful: list[str] = []
     for name, values in _list_scores(rows).items():
-        is_doubtful = names_people(name) or (not has_ratings and are_like_ratings(values))
-        if is_doubtful and f"{SCORE}{name}" not in named:
+        if f"{SCORE}{name}" in named:
+            continue
+        is_like_ratings = not has_ratings and are_like_ratings(values)
+        if is_like_ratings or names_people(name):
             doubtful.append(name)
-    return [f"{file.path.name}: {_join(doubtful)} {RULE}: {TAKE_SCORES}"] if doubtful else []
+    if not doubtful:
+        return []
+    return [f"{file.path.name}: {_join(doubtful)} {RULE}: {TAKE_SCORES}"]
 
 
 def _is_written_by_score(file: InputFile) -> bool:
@@ -47,9 +51,10 @@ def _list_scores(rows: Iterable[Row]) -> dict[str, list[float]]:
     """The known scores of each metric."""
     scores: dict[str, list[float]] = {}
     for _, _, by_name in rows:
-        for name, score in by_name.items():
-            if score is not None:
-                scores.setdefault(name, []).append(score)
+        known = {name: score for name, score in by_name.items() if score is not None}
+        for name, score in known.items():
+            of_metric = scores.setdefault(name, [])
+            of_metric.append(score)
     return scores
 
 
@@ -70,17 +75,27 @@ def are_like_ratings(values: Sequence[float]) -> bool:
     [True, True, False, False]
     """
     scores = np.asarray(values, dtype=np.float64)
-    if not len(scores) or scores.min() < 0 or not 1 < scores.max() <= HIGHEST:
+    if not len(scores):
         return False
-    return any(_are_means(scores, people) for people in range(1, MOST_PEOPLE + 1))
+    lowest = scores.min()
+    highest = scores.max()
+    is_on_scale = lowest >= 0 and 1 < highest <= HIGHEST
+    if not is_on_scale:
+        return False
+    numbers_of_people = range(1, MOST_PEOPLE + 1)
+    return any(_are_means(scores, people) for people in numbers_of_people)
 
 
 def _are_means(scores: NDArray[np.float64], people: int) -> bool:
     """Whether scores can be means of whole numbers by so many people."""
-    nearest = np.round(scores * people) / people
-    return bool((np.abs(scores - nearest) < ROUNDING).all())
+    sums = np.round(scores * people)
+    distances = np.abs(scores - sums / people)
+    return bool(distances.max() < ROUNDING)
 
 
 def _join(names: Sequence[str]) -> str:
     *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    if not others:
+        return last
+    first = ", ".join(others)
+    return f"{first} and {last}"

@@ -1,4 +1,4 @@
-"""Files of public sets: finds them, builds some from their originals, fetches some, and explains how to get others."""
+"""Files of public sets: finds them on disk, builds or fetches some, and explains how to get the others."""
 
 import hashlib
 import json
@@ -52,7 +52,7 @@ class PublicFile:
         return self.sha256 is not None or self.git_blob is not None
 
     def check(self, path: Path) -> None:
-        """Raises ValueError for a download with another checksum."""
+        """Raises ValueError if the downloaded file does not have the known checksum."""
         if self.git_blob is not None:
             kind, expected, actual = "git hash", self.git_blob, git_blob_hash(path)
         else:
@@ -66,7 +66,7 @@ PUBLIC_FILES: Mapping[str, PublicFile] = {name: PublicFile(name, **described) fo
 
 
 def join_licences(names: Iterable[str]) -> str:
-    """The licences of public files or of all files in public folders, each once.
+    """Joins the licences of public files, or of all files in public folders, each once.
 
     >>> join_licences(["commongen_train/", "dialogue/meld.txt"])
     'MIT; GPL-3.0'
@@ -85,7 +85,7 @@ def git_blob_hash(path: Path) -> str:
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
-    """The path of `folder/file` or `file` under `root`, built from its originals if possible; None if not found."""
+    """Finds `folder/file` or `file` under `root`, or builds it from its original files there; None if neither works."""
     places = (Path(root) / name, Path(root) / Path(name).name)
     return next((place for place in places if place.is_file() or _make(place, PUBLIC_FILES.get(name))), None)
 
@@ -112,7 +112,10 @@ def require_file(
     name: str,
     download: bool = False,
 ) -> Path:
-    """The path of a file in PUBLIC_FILES, fetched if `download` is true; raises InputError with instructions."""
+    """Returns the path of a file in PUBLIC_FILES, which is fetched if `download` is true.
+
+    Raises InputError, with instructions how to get it, if it is missing.
+    """
     file = find_file(root, name)
     if file is not None:
         return file
@@ -127,10 +130,10 @@ def fetch(
     root: Path | str,
     timeout: float = TIMEOUT_SECONDS,
 ) -> Path:
-    """Downloads the file to its path under `root`; it gets its name only if its checksum is right.
+    """Downloads the file to its path under `root`, first under a temporary name until its checksum is verified.
 
-    Raises InputError for an unreachable server, an error such as 404, an interrupted transfer, a file of more than
-    `MOST_BYTES` and a wrong checksum.
+    Raises InputError if the server cannot be reached or answers with an error (404), and for an interrupted transfer, a
+    file of more than `MOST_BYTES` and a wrong checksum.
     """
     from requests.exceptions import RequestException  # slow to import, and only needed to fetch something
 
@@ -166,7 +169,7 @@ def _download(
 
 
 def explain_download(file: PublicFile, root: Path | str) -> str:
-    """Instructions to get a file: a setting that fetches it, or commands to place it by hand under `root`.
+    """Returns instructions to get a file: a setting that fetches it, or commands to place it by hand under `root`.
 
     >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"fed.txt": "https://a.org"}, sha256="0" * 64), "sets"))
     Fetch it with data.download=true, or name the folder that holds fed/ with data.root=FOLDER.

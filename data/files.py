@@ -1,6 +1,6 @@
 """Examples in and out: JSONL, CSV, TSV, parquet and line-aligned text files.
 
-A file has the names of Example as its keys or column names; `data.columns` knows other usual ones.
+The keys or column names of a file are those of Example; `data.columns` knows other usual names.
 """
 
 from array import array
@@ -32,14 +32,15 @@ def read_examples(
     requires: Collection[str] = (),
     **settings: Any,
 ) -> tuple[Example, ...]:
-    """The examples of a file, in its order.
+    """Reads the examples of a file, in its order.
 
     CSV and TSV: `turns` and `references` are JSON arrays (`turns` may also be utterances joined by `</UTT>`,
     `references` one text), ratings are columns such as `rating:coherence` (of several people `rating:coherence:ANN`) or
     one column `ratings` with a JSON object. In JSONL several people's ratings of an aspect are a list with one number
     or null per person, in the same order on every line, or an object from person to number or null. The rating is then
-    their mean, and `extra` has all of them. Without an id, it is the number of the line. A byte order mark, CRLF and
-    blank lines at the end are accepted. Other keys go to `Example.extra`. Scores are checked and left out.
+    their mean, and `extra` has all of them. An example without an id gets the number of its line. A byte order mark,
+    CRLF and blank lines at the end are accepted. Other keys go to `Example.extra`. Scores are checked, but not
+    returned.
 
     Args:
         path: the file, or an InputFile.
@@ -57,10 +58,10 @@ def iterate_examples(
     refuse_scores: bool = False,
     **settings: Any,
 ) -> Iterator[tuple[int, Example]]:
-    """Like read_examples, but yields one example at a time, with its line, in little memory; faults come at the end.
+    """Like read_examples, but yields one example at a time, with its line number, and needs little memory.
 
-    `refuse_scores` is for texts to score: a line must not have the keys of the output. Scores of another tool are
-    passed on as FILE_SCORES.
+    Faults are raised at the end. `refuse_scores` is for files to score: a line must not have the keys that scoring
+    adds. Scores of another tool are passed on as FILE_SCORES.
     """
     for line, example, _ in iterate_rows(InputFile.of(path, **settings), requires, refuse_scores):
         yield line, example
@@ -72,7 +73,7 @@ def iterate_rows(
     refuse_scores: bool = False,
     may_repeat: bool = False,
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
-    """Like iterate_examples, with the scores of each line by metric; `may_repeat` allows lines that share an id."""
+    """Like iterate_examples, but also yields the scores of each line by metric; `may_repeat` allows equal ids."""
     file.check_unchanged()
     faults: list[str] = []
     is_empty = says_nothing = True
@@ -115,7 +116,7 @@ def iterate_rows(
         what = "but has only a header" if file.records is None else "found none"
         raise InputError([fault(file.path, 0, f"the file needs at least one example, {what}")])
     if says_nothing and file.needs_text:
-        rule = "at least one text must say something, but all are empty"
+        rule = "at least one text must not be empty, but all are"
         raise InputError([fault(file.path, 0, f"{rule}: data.columns.text=COLUMN names another column")])
 
 
@@ -134,11 +135,11 @@ def load_examples(
 ) -> tuple[Example, ...]:
     """Reads examples in the format of one data set: JSONL, or numbered records that `read` yields.
 
-    `to_records` makes the fields of examples from a line; ids are optional. Each example must have the fields
-    `requires`.
+    `to_records` makes the fields of any number of examples from a line; ids are optional. Each example must have the
+    fields `requires`.
 
-    Raises InputError with all faults of the file: a key that a line lacks, a value that `to_records` refuses (it
-    raises ValueError), and faulty fields.
+    Raises InputError with all faults of the file: a key that a line lacks, a value that `to_records` refuses (it raises
+    ValueError), and faulty fields.
     """
     return tuple(example for _, example in locate_examples(path, to_records, read, requires))
 
@@ -149,7 +150,7 @@ def locate_examples(
     read: ReadLines,
     requires: Collection[str] = (),
 ) -> Sequence[tuple[int, Example]]:
-    """Like load_examples, with the lines of the examples."""
+    """Like load_examples, but returns each example with its line number."""
     faults: list[str] = []
     examples: list[tuple[int, Example]] = []
     first_line: dict[str, int] = {}
@@ -209,7 +210,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
 
 
 def to_record(example: Example) -> dict[str, Any]:
-    """The line of an example: its non-empty fields as JSON values, then the keys that are passed on."""
+    """Returns the line of an example: its non-empty fields as JSON values, then the keys that are passed on."""
     record: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(example, name)

@@ -1,4 +1,4 @@
-"""Input files: where examples are read from, which columns give which fields, and their lines as values by field."""
+"""Input files: where examples are read from, and which columns give which fields. Splits lines into fields."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ PATH_NEEDED = "data.path must be given: data.path=FILE, or data.text=FILE for a 
 class InputFile:
     """Where examples are read from, and which columns give which fields. `InputFile.of` makes one from settings.
 
-    A file that changes while it is read is refused, and so is one that has changed since the same InputFile read it.
+    A file that changes while it is read, or between two readings by the same InputFile, is refused.
     """
 
     # the file; faults name it
@@ -76,8 +76,8 @@ class InputFile:
         Args:
             path: a .jsonl, .csv, .tsv (each also .gz), .parquet or .xlsx file, or a file of another tool; `-` for JSONL
                 on standard input.
-            columns: by field the column of the file that gives it, or a path into its objects (`output.content`), or
-                several for `references`. `ratings.ASPECT` has one column, or one for each person who rated. Any other
+            columns: for each field the column that gives it, or a path into objects (`output.content`), or several
+                columns for `references`. `ratings.ASPECT` has one column, or one for each person who rated. Any other
                 name renames a column that is passed on.
             text: in place of `path`, a file of any name with one text per line.
             references, source: files aligned with `text`: one or more of references, and one of contexts.
@@ -149,7 +149,7 @@ class InputFile:
 
     @cached_property
     def words(self) -> RatingWords:
-        """The numbers of words that rate or score; only needed for a file that has such words, or with `levels`."""
+        """The numbers of the words that rate or score; needed only for a file with such words, or with `levels`."""
         rows = chain.from_iterable(name_records(file, []) for file in (self, *self.beside))
         words = order_words((record for _, record, _, _ in rows), self.levels)
         if words.description:
@@ -158,7 +158,7 @@ class InputFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for a reader of its scores, as far as it has been read: the tool, and the numbers given to words."""
+        """Notes to show with its scores, as far as the file has been read: the tool that wrote it, numbers of words."""
         known = vars(self)  # of the cached properties those that were asked for
         words = known.get("words", RatingWords())
         notes = [known.get("tool_file"), words.description]
@@ -169,7 +169,7 @@ class InputFile:
         return tuple(f"{self.path.name}: {note}" for note in notes if note)
 
     def resolve(self) -> "InputFile":
-        """The same input with absolute paths, for other processes; standard input is a file then."""
+        """Returns the same input with absolute paths, for other processes; standard input becomes a file."""
         if self.form == "records":
             return self
         aligned = tuple((name, readable_path(file).resolve()) for name, file in self.aligned)
@@ -193,7 +193,7 @@ class InputFile:
             raise InputError([fault(self.path, 0, "the file changed while it was read: run the command again")])
 
     def sha256(self) -> str:
-        """A fingerprint of the input: of the bytes of a file or the rows of a folder, and of columns and levels."""
+        """A fingerprint of the input: the bytes of the file or the rows of the folder, and `columns` and `levels`."""
         if self.form == "records" or self.path.is_dir():
             rows = hashlib.sha256()
             for _, record in read_objects(self, []):
@@ -213,7 +213,7 @@ FileLike: TypeAlias = InputFile | Path | str
 
 
 def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
-    """Splits lines of a file into values by field, values passed on, and problems; `faults` as in `read_objects`."""
+    """Yields each line of a file as (number, values by field, values passed on, problems); adds to `faults`."""
     is_table = file.form in TABLES
     is_typed = file.form in TYPED
     columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already
@@ -241,7 +241,7 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
 
 
 def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of a file, or the rows of a table as texts by column, with their numbers; adds to `faults`."""
+    """Yields the lines of a file, or the rows of a table as texts by column, with their numbers; adds to `faults`."""
     match file.form:
         case "records":
             for number, record in enumerate(file.records or (), start=1):

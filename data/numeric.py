@@ -53,7 +53,9 @@ def to_number(value: object) -> float | None:
 
 
 def number_columns(rows: Sequence[Mapping[str, Any]], apart: Iterable[str]) -> list[str]:
-    """The columns outside `apart` with only numbers (also as texts), at least one; empty cells and NaN are missing.
+    """Lists the columns, except those in `apart`, that contain only numbers (also as texts) and at least one number.
+
+    Empty cells and NaN count as missing.
 
     >>> number_columns([{"a": "0.5", "b": 1, "c": ""}, {"a": "nan", "b": "yes", "c": None}], ())
     ['a']

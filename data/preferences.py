@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError, check_names, fault, list_first, read_all
-from core.example import SHOWN
+from core.example import SHOWN_COLUMNS
 from data.cells import name_of
 from data.columns import USUAL_RATERS, Columns, add_nested, find_absent, name_fields
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
@@ -41,6 +41,8 @@ ONE_HOT = {
 }  # a column for each winner
 PROMPTS = ("prompt", "question", "instruction", "context", "input", "source")  # columns of what systems answer
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
+Row: TypeAlias = tuple[int, Mapping[str, Any]]  # with its line
+Rows: TypeAlias = Iterable[Row]
 ANSWERS = "answers"  # the key of lines that `judge prefer --answers` wrote: their winners are a model's
 FIELDS = tuple(PreferenceRecord.model_fields)
 
@@ -106,7 +108,7 @@ def _note_repeated(preferences: Preferences) -> list[str]:
 
 def check_preferences(
     path: Path,
-    rows: Iterable[tuple[int, Mapping[str, Any]]],
+    rows: Rows,
     faults: list[str],
     columns: Columns = (),
 ) -> Preferences:
@@ -137,12 +139,14 @@ def check_preferences(
         notes.append(f"{_count_rows(len(copies))} left out: exact copies of judgements of the same rater")
     notes += [*_note_numbers(records), *prompts.describe()]
     preferences = _join_records(path.name, records, reader)
-    people = {rater for rater in preferences.raters if rater is not None}
-    models = sorted(filter(names_model, people))
-    if 0 < len(models) < len(people):
+    raters = {rater for rater in preferences.raters if rater is not None}
+    models = sorted(filter(names_model, raters))
+    are_all_models = bool(models) and len(models) == len(raters)
+    if models and not are_all_models:
         notes.append(_describe_models(models))
-    by_model = ANSWERS in seen or (len(models) == len(people) > 0) or preferences.by_model
-    return replace(preferences, notes=tuple(f"{path.name}: {note}" for note in notes), by_model=by_model)
+    by_model = ANSWERS in seen or are_all_models or preferences.by_model
+    of_file = [f"{path.name}: {note}" for note in notes]
+    return replace(preferences, notes=tuple(of_file), by_model=by_model)
 
 
 def names_model(rater: str) -> bool:
@@ -165,10 +169,14 @@ def _describe_models(models: Sequence[str]) -> str:
 
 def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
     """A note where all winners are 0 and 1, which may also be meant as the places of two systems."""
-    winners = [(record, record.winner) for record in records if record.winner is not None]
-    numbers = {parse_finite(str(winner)) for _, winner in winners}
-    are_names = any(record.by_name(winner) is not None for record, winner in winners)
-    if numbers != {0.0, 1.0} or are_names:
+    numbers: set[float | None] = set()
+    for record in records:
+        if record.winner is None:
+            continue
+        if record.by_name(record.winner) is not None:
+            return []
+        numbers.add(parse_finite(str(record.winner)))
+    if numbers != {0.0, 1.0}:
         return []
     return ["the winners 1 and 0 are probabilities that system_a is better: 1 is read as system_a, 0 as system_b"]
 
@@ -182,14 +190,21 @@ class Prompts:
     different: set[str] = field(default_factory=set)
     ids: set[str] = field(default_factory=set)
 
-    def count(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def count(self, rows: Rows) -> Iterator[Row]:
         """Yields the rows as they are."""
         for line, row in rows:
-            self.column = self.column or next((name for name in PROMPTS if isinstance(row.get(name), str)), "")
-            if self.column and not row.get("group"):
-                self.different.add(str(row.get(self.column)))
-                self.ids.add(str(row.get("id")))
+            if not row.get("group"):
+                self._add(row)
             yield line, row
+
+    def _add(self, row: Mapping[str, Any]) -> None:
+        """Counts the prompt of a row whose input is not named; the first prompt tells the column."""
+        if not self.column:
+            texts = [name for name in PROMPTS if isinstance(row.get(name), str)]
+            self.column = "".join(texts[:1])
+        if self.column:
+            self.different.add(str(row.get(self.column)))
+            self.ids.add(str(row.get("id")))
 
     def describe(self) -> list[str]:
         """A note where prompts repeat."""
@@ -204,8 +219,9 @@ def _count_rows(number: int) -> str:
 
 
 def _leave_out_copies(
-    rows: Iterable[tuple[int, Mapping[str, Any]]], copies: list[int]
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    rows: Rows,
+    copies: list[int],
+) -> Iterator[Row]:
     """The rows without exact copies of earlier ones that name a rater, whose lines are added to `copies`.
 
     Equal rows without a rater may be judgements of several people.
@@ -280,7 +296,7 @@ def _check_first(
     if "text" in fields:
         hint = "give data.outputs=FILE beside judgements, or judge=llm_judge to judge the texts"
         raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
-    known = list_first(keys, SHOWN)
+    known = list_first(keys, SHOWN_COLUMNS)
     hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
@@ -290,7 +306,7 @@ def _numbers(values: Iterable[float | None]) -> NDArray[np.float64]:
 
 
 def _rename_rows(
-    rows: Iterable[tuple[int, Mapping[str, Any]]],
+    rows: Rows,
     columns: Columns,
     seen: dict[str, None],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -305,7 +321,8 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
     named = {field: row[key] for field, (key, *_) in columns if key in row}
     usual: dict[str, Any] = {}
-    for key in sorted(row.keys() & USUAL.keys(), key=PLACES.__getitem__):
+    known = row.keys() & USUAL.keys()
+    for key in sorted(known, key=PLACES.__getitem__):
         usual.setdefault(USUAL[key], row[key])
     values = {
         **usual,
@@ -315,9 +332,13 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     if ONE_HOT.keys() & row.keys() and "winner" not in values:
         winners = [side for key, side in ONE_HOT.items() if to_number(row.get(key)) == 1]
         values["winner"] = winners[0] if len(winners) == 1 else None
-    judges = {key.removeprefix(JUDGE): value for key, value in values.items() if key.startswith(JUDGE)}
-    if judges:
-        values["judges"] = {**(values.get("judges") or {}), **judges}
+    columns_of_judges = [key for key in values if key.startswith(JUDGE)]
+    if columns_of_judges:
+        judges = dict(values.get("judges") or {})
+        for key in columns_of_judges:
+            name = key.removeprefix(JUDGE)
+            judges[name] = values[key]
+        values["judges"] = judges
     return values
 
 

@@ -1,4 +1,4 @@
-"""Rows by rater: rows that share an id, or text and system, are one text that several people rated."""
+"""Rows by rater: joins rows that are one text rated by several people, because they share an id, or text and system."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

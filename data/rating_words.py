@@ -1,4 +1,4 @@
-"""Words that rate or score: their order and their numbers.
+"""Words as ratings or scores (poor, good): finds their order and gives them numbers.
 
 `rating_scales.txt` lists usual scales, from the worst (or the least) to the best (or the most). The shortest scale that
 has all words of a file gives their numbers, from 0. Two scales that share words put these in the same order. Words
@@ -24,7 +24,7 @@ Column: TypeAlias = tuple[str, str]  # one of RATED, and the name of the aspect 
 Level: TypeAlias = str | float
 Levels: TypeAlias = tuple[tuple[str, tuple[Level, ...]], ...]  # by aspect, or by ALL
 GivenLevels: TypeAlias = Literal["auto"] | Sequence[Level] | Mapping[str, Sequence[Level]]
-RULE = "levels must list a scale from its worst to its best level, as levels=poor,fair,good, or by aspect"
+LEVELS_RULE = "levels must list a scale from its worst to its best level, as levels=poor,fair,good, or by aspect"
 
 
 def freeze_levels(levels: GivenLevels | None) -> Levels:
@@ -32,7 +32,7 @@ def freeze_levels(levels: GivenLevels | None) -> Levels:
     if levels is None or levels == "auto":
         return ()
     if not isinstance(levels, Sequence | Mapping) or isinstance(levels, str):
-        raise SettingError(f"{RULE}, but is {levels!r}")
+        raise SettingError(f"{LEVELS_RULE}, but is {levels!r}")
     scales = levels if isinstance(levels, Mapping) else {ALL: levels}
     return tuple((str(name), _freeze_scale(name, scale)) for name, scale in scales.items())
 
@@ -40,12 +40,12 @@ def freeze_levels(levels: GivenLevels | None) -> Levels:
 def _freeze_scale(name: str, scale: Sequence[Level]) -> tuple[Level, ...]:
     """The levels of one scale; raises SettingError for what is none."""
     if not isinstance(scale, Sequence) or isinstance(scale, str):
-        raise SettingError(f"{RULE}, but {name} has {scale!r}")
+        raise SettingError(f"{LEVELS_RULE}, but {name} has {scale!r}")
     levels = tuple(map(_to_level, scale))
     are_different = len(levels) >= 2 and len(set(levels)) == len(levels)
     are_words = {isinstance(level, str) for level in levels}
     if not are_different or len(are_words) > 1:
-        raise SettingError(f"{RULE}: two or more different words or numbers, but has {list(scale)}")
+        raise SettingError(f"{LEVELS_RULE}: two or more different words or numbers, but has {list(scale)}")
     if name == ALL and are_words == {False}:
         raise SettingError(f"levels that are numbers are by aspect, as levels={{ASPECT: {list(scale)}}}")
     return levels
@@ -56,7 +56,7 @@ def _to_level(level: object) -> Level:
         return normalise_word(str(level))
     if isinstance(level, int | float):
         return float(level)
-    raise SettingError(f"{RULE}, but has {level!r}")
+    raise SettingError(f"{LEVELS_RULE}, but has {level!r}")
 
 
 def number_levels(levels: Sequence[Level]) -> dict[Level, float]:
@@ -72,7 +72,7 @@ def number_levels(levels: Sequence[Level]) -> dict[Level, float]:
 
 
 def normalise_word(word: str) -> str:
-    """The form in which words are compared.
+    """Returns a word in the form in which words are compared.
 
     >>> normalise_word(" Strongly-Agree "), normalise_word("very_poor")
     ('strongly agree', 'very poor')
@@ -83,7 +83,7 @@ def normalise_word(word: str) -> str:
 
 @cache
 def usual_scales() -> tuple[tuple[str, ...], ...]:
-    """The scales of the table, the shortest first."""
+    """Lists the scales of `rating_scales.txt`, the shortest first."""
     lines = Path(__file__).with_name("rating_scales.txt").read_text("utf-8").splitlines()
     scales = [tuple(line.split(" < ")) for line in lines if not line.startswith("#")]
     return tuple(sorted(scales, key=len))
@@ -91,7 +91,7 @@ def usual_scales() -> tuple[tuple[str, ...], ...]:
 
 @dataclass(frozen=True)
 class RatingWords:
-    """The numbers of the words in a file that rate or score."""
+    """The numbers for the words that are ratings or scores in a file."""
 
     # by column, the number of each level
     numbers: Mapping[Column, Mapping[Level, float]] = field(default_factory=dict)
@@ -129,7 +129,7 @@ def _exchange(value: Any, numbers: Mapping[Level, float] | None) -> Any:
 
 
 def to_level(value: object) -> Level | None:
-    """The level of a rating, a word or a number; None for a missing rating."""
+    """Returns a rating as a level of a scale: a word or a number; None for a missing rating."""
     if isinstance(value, bool):
         return normalise_word(str(value))
     if isinstance(value, int | float):
@@ -167,8 +167,9 @@ def _list_ratings(value: Any) -> Iterable[Any]:
 def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> RatingWords:
     """Orders the words in ratings and scores of records, and numbers them.
 
-    An order in `levels` takes precedence over the usual scales. Columns that share words share their numbers. A column
-    with words and numbers, or with more than `MOST_WORDS` words, has no order: then a word is a fault of its line.
+    An order in `levels` takes precedence over the usual scales. Columns that share words share their numbers. The words
+    of a column get no numbers if it also has numbers or more than `MOST_WORDS` words: then each word is a fault of its
+    line.
 
     >>> order_words({"ratings": {"q": word}} for word in ("Good", "bad", "fair", None)).description
     'ratings in words: bad 0, fair 1, good 2'
@@ -177,7 +178,10 @@ def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> Ra
 
 
 def collect_levels(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> dict[Column, list[Level]]:
-    """The levels of each column: its words, and its numbers if `levels` names it; else 0 stands for all numbers."""
+    """Collects the levels of each column: its words, and its numbers if `levels` names it.
+
+    Else 0 stands for all numbers.
+    """
     named = dict(levels)
     columns: dict[Column, dict[Level, None]] = {}
     for record in records:
@@ -201,10 +205,17 @@ def order_columns(columns: Mapping[Column, Sequence[Level]], levels: Levels = ()
         elif scale is not None:
             numbers |= dict.fromkeys(names, number_levels(scale))
         elif {*words} <= WORDS.keys() - TRUTH:
-            verdicts.append({word: WORDS[str(word)] for word in sorted(words, key=lambda word: WORDS[str(word)])})
+            verdicts.append(_number_verdicts(words))
     problems = tuple(dict.fromkeys(refused.values()))
     description = _describe([*numbers.values(), *verdicts])
     return RatingWords(numbers, description, problems, frozenset(refused))
+
+
+def _number_verdicts(words: Sequence[Level]) -> dict[Level, float]:
+    """The numbers of words such as yes and no, the worse one first."""
+    numbers = {word: WORDS[str(word)] for word in words}
+    worst_first = sorted(words, key=numbers.__getitem__)
+    return {word: numbers[word] for word in worst_first}
 
 
 def _join_columns(columns: Mapping[Column, Sequence[Level]]) -> Iterator[tuple[list[Column], list[Level]]]:
@@ -263,14 +274,16 @@ def _find_problem(
     columns = dict.fromkeys(format_value(name) for _, name in names)
     where = " and ".join(columns)
     if scale is not None:
-        unknown = [word for word in words if word not in scale and WORDS.get(str(word)) not in scale]
+        others = [word for word in words if word not in scale]
+        unknown = [word for word in others if WORDS.get(str(word)) not in scale]
         if unknown:
             return f"levels of {where} must hold every level, but lack {_show(unknown)}"
         return None
     are_words = all(isinstance(word, str) for word in words)
     if not are_words or len(words) > MOST_WORDS or {*words} <= WORDS.keys():
         return None
-    rule = f"words that rate must have a known order, found {_show(words)} in {where}"
+    shown = _show(words)
+    rule = f"words that rate must have a known order, found {shown} in {where}"
     return f"{rule}: levels=WORST,...,BEST gives their order"
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 
 from core.errors import InputError, broken_rules, fault, format_value, list_first
-from core.example import SHOWN, refuse_surrogates
+from core.example import SHOWN_COLUMNS, refuse_surrogates
 from core.settings import Number, refuse_blank, to_tuple
 from data.columns import FIELDS
 from data.numeric import GAPS, WORDS
@@ -31,7 +31,7 @@ def to_rating(value: object) -> object:
     """Converts a verdict in a word to a number. Raises ValueError for a missing value such as NA."""
     word = str(value).strip().lower() if isinstance(value, str | bool | float) else ""
     if word in GAPS:
-        raise ValueError("must be a number, and a missing one an empty cell (null in JSON)")
+        raise ValueError("must be a number, or an empty cell (null in JSON) if it is missing")
     return WORDS.get(word, value)
 
 
@@ -59,7 +59,7 @@ class Record(BaseModel):
 
 
 def layout(needs: Mapping[str, Any], **may: Any) -> type[Record]:
-    """Makes the type of an object with the keys `needs` and other optional keys, with values of these types or null.
+    """Makes the type of an object that must have the keys `needs` and may have others, each with its type or null.
 
     >>> layout({"model": str}, turn=int).model_validate({"model": "m", "other": 1})
     Row(model='m', turn=None)
@@ -80,7 +80,7 @@ def check_records(
     kind: type[R],
     faults: list[str],
 ) -> list[tuple[int, R]]:
-    """The valid records among the objects of a file, with their lines; adds a fault for every broken rule."""
+    """Returns the valid records among the objects of a file, with their lines; adds a fault for every broken rule."""
     records: list[tuple[int, R]] = []
     for line, values in located:
         try:
@@ -113,7 +113,7 @@ def check_id(
     line: int,
     first_line: dict[str, int],
 ) -> list[str]:
-    """A problem if an earlier line has the same id; a new id is added to `first_line`."""
+    """Returns a problem if an earlier line has the same id; a new id is added to `first_line`."""
     earlier = first_line.setdefault(name, line)
     if earlier == line:
         return []
@@ -121,7 +121,7 @@ def check_id(
 
 
 def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str]:
-    """The errors that pydantic found in the values of an object, one sentence per value."""
+    """Describes the errors that pydantic found in the values of an object, one sentence per value."""
     sentences: list[str] = []
     for (name, *inside), rule, value in broken_rules(error):
         place = f'"{name}"'
@@ -189,7 +189,7 @@ class ExampleRecord(Record):
 
 
 class RatedRecord(ExampleRecord):
-    """An example that several people rated: by aspect, numbers in the order of the people or by their names."""
+    """An example that several people rated: for each aspect a list of numbers, or numbers by the people's names."""
 
     ratings: Mapping[Text, Annotated[Mapping[String, Rating | None], BeforeValidator(name_people)]]  # pyright: ignore
 
@@ -206,10 +206,10 @@ def check_example(
     *,
     needs_text: bool = True,
 ) -> tuple[dict[str, Any], list[str]]:
-    """The values of a record as arguments of Example, and the problems of the record.
+    """Returns the values of a record as arguments of Example, and the problems of the record.
 
-    A text that is present but blank or null is an empty answer. `others` are the keys that are not fields.
-    A record without a text is a problem unless `needs_text` is False.
+    A text that is present but blank or null is an empty answer. `others` are the keys that are not fields. A record
+    without a text is a problem unless `needs_text` is False.
     """
     if _holds_plain_texts(record) and "text" in record and (not requires or record.keys() >= set(requires)):
         return dict(record), []
@@ -264,7 +264,7 @@ def _describe_missing_text(record: Mapping[str, Any], keys: Sequence[str]) -> st
     if "turns" in record:
         shown = f"{format_value(record['turns'])} in turns"
     else:
-        shown = f"{list_first(keys, SHOWN) or 'nothing'}: data.columns.text=COLUMN names a column"
+        shown = f"{list_first(keys, SHOWN_COLUMNS) or 'nothing'}: data.columns.text=COLUMN names a column"
     return f'an example needs "text" or "turns", found {shown}'
 
 

@@ -1,13 +1,13 @@
 """Finds which columns of a table are labels of people and which are verdicts of judges, by names and values.
 
-A name says whose a column is (`human`, `annotator_2`, `judge`, `gpt_4o`), its values say whether it can be a label:
-numbers, or words of a known scale. Where a name leaves two readings, the table is refused with the settings that
-decide. Labels of people are never guessed: a machine's verdict that counts as a person's would make any figure wrong.
+The name says whose values a column has (`human`, `annotator_2`, `judge`, `gpt_4o`). The values say whether it can be a
+label: numbers, or words of a known scale. If a name can mean both, the error names the settings that decide. Labels of
+people are never guessed: with a machine's verdict counted as a person's, every figure would be wrong.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 from shlex import quote
@@ -20,7 +20,8 @@ from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_
 
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 KEYS = ("id", "item_id", "sample_id", "example_id", "doc_id", "question_id", "task_id", "test_id", "uid", "item")
-KEYS += ("sample", "idx", "index", "key", "testIdx")
+KEYS += ("sample", "idx", "index", "key", "testIdx", "test", "test_index", "trace_id", "span_id", "conversation_id")
+KEYS += ("row_id", "record_id", "request_id", "message_id", "prompt_id", "query_id", "case_id", "uuid")
 BATCH_TASK = "HITId"  # of a batch of Mechanical Turk, the column of the task
 BATCH_RATER = "WorkerId"
 BATCH_LABEL = "Answer."  # what the names of its labels begin with
@@ -66,10 +67,20 @@ class Roles:
     # the column that names the person of each row
     rater: str | None = None
     unread: Sequence[str] = field(default=())
+    # the columns of which the key was made, where it was made of several
+    key_parts: Sequence[str] = ()
+    # of rows by rater, the raters that are judges by their names, where no column holds verdicts
+    judging_raters: Sequence[str] = ()
+
+    def name_by(self, parts: Sequence[str]) -> "Roles":
+        """The roles in rows whose `id` was made of several columns."""
+        made = (*parts, "group", "system")
+        unread = [name for name in self.unread if name not in made]
+        return replace(self, key="id", key_parts=parts, unread=unread)
 
     @property
     def columns(self) -> dict[str, Sequence[str]]:
-        """The columns by field, as the setting `columns` has them."""
+        """The columns by field, in the form of the setting `columns`."""
         columns: dict[str, Sequence[str]] = {}
         for aspect, names in self.people.items():
             columns[f"{RATINGS}{aspect}"] = [*names]
@@ -89,11 +100,14 @@ class Roles:
             parts.append(f"labels of people: {_list(people)}")
         if self.rater:
             parts.append(f"one row by {self.rater}")
+        if self.judging_raters:
+            parts.append(f"judges among them: {_list(self.judging_raters)}")
         if self.judges:
             parts.append(f"verdicts of judges: {_list(self.judges.values())}")
         if self.named_by:
             parts.append(f"their judge: {self.named_by}")
-        parts.append(f"rows named by {self.key or 'their line'}")
+        key = " and ".join(self.key_parts) or self.key
+        parts.append(f"rows named by {key or 'their line'}")
         if self.unread:
             parts.append(f"not read: {_list(self.unread)}")
         return f"{'; '.join(parts)} (people and judges name other columns)"
@@ -129,11 +143,7 @@ def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> b
 
 
 def find_key(header: Collection[str]) -> str | None:
-    """The column that names a row; of a batch of Mechanical Turk an id that was shown, else the task.
-
-    >>> find_key(["Item", "judge"]), find_key(["HITId", "AssignmentId", "WorkerId", "Input.id", "Answer.ok"])
-    ('Item', 'Input.id')
-    """
+    """Finds the column that identifies a row's text; in a batch of Mechanical Turk a shown id, or else the task."""
     prefix = BATCH_INPUT if is_batch(header) else ""
     keys = [f"{prefix}{key}" for key in KEYS]
     if is_batch(header):
@@ -170,7 +180,7 @@ def find_roles(
     needs: Collection[str] = ("people", "judges"),
     command: str = "judge agree FILE",
 ) -> Roles:
-    """The roles of the columns of rows.
+    """Finds the roles of the columns of a table: labels of people, verdicts of judges, the key of a row.
 
     Args:
         people, judges: columns that are known to be labels of people and verdicts of judges.
@@ -195,7 +205,15 @@ def find_roles(
     spare = [name for name in rest if name not in of_judges and _is_discrete(values[name])]
     if of_people and not of_judges and len(spare) == 1 and "judges" in needs:
         of_judges = spare  # people's labels are named, and nothing else can be the verdict
-    problem = _find_problem(of_people, of_judges, needs)
+    judging_raters: list[str] = []
+    if rater is not None and "judges" in needs and not judges:
+        judging_raters = _find_judging(values[rater])
+        if judging_raters and not of_people:
+            of_people = of_judges  # a score by each rater
+            of_judges = []
+        if of_judges:
+            judging_raters = []
+    problem = _find_problem(of_people, [*of_judges, *judging_raters], needs)
     if not problem and rater is None and not people:
         problem = _find_clash(of_people, of_judges)
     if problem:
@@ -210,6 +228,7 @@ def find_roles(
         judges={name: name for name in of_judges},
         named_by=named_by if of_judges else None,
         rater=rater if of_people else None,
+        judging_raters=judging_raters,
         unread=[name for name in header if name not in taken],
     )
 
@@ -262,6 +281,17 @@ def _find_rater(
         if is_usual and (name not in labels or name.lower().endswith("id") or is_repeated):
             return name
     return None
+
+
+def _find_judging(raters: Sequence[Any]) -> list[str]:
+    """The raters whose names are those of judges; none where all are.
+
+    >>> _find_judging(["ann", "gpt-4o", "ben", "gpt-4o"])
+    ['gpt-4o']
+    """
+    names = list(dict.fromkeys(str(rater) for rater in raters if not is_missing(rater)))
+    judging = _choose(names, JUDGES, frozenset(), PEOPLE)
+    return judging if len(judging) < len(names) else []
 
 
 def _choose(
@@ -323,11 +353,37 @@ def _propose(
     return f"The columns are {_list(header)}; say which: {said}"
 
 
-def name_aspects(of_people: Sequence[str], of_judges: Sequence[str]) -> dict[str, list[str]]:
-    """The columns of people by aspect; empty if it is unclear whether several columns are people or aspects.
+def find_judges(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns whose names say that they hold verdicts of a judge, and whose values can be labels.
 
-    Columns that differ by a number or a letter (`rater_1`, `rater_2`; `human_a`, `human_b`), or that are named after
-    raters, are people; those whose words a judge's columns repeat are aspects.
+    >>> find_judges([{"answer": "So.", "gpt4_verdict": "yes", "model": "gpt-4"}])
+    ['gpt4_verdict']
+    """
+    header = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
+    judges: list[str] = []
+    for name in _choose(header, JUDGES, frozenset(), PEOPLE):
+        values = [row.get(name) for row in rows]
+        if can_be_labels(values):
+            judges.append(name)
+    return judges
+
+
+def find_people(names: Sequence[str]) -> list[str]:
+    """The scorers of a log whose names say that they are people; empty where several may be people or questions.
+
+    >>> find_people(["human", "match"]), find_people(["human_1", "human_2", "f1"]), find_people(["human", "gold"])
+    (['human'], ['human_1', 'human_2'], [])
+    """
+    people = _choose(names, PEOPLE, frozenset(), JUDGES)
+    by_aspect = name_aspects(people, [name for name in names if name not in people])
+    return people if len(by_aspect) == 1 else []
+
+
+def name_aspects(of_people: Sequence[str], of_judges: Sequence[str]) -> dict[str, list[str]]:
+    """Groups people's columns by aspect; empty if it is unclear whether they are several people or several aspects.
+
+    Columns that differ only in a number or letter (`rater_1`, `rater_2`; `human_a`, `human_b`), or that are named after
+    raters, are several people. Columns whose words return in the names of a judge's columns are several aspects.
 
     >>> name_aspects(["human"], ["judge"]), name_aspects(["rater_1", "rater_2"], ["judge"])
     ({'human': ['human']}, {'label': ['rater_1', 'rater_2']})
@@ -363,10 +419,10 @@ def _strip_role(name: str) -> str:
 
 
 def gather_judges(rows: Sequence[Mapping[str, Any]], roles: Roles) -> list[dict[str, Any]]:
-    """One row for each key, with a column for each judge that `named_by` names, in place of a row for each verdict.
+    """Turns one row per verdict into one row per text, with a column for each judge that the column `named_by` names.
 
-    The columns are called by their judges. Raises SettingError for a judge with two verdicts on a row, and without a
-    key.
+    Each new column has the name of its judge. Raises SettingError for a judge with two verdicts on a text, and for a
+    table without a key.
     """
     ((_, verdict),) = roles.judges.items()
     named_by = str(roles.named_by)

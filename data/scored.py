@@ -1,4 +1,4 @@
-"""Scores in files: those that `judge score` writes, and files of examples with the scores of any metrics."""
+"""Scores in files: reads and writes the files of `judge score`, and reads examples with scores of any metrics."""
 
 import json
 import math
@@ -40,7 +40,10 @@ class ScoredFile(ScoredSet):
 
 
 def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
-    """The index of the output of each (system, input). Raises InputError for an unnamed or repeated one."""
+    """Returns the index of the output of each (system, input).
+
+    Raises InputError for an output without names or a repeated one.
+    """
     faults: list[str] = []
     places: dict[tuple[str, str], int] = {}
     for i, example in enumerate(outputs.examples):
@@ -78,7 +81,7 @@ def read_scored(
     Args:
         path: see `read_examples`.
         scores: more scores by name, in files that `judge score` wrote for these examples.
-        refuse_scores: whether the keys of a file of scores are faults; scores of another tool are passed on then.
+        refuse_scores: whether the keys that scoring adds are faults; scores of another tool are then passed on.
         systems: in place of a file, one for each system, as `NAME=FILE` (`read_systems`).
         settings: of `InputFile.of`, such as `columns`.
 
@@ -118,9 +121,9 @@ def read_systems(
     text: Path | str | None = None,
     **settings: Any,
 ) -> ScoredFile:
-    """The outputs of several systems, each in a file of its own, as `NAME=FILE`; the groups, else the ids, are inputs.
+    """Reads the outputs of several systems, one file each, given as `NAME=FILE`. Groups, or else ids, name the inputs.
 
-    A file of another suffix than `read_scored` reads has a text per line, and line i of each answers input i.
+    A file with a suffix that `read_scored` does not read has one text per line; line i of each file answers input i.
     """
     names, files = _split_systems(systems)
     are_named = all(name.strip() and file for name, file in zip(names, files, strict=True))
@@ -216,7 +219,7 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFil
 
 
 def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
-    """Makes Scores of given values, with their hash in the signature; a missing value is NaN with a reason."""
+    """Makes Scores from given values, with their hash in the signature; a missing value becomes NaN with a reason."""
     column = np.asarray(values, dtype=np.float64)
     digits = sha256(column.tobytes()).hexdigest()[:16]
     signature = f"{signature}|values={digits}"
@@ -295,7 +298,7 @@ def _read_outputs(
 
 
 def list_rows(scores: Scores) -> Iterator[dict[str, Any]]:
-    """One row per example: `scores` by aspect, `dropped_tokens`, perhaps `reason` (of a null) and `explanation`."""
+    """Yields one row per example: `scores` by aspect, `dropped_tokens`, and any `reason` and `explanation`."""
     columns = {aspect: _list_numbers(values) for aspect, values in scores.values.items()}
     for i, dropped in enumerate(scores.dropped_tokens):
         numbers = {aspect: column[i] for aspect, column in columns.items()}
@@ -314,7 +317,7 @@ def _list_numbers(values: NDArray[np.float64]) -> list[float | None]:
 def score_records(
     examples: Iterable[Example], rows: Mapping[str, Iterable[Mapping[str, Any]]]
 ) -> Iterator[dict[str, Any]]:
-    """The lines that `judge score` writes: the input line of each example with its scores by metric."""
+    """Yields the lines that `judge score` writes: the input line of each example with its scores by metric."""
     for example, *scored in zip(examples, *rows.values(), strict=True):
         by_metric = dict(zip(rows, scored, strict=True))
         joined = scored[0] if len(scored) == 1 else join_rows(by_metric)
@@ -351,19 +354,19 @@ def join_name(
     aspect: str,
     aspects: Collection[str],
 ) -> str:
-    """The name of a metric's aspect among the scores of several metrics."""
+    """Names an aspect of a metric among the scores of several metrics: METRIC, or METRIC/ASPECT if it has several."""
     return metric if len(aspects) == 1 else f"{metric}/{aspect}"
 
 
 def encode_scores(scores: Scores) -> str:
-    """Scores as a line of JSON, without their signature."""
+    """Writes Scores as a line of JSON, without their signature."""
     values = {aspect: _list_numbers(column) for aspect, column in scores.values.items()}
     named = {name: list(getattr(scores, name)) for name in ("reasons", "dropped_tokens", "explanations", "notes")}
     return json_line({"values": values, **named})
 
 
 def decode_scores(line: str) -> Scores:
-    """The scores of a line that `encode_scores` wrote."""
+    """Reads the Scores from a line that `encode_scores` wrote."""
     content = json.loads(line)
     columns = content.pop("values")
     values = {aspect: np.array(column, np.float64) for aspect, column in columns.items()}
@@ -395,7 +398,7 @@ def write_score_rows(
 
 
 def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The ids and scores of the valid rows with their lines; adds a fault to `faults` for every broken rule."""
+    """Yields the valid rows (id and scores) with their line numbers; adds a fault to `faults` for every broken rule."""
     file = InputFile(path)
     for line, row in read_objects(file, faults):
         if file.form in TABLES:

@@ -1,7 +1,8 @@
 """Sentence splitters: for English prose, for any text with end marks, NLTK's, and by a regular expression.
 
-`split_english` needs capital letters. `split_sentences` also splits lower-cased and tokenised text, but it splits after
-abbreviations. The two differ in most lower-cased texts of the public sets, so each metric must keep its splitter.
+`split_english` needs capital letters. `split_sentences` also splits lower-cased and tokenised text, but wrongly splits
+after abbreviations. The two differ on most lower-cased texts of the public sets, so a metric must not change its
+splitter.
 """
 
 import re
@@ -21,7 +22,7 @@ MARKS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
 
 
 def split_english(text: str) -> list[str]:
-    """Splits English text into sentences with their quotation marks; titles, initials and the like end no sentence."""
+    """Splits English text into sentences, with their quotation marks. Titles, initials and the like end no sentence."""
     sentences: list[str] = []
     start = 0
     for match in BOUNDARY.finditer(text):
@@ -42,9 +43,10 @@ def split_sentences(text: str) -> list[str]:
 
 
 def make_splitter(name: str) -> Splitter:
-    """The splitter `english`, `nltk` (Punkt with its English data), or one that splits at a regular expression.
+    """Returns the splitter `english`, `nltk` (Punkt with its English data), or one that splits at a regular expression.
 
-    Raises SettingError for another word, for a regular expression that cannot split, and for `nltk` without its data.
+    Raises SettingError for an unknown name, for a regular expression that cannot split, and for `nltk` without its
+    data.
     """
     if name == "english":
         return split_english

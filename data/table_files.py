@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from core.errors import InputError, blame_file, fault, format_value
-from core.extras import named_extras
+from core.extras import suggest_extra
 from data.columns import count_columns
 from data.text_files import LONGEST_LINE, iterate_lines
 
@@ -31,10 +31,10 @@ def read_rows(
     delimiter: str,
     faults: list[str],
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputError.
+    """Yields the rows of a file as cells by column, each with the line on which it begins, from 1; raises InputError.
 
-    If the header lacks the delimiter, another of `SEPARATORS` is tried: spreadsheets write one where the comma is the
-    decimal sign. Rows without a filled cell are left out.
+    If the header lacks the delimiter, another of `SEPARATORS` is tried: spreadsheets use another one in countries where
+    the comma is the decimal sign. Rows without a filled cell are left out.
     """
     csv.field_size_limit(LONGEST_LINE)
     begins = 1  # the line on which the current row begins
@@ -77,13 +77,13 @@ def read_rows(
 
 
 def find_repeated(header: Sequence[str]) -> list[str]:
-    """The problem of each column that occurs more than once."""
+    """Returns a problem for each column name that occurs more than once."""
     repeated = [name for name, count in Counter(header).items() if count > 1]
     return [f"a column must occur once, but {format_value(name)} is repeated" for name in repeated]
 
 
 def row_writer(file: TextIO, delimiter: str) -> Callable[[Sequence[Any]], None]:
-    """A function that writes one row of cells."""
+    """Returns a function that writes one row of cells."""
     minimal = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     quoted = csv.writer(
         file,
@@ -109,8 +109,8 @@ def to_cell(value: Any) -> str | None:
 
 
 def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a file as records without nulls and NaN, numbered from 1."""
-    with named_extras():
+    """Yields the rows of a file as records without nulls and NaN, numbered from 1."""
+    with suggest_extra():
         import pyarrow.parquet
     if not path.is_file():
         raise InputError([fault(path, 0, "no such file")])
@@ -160,7 +160,7 @@ def _check_size(
 
 
 def find_most(limit: tuple[int, int], size: int) -> int:
-    """The most that a file of this size may have: so many, and so many more for each of its bytes."""
+    """Returns the most that a file of this size may have: `limit` is a base number and an addition per byte."""
     fixed, factor = limit
     return fixed + factor * size
 

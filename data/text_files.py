@@ -29,7 +29,7 @@ DEEPEST = 100  # objects and arrays inside one another, of a JSON value
 
 @cache
 def standard_input() -> Path:
-    """Copies standard input into a file that can be read again, and removes it when this process ends."""
+    """Copies standard input into a file that can be read again; it is removed when this process ends."""
     folder = Path(tempfile.mkdtemp(prefix="standard-input-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with (folder / "stdin.jsonl").open("wb") as file:
@@ -38,12 +38,12 @@ def standard_input() -> Path:
 
 
 def readable_path(path: Path) -> Path:
-    """The file to read for a path that the user gave, which is `-` for standard input."""
+    """Returns the file to read for a path that the user gave; `-` stands for standard input."""
     return standard_input() if path == STANDARD else path
 
 
 def describe_special(path: Path) -> str | None:
-    """Names the kind of a path that exists and is not a regular file; writing must not replace or follow it."""
+    """Names the kind of a path that exists but is no regular file; writing must not replace or follow it."""
     if path.is_symlink():
         return f"the link {path}"
     if path.is_dir():
@@ -55,11 +55,14 @@ def describe_special(path: Path) -> str | None:
 
 @contextmanager
 def temporary_path(path: Path | str) -> Iterator[Path]:
-    """A path to write to, renamed to `path` if the block succeeds; links, folders and pipes are refused."""
+    """Yields a path to write to.
+
+    It is renamed to `path` if the block succeeds; links, folders and pipes are refused.
+    """
     path = Path(path).absolute()
     special = describe_special(path)
     if special:
-        raise InputError([fault(path, 0, f"only a regular file is replaced, found {special}")])
+        raise InputError([fault(path, 0, f"only a regular file can be replaced, found {special}")])
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     aside.unlink(missing_ok=True)  # a link there would be written through
@@ -78,7 +81,7 @@ def open_atomically(path: Path | str) -> Iterator[TextIO]:
 
 
 def form_of(path: Path, allowed: Sequence[str]) -> str:
-    """The suffix of the file without `.gz`, one of `allowed`, which says how to read or write it.
+    """Returns the suffix of the file without `.gz`, one of `allowed`; it says how to read or write the file.
 
     `-` is JSONL, and so is a .json file with an object on each line.
     """
@@ -132,11 +135,11 @@ def iterate_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yields the lines of a UTF-8 file, plain or `.gz`, with their numbers from 1.
 
-    The byte order mark and LF are removed, the CR before it unless `keep_cr`, and blank lines at the end unless
-    `keep_end`. `faults` gets one fault for every line that is not UTF-8, so that the rest can be checked too.
+    The byte order mark and LF are removed; so are a CR before LF unless `keep_cr`, and blank lines at the end unless
+    `keep_end`. `faults` gets one fault for every line that is not UTF-8, so that the rest can be checked, too.
 
-    Raises InputError if the file is missing or empty, or is one of the small compressed files that hold gigabytes:
-    a line of more than LONGEST_LINE bytes, MOST_BLANK_LINES blank ones, MOST_FAULTS faults.
+    Raises InputError if the file is missing or empty, and, against small compressed files that unpack to gigabytes, at
+    a line of more than LONGEST_LINE bytes, after MOST_BLANK_LINES blank lines and after MOST_FAULTS faults.
     """
     blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
     is_empty = True
@@ -190,7 +193,10 @@ def _decode(
 
 
 def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
-    """The lines of a file with their numbers. Raises InputError as `iterate_lines` and for bytes that are not UTF-8."""
+    """Reads the lines of a file with their numbers.
+
+    Raises InputError as `iterate_lines` does, and for bytes that are no UTF-8.
+    """
     faults: list[str] = []
     lines = list(iterate_lines(path, faults, keep_end))
     if faults:
@@ -199,17 +205,17 @@ def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises InputError as `read_lines`."""
+    """Reads the text of a file; raises InputError as `read_lines` does."""
     return "\n".join(line for _, line in read_lines(path))
 
 
 def read_texts(path: Path) -> list[str]:
-    """The lines of a file that are not blank, without the spaces around them; raises InputError as `read_lines`."""
+    """Reads the lines of a file that are not blank, without spaces around them; raises as `read_lines` does."""
     return [line.strip() for _, line in read_lines(path) if line.strip()]
 
 
 def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a file, one per line, with their line numbers; `faults` gets one for every other line."""
+    """Yields the JSON objects of a file, one per line, with line numbers; every other line is added to `faults`."""
     for number, line in iterate_lines(path, faults):
         try:
             record = parse_json(path, line, number)
@@ -223,7 +229,7 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
 
 
 def read_json(path: Path) -> Any:
-    """The document of a JSON file, plain or `.gz`, of at most LONGEST_LINE bytes; raises InputError."""
+    """Reads a JSON file, plain or `.gz`, of at most LONGEST_LINE bytes; raises InputError for any other file."""
     with _open(path) as file:
         content = file.read(LONGEST_LINE + 1)
     if len(content) > LONGEST_LINE:
@@ -261,9 +267,10 @@ _decode_once = json.JSONDecoder(object_pairs_hook=_to_dict).decode
 
 
 def decode_json(text: str) -> Any:
-    """The value of a JSON document.
+    """Parses a JSON document.
 
-    Raises RepeatedKeyError, and ValueError for another text and for a value that is nested too deeply to be copied.
+    Raises RepeatedKeyError, and ValueError for a text that is not JSON and for a value that is nested too deeply to
+    copy.
     """
     try:
         value = _decode_once(text)
@@ -279,7 +286,10 @@ def parse_json(
     content: str | bytes,
     line: int = 0,
 ) -> Any:
-    """Parses a document, or the line of this number, from a text or UTF-8 bytes. Raises InputError as `decode_json`."""
+    """Parses JSON from a text or UTF-8 bytes.
+
+    For a fault, raises InputError with the path and the number of the line, if any.
+    """
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
         return decode_json(text)

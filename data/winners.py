@@ -31,7 +31,9 @@ Length = Annotated[NonNegative, BeforeValidator(_parse_cell)]
 
 
 def _check_winner(value: object) -> object:
-    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     raise ValueError("must be a name or a number from 0 to 1")
 

@@ -1,6 +1,6 @@
 """Splits texts into words: one rule per metric, because no rule fits all and scores depend on it.
 
-A rule that is a pattern has words as its matches. Sentences are in `data.sentences`.
+If a rule is a regular expression, its matches are the words. Sentences are in `data.sentences`.
 """
 
 import re
@@ -94,7 +94,7 @@ def find_words(text: str) -> list[str]:
 
 
 def find_words_and_marks(text: str) -> list[str]:
-    """Words for METEOR: those of `find_words`, here also with underscores, and single other marks.
+    """Words for METEOR: as `find_words`, but words may contain underscores, and each other mark is a word.
 
     >>> find_words_and_marks("It's 明月, snake_case")
     ['It', "'", 's', '明', '月', ',', 'snake_case']
@@ -186,7 +186,7 @@ SHAPED_WORD = re.compile(
 
 
 def split_words(text: str) -> list[Word]:
-    """The words and punctuation marks of a text in order, for MARS (section 2.1); only white space lies between them.
+    """Splits a text into words and punctuation marks, for MARS (section 2.1); only white space lies between them.
 
     Clitics are separate, as common taggers expect (did n't, Ann 's). Hyphenated words and numbers are whole, and a
     repeated mark (...) is one. Each Chinese character, Japanese kana or emoji is a word. In other scripts without
@@ -238,7 +238,7 @@ STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 
 
 def normal_spelling(text: str) -> str:
-    """The text in lower case, with straight quotes and without the spaces that tokenisation puts around punctuation.
+    """Returns the text in lower case, with straight quotes and without tokenisation's spaces around punctuation.
 
     A sentence that follows another without a space gets one, and smileys keep theirs. The function is idempotent.
 

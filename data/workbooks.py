@@ -1,4 +1,4 @@
-"""Excel workbooks (.xlsx), read by openpyxl (extra `excel`) as a table whose cells are texts."""
+"""Excel workbooks (.xlsx): reads a sheet with openpyxl (extra `excel`) as a table whose cells are texts."""
 
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import InputError, blame_file, fault, format_value, list_first
-from core.extras import named_extras
+from core.extras import suggest_extra
 from data.columns import count_columns
 from data.table_files import MOST_VALUES, find_most, find_repeated
 from data.zip_files import check_unpacked_size
 
-SHOWN = 5  # sheets in a message
+SHOWN_SHEETS = 5  # sheets in a message
 Rows: TypeAlias = list[tuple[int, list[str]]]  # with their numbers in the sheet
 
 
@@ -27,7 +27,7 @@ def read_workbook(
 
     Raises InputError for a file that is not a workbook, and SettingError if openpyxl is not installed.
     """
-    with named_extras():
+    with suggest_extra():
         import openpyxl
     if not path.is_file():
         raise InputError([fault(path, 0, "no such file")])
@@ -83,7 +83,7 @@ def _choose_sheet(
     if not sheets:
         raise InputError([fault(path, 0, "the workbook needs a sheet with rows, found none")])
     rule = "data.split=NAME names the sheet to read where several have rows"
-    what = f"{rule}, found {list_first(list(sheets), SHOWN)}"
+    what = f"{rule}, found {list_first(list(sheets), SHOWN_SHEETS)}"
     if wanted is not None:
         what += f" but no {wanted}"
     raise InputError([fault(path, 0, what)])

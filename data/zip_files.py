@@ -10,7 +10,7 @@ MOST_RATIO = 100  # bytes more for each byte of the zip
 
 
 def check_unpacked_size(path: Path, sizes: Iterable[int]) -> None:
-    """Raises InputError if the unpacked sizes of a zip's parts, in bytes, are too large for the size of the file."""
+    """Raises InputError if a zip's parts, whose unpacked sizes in bytes are given, are too large for its own size."""
     most = MOST_BYTES + MOST_RATIO * path.stat().st_size
     total = sum(sizes)
     if total > most:

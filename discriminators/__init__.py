@@ -1,1 +1,1 @@
-"""Text classifiers with one logit: attention Bi-LSTM and BERT, trained by Lightning from one data module."""
+"""Text classifiers: attention Bi-LSTM and BERT, trained with Lightning, and guides, which classify prefixes."""

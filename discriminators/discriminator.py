@@ -97,11 +97,11 @@ class Discriminator:
         texts: Sequence[Segments],
         or_nan: bool = False,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """The logits of each text, shape (texts,) or (texts, labels), and per text how many tokens were cut.
+        """Computes the logits of each text, shape (texts,) or (texts, labels), and how many of its tokens were cut.
 
-        A text read in windows gets the mean of their logits, weighted by tokens. Logits do not depend on the order and
-        the token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does; with `or_nan` a text
-        without tokens has NaN.
+        A long text is read in windows and gets the mean of their logits, weighted by their tokens. Logits do not depend
+        on the order of the texts and the token budget (within 1e-5 in float32). Raises ValueError as `segments.read`
+        does; with `or_nan` a text without tokens gets NaN instead.
         """
         spelling = self.settings.get("spelling", "as_is")
         if spelling != "as_is":
@@ -131,7 +131,7 @@ class Discriminator:
         return logits if self.labels else logits[:, 0], dropped
 
     def save_pretrained(self, folder: Path | str) -> None:
-        """Writes `discriminator.json` and the weights as safetensors; an encoder and its tokenizer in the HF form."""
+        """Writes `discriminator.json` and the weights as safetensors; an encoder is saved with its tokenizer."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         settings = {**self.settings, "max_length": self.tokens.max_length}
@@ -196,11 +196,11 @@ def new_bilstm(
     spelling: Spelling = "as_is",
     turns: Count | None = None,
 ) -> Discriminator:
-    """Builds an untrained attention Bi-LSTM; its vocabulary counts repeated texts once (`drop_repeated_texts`).
+    """Builds an untrained attention Bi-LSTM, with a vocabulary from the texts; repeated texts count once.
 
-    `tokens`, `vocabulary_size` and `min_count` are those of `train_vocabulary`. The weights depend on torch's seed.
+    `tokens`, `vocabulary_size` and `min_count` are as in `train_vocabulary`. The weights depend on torch's seed.
 
-    Raises SettingError for other `tokens`.
+    Raises SettingError for a kind of `tokens` that does not exist.
     """
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
     distinct = drop_repeated_texts(map(tuple, texts))
@@ -224,7 +224,7 @@ def new_token_bilstm(
 ) -> Discriminator:
     """Builds an untrained attention Bi-LSTM with the tokens of another model, such as a generator to guide.
 
-    Tokens that are not in `texts` are unknown: their embedding is 0 and stays 0. A random embedding would be noise,
+    Tokens that are not in `texts` are unknown: their embedding is 0 and stays 0. A random embedding would add noise,
     which Eq. 5 of OUMG scales up to the full strength. The weights depend on torch's seed.
     """
     vocabulary = borrowed_vocabulary(tokenizer, max_length)

@@ -1,4 +1,4 @@
-"""What each turn or sentence adds to the logit of a text."""
+"""Explains the logit of a text: how much each turn or sentence adds to it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -19,11 +19,11 @@ def explain_parts(
     texts: Sequence[Segments],
     part: Part,
 ) -> list[dict[str, Any]]:
-    """`{"parts": [[part, added], ...]}` for each text: its logit minus the logit without this part.
+    """Returns `{"parts": [[part, added], ...]}` for each text; `added` is its logit minus its logit without the part.
 
-    A part is a segment (`turn`), or a sentence of the last segment, whose source are the other segments. If nothing
-    else can be read, a part gets the whole logit; a text that cannot be read has no parts. Takes one pass for each
-    part.
+    A part is a segment (`turn`), or a sentence of the last segment; the segments before it are then its source. If
+    nothing remains without a part, the part gets the whole logit. A text that cannot be read has no parts. The
+    classifier reads the text once for each part.
     """
     divided = [divide(text, part) for text in texts]
     rest: list[Segments] = []
@@ -43,7 +43,7 @@ def explain_parts(
 
 
 def divide(text: Segments, part: Part) -> list[str]:
-    """The turns of a text, or the sentences of its last segment."""
+    """Divides a text into its turns, or its last segment into sentences."""
     if part == "turn":
         return [*text]
     last = text[-1]
@@ -55,7 +55,7 @@ def list_rests(
     parts: Sequence[str],
     part: Part,
 ) -> list[Segments]:
-    """The text without each of its parts."""
+    """Lists the texts that remain if each part in turn is removed."""
     *source, last = text
     rests: list[Segments] = []
     for place, words in enumerate(parts):
@@ -71,7 +71,7 @@ def subtract(
     parts: Sequence[str],
     others: Sequence[float],
 ) -> list[list[Any]]:
-    """Each part with the logit of the whole text minus the one without it; nothing for a text that cannot be read."""
+    """Pairs each part with the text's logit minus the logit without the part; empty for a text that cannot be read."""
     if np.isnan(logit):
         return []
     added: list[list[Any]] = []

@@ -1,10 +1,10 @@
 """Guides: classifiers of prefixes that score the candidates of a generator's next token (OUMG, section 3.2).
 
-`BiLSTMGuide` is OUMG's. It keeps the forward state of a prefix from step to step; the backward half must read the
+`BiLSTMGuide` is OUMG's. It keeps the forward state of a prefix from step to step. Its backward half must read the
 prefix again for each candidate, so the cost of a candidate grows with the length of the prefix.
 
-`CausalGuide` is ours. A one-directional LSTM reads the generator's tokens, so a text has a logit at each position: one
-pass learns all its prefixes, and a candidate costs one step from the state of its prefix.
+`CausalGuide` is ours. A one-directional LSTM reads the generator's tokens, so a text has a logit at each position. One
+pass over a text trains all its prefixes, and a candidate costs one step from the state of its prefix.
 """
 
 import json
@@ -58,7 +58,8 @@ def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> In
     if vocabulary.tokenizer.get_vocab() != tokenizer.get_vocab():
         raise SettingError(
             "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
-            f"{len(vocabulary)} tokens and the generator's {size} others: train the guide on these"
+            f"{len(vocabulary)} tokens and the generator's {size} different ones: train the guide on the tokens of the "
+            "generator"
         )
     token_map = vocabulary.first + torch.arange(size + 1)
     token_map[[*tokenizer.all_special_ids, size]] = NOT_READ
@@ -66,7 +67,7 @@ def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> In
 
 
 class BiLSTMState(NamedTuple):
-    """The forward states of the prefixes, aligned at the left without gaps."""
+    """The tokens and forward states of the prefixes, one row each, aligned at the left without gaps."""
 
     # the guide's tokens of each prefix
     ids: Int[Tensor, "rows time"]
@@ -84,7 +85,7 @@ def append(
     places: Int[Tensor, " rows"],
     new: Float[Tensor, "rows ..."] | Int[Tensor, " rows"],
 ) -> Tensor:
-    """The values with one place more in each row, and each row's new value at its own place."""
+    """Adds one column to the values, and writes each row's new value at the row's own position."""
     longer = torch.cat([values, torch.zeros_like(new)[:, None]], dim=1)
     rows = torch.arange(len(new), device=new.device)
     longer[rows, places] = new
@@ -94,7 +95,7 @@ def append(
 class BiLSTMGuide:
     """An attention Bi-LSTM that gives every candidate the logit of the text prefix + candidate.
 
-    Special tokens are not read, so the logit of a special candidate is that of the prefix; 0 for a text without tokens.
+    Special tokens are not read, so a special candidate gets the logit of the prefix. A text without tokens gets 0.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class BiLSTMGuide:
 
     @cached_property
     def tables(self) -> tuple[Float[Tensor, "ids gates"], Float[Tensor, "ids gates"]]:
-        """The contribution of each token to the gates of the forward and of the backward LSTM."""
+        """What each token contributes to the gates of the forward and of the backward LSTM, computed once."""
         network = self.network
         embedded = network.embedding.weight
         forward_table = input_table(embedded, network.forward_lstm)
@@ -137,7 +138,7 @@ class BiLSTMGuide:
         tokens: Int[Tensor, " rows"],
         read: Bool[Tensor, " rows"] | None = None,
     ) -> BiLSTMState:
-        """The state after one more token; a row whose `read` is False stays unchanged."""
+        """Returns the state after one more token; a row whose `read` is False stays unchanged."""
         guide_ids = self._to_guide(tokens)
         is_read = guide_ids != NOT_READ
         if read is not None:
@@ -157,7 +158,7 @@ class BiLSTMGuide:
 
     @torch.no_grad()
     def candidates(self, state: BiLSTMState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
-        """The logit of each row's prefix with each of its candidates; O(k) in the length of the prefix."""
+        """Computes the logit of each row's prefix with each of its candidates, in time linear in the prefix."""
         network = self.network
         forward_table, backward_table = self.tables
         guide_ids = self._to_guide(tokens)
@@ -236,9 +237,9 @@ class CausalGuide:
     notes: tuple[str, ...] = ()
 
     def read(self, texts: Sequence[Segments]) -> list[TokenRow]:
-        """Rows to learn: texts of at least two tokens, each followed by the end token.
+        """Encodes training texts of at least two tokens as rows, each followed by the end token.
 
-        Segments are joined unchanged: the continuation of a prompt must begin as the generator's does.
+        Segments are joined without a separator, because a generator continues a prompt without one.
         """
         end = self.tokenizer.eos_token_id
         joined = ["".join(text) for text in texts]
@@ -253,7 +254,7 @@ class CausalGuide:
 
     @torch.inference_mode()
     def logits(self, texts: Sequence[str], token_budget: int = 8192) -> NDArray[np.float64]:
-        """One logit per text, read without an end token; 0 for a text without tokens."""
+        """Computes one logit per text, read without an end token; 0 for a text without tokens."""
         rows: list[TokenRow] = []
         for i, ids in enumerate(plain_token_ids(self.tokenizer, texts)):
             if ids:
@@ -314,8 +315,8 @@ def new_causal_guide(
 ) -> CausalGuide:
     """Builds an untrained causal guide for the generator of `tokenizer`; the weights depend on torch's seed.
 
-    Tokens that are not in `texts` are unknown. A training text of more than `max_length` tokens is cut, so it has fewer
-    prefixes.
+    Tokens that are not in `texts` are unknown. A training text of more than `max_length` tokens is cut, and then has
+    fewer prefixes to learn.
     """
     arguments: dict[str, Any] = {
         "vocabulary_size": len(tokenizer),
@@ -332,7 +333,7 @@ def new_causal_guide(
 
 
 def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDArray[np.float64]:
-    """The logit of each text; higher means human or good, 0 that the judge knows none of its tokens."""
+    """Computes the logit of each text; higher means human or good, 0 that the judge knows none of its tokens."""
     if isinstance(judge, CausalGuide):
         return judge.logits([text if text.strip() else "" for text in texts])
     # Half a character decodes to a replacement mark, which BERT's tokenizer drops.

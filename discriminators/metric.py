@@ -1,4 +1,4 @@
-"""Metrics of trained classifiers: of the quality of a text (Generative CDM, DisScore, UNION), or of its label."""
+"""Trained classifiers as metrics: of the quality of a text (Generative CDM, DisScore, UNION), or of its label."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class DiscriminatorScore(ClassifierMetric):
         return cls(Discriminator.from_pretrained(folder, device), dialogues, explain)
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`. Raises ValueError as `Discriminator.logits` does."""
+        """Computes the aspect `quality`. Raises ValueError as `Discriminator.logits` does."""
         logits, reasons, dropped = _read(examples, self.discriminator)
         explanations = self._explain(examples) if self.explain else ()
         return Scores(
@@ -85,7 +85,7 @@ class DiscriminatorScore(ClassifierMetric):
 
 @dataclass(frozen=True)
 class LabelDiscriminatorScore(ClassifierMetric):
-    """The probability that one classifier of all labels gives to the label of the example; higher is better.
+    """The probability that a classifier of all labels gives to the label of the example; higher is better.
 
     This is the discriminator score of attribute relevance in CTRLEval's tables.
     """
@@ -104,7 +104,7 @@ class LabelDiscriminatorScore(ClassifierMetric):
         return cls(discriminator)
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`. Raises ExampleError for all labels that the classifier does not know."""
+        """Computes the aspect `quality`. Raises ExampleError for all labels that the classifier does not know."""
         labels = self.discriminator.labels
         rule = f'"label" must be one of {", ".join(labels)}, found'
         faults = [

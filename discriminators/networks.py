@@ -1,8 +1,8 @@
 """The networks of classifiers: an attention Bi-LSTM, an encoder with a head, and the causal LSTM of a guide.
 
 The Bi-LSTM is that of Zhou et al. 2016, as used by OUMG. The causal LSTM keeps its attention over the prefix as a
-running softmax: `forward` gives the logits of all prefixes of a text at once, for training; `start`, `advance` and
-`candidates` go step by step and score a candidate from the state of its prefix alone.
+running softmax. For training, `forward` gives the logits of all prefixes of a text at once. For decoding, `start`,
+`advance` and `candidates` go step by step, and score a candidate from the state of its prefix.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def attention_pool(
     mask: Mask,
     w: Float[Tensor, " dim"],
 ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch time"]]:
-    """alpha = softmax(w^T tanh H), r = H alpha (Zhou et al. 2016, Eq. 9-11), over real tokens only.
+    """Computes alpha = softmax(w^T tanh H), r = H alpha (Zhou et al. 2016, Eq. 9-11), over real tokens only.
 
     Returns the pooled states r and the weights alpha, which are 0 at padding. Every row needs a real token.
     """
@@ -48,7 +48,7 @@ def attention_pool(
 
 
 def reversal(mask: Mask) -> Ids:
-    """Positions that read each row backwards while padding stays at the end; applying them twice changes nothing.
+    """Returns positions that reverse each row and leave padding at its end; applied twice, they change nothing.
 
     >>> reversal(torch.tensor([[True, True, True, False]])).tolist()
     [[2, 1, 0, 3]]
@@ -59,7 +59,7 @@ def reversal(mask: Mask) -> Ids:
 
 
 def drop_single_axis(logits: Tensor) -> Float[Tensor, "batch ..."]:
-    """One number per row where there is one logit; several logits stay as they are."""
+    """Removes the last axis if there is only one logit; several logits stay as they are."""
     if logits.shape[-1] == 1:
         return logits.squeeze(-1)
     return logits
@@ -68,8 +68,8 @@ def drop_single_axis(logits: Tensor) -> Float[Tensor, "batch ..."]:
 class AttentionBiLSTM(nn.Module):
     """Embedding, Bi-LSTM with its two directions summed, attention, tanh, dropout, one logit or one per label.
 
-    The directions are two LSTMs, the second over rows that are reversed within their own length. As with packed
-    sequences, neither reads padding before the last real token, but on a CPU training is three times faster.
+    The directions are two LSTMs; the second one reads each row reversed within its own length. Neither reads padding
+    before a real token. Packed sequences would do the same, but on a CPU training would take three times as long.
     """
 
     def __init__(
@@ -89,14 +89,17 @@ class AttentionBiLSTM(nn.Module):
         self.head = nn.Linear(hidden_dim, outputs)
 
     def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch ..."]:
-        """One logit per row (higher means human or good), or one per label. Padding must be at the end of a row."""
+        """Returns one logit per row (higher means human or good), or one per label.
+
+        Padding must be at the end of a row.
+        """
         hidden = self.hidden(ids, mask)
         pooled, _ = attention_pool(hidden, mask, self.w)
         features = self.dropout(torch.tanh(pooled))
         return drop_single_axis(self.head(features))
 
     def hidden(self, ids: Ids, mask: Mask) -> Hidden:
-        """The summed states of the two directions; those at padding are meaningless."""
+        """Returns the summed states of the two directions; those at padding are meaningless."""
         embedded = self.dropout(self.embedding(ids))
         backwards = reversal(mask)[..., None]
         onward, _ = self.forward_lstm(embedded)
@@ -123,7 +126,7 @@ class BertClassifier(nn.Module):
                 parameter.requires_grad_(False)
 
     def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch ..."]:
-        """One logit per row (higher means human or good), or one per label."""
+        """Returns one logit per row (higher means human or good), or one per label."""
         encoded = self.encoder(input_ids=ids, attention_mask=mask.long())
         pooled = mean_pool(encoded.last_hidden_state, mask)
         return drop_single_axis(self.head(self.dropout(pooled)))
@@ -150,7 +153,7 @@ def freeze_lowest_layers(encoder: PreTrainedModel, layers: int) -> None:
 
 
 class Pool(NamedTuple):
-    """Attention over the tokens read so far, as a running softmax: r / Z are the pooled states."""
+    """The attention over the tokens read so far, as a running softmax: the pooled states are r / Z."""
 
     # the highest energy, -inf before the first token
     m: Values
@@ -185,7 +188,7 @@ def prefix_attention(
     energy: Float[Tensor, "batch time"],
     mask: Mask,
 ) -> Hidden:
-    """At each position, the states up to it, pooled by the softmax of their energies; padding ends a row."""
+    """Pools, at each position, the states up to it, by the softmax of their energies; padding ends a row."""
     time = mask.shape[1]
     square = torch.ones(time, time, dtype=torch.bool, device=mask.device)
     seen = square.tril() & mask[:, None, :]
@@ -195,7 +198,7 @@ def prefix_attention(
 
 
 def tanh(x: Values) -> Values:
-    """tanh x; on a CPU as 2 sigmoid(2x) - 1, which takes a fifth of the time of torch's tanh."""
+    """Computes tanh x; on a CPU as 2 sigmoid(2x) - 1, which takes a fifth of the time of torch's tanh."""
     if x.is_cuda:
         return torch.tanh(x)
     sigmoid = (2 * x).sigmoid_()
@@ -206,7 +209,7 @@ def lstm_cell(
     gates: Gates,
     c: Float[Tensor, "*#rows dim"],
 ) -> tuple[States, States]:
-    """h' and c' from c and the sums of the four gates (input, forget, cell, output), which are overwritten."""
+    """Computes h' and c' from c and the sums of the four gates (input, forget, cell, output), which it overwrites."""
     i, f, g, o = gates.chunk(4, dim=-1)
     added = i.sigmoid_() * tanh(g)
     c = torch.addcmul(added, f.sigmoid_(), c)
@@ -219,14 +222,14 @@ def input_table(
     embedded: Float[Tensor, "ids embedding"],
     lstm: nn.LSTM,
 ) -> Float[Tensor, "ids gates"]:
-    """The contribution of each token to the gates: W_ih x + b."""
+    """Computes what each token contributes to the gates: W_ih x + b."""
     weight = lstm.get_parameter("weight_ih_l0")
     bias = lstm.get_parameter("bias_ih_l0") + lstm.get_parameter("bias_hh_l0")
     return embedded @ weight.T + bias
 
 
 def recurrent(lstm: nn.LSTM, h: States) -> Gates:
-    """The contribution of the state to the gates: W_hh h."""
+    """Computes what the state contributes to the gates: W_hh h."""
     weight = lstm.get_parameter("weight_hh_l0")
     return h @ weight.T
 
@@ -236,7 +239,7 @@ def choose_rows(
     new: PerRow,
     old: PerRow,
 ) -> PerRow:
-    """The new values of the rows that `is_new` marks, and the old values of the others."""
+    """Returns the new values of the rows that `is_new` marks, and the old values of the others."""
     inner = [1] * (old.ndim - 1)
     return torch.where(is_new.view(-1, *inner), new, old)
 
@@ -285,7 +288,10 @@ class CausalLSTM(nn.Module):
         self._table: Tensor | None = None
 
     def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch time"]:
-        """The logit of the prefix that ends at each position; higher means human or good. Padding ends a row."""
+        """Returns the logit of the prefix that ends at each position; higher means human or good.
+
+        Padding ends a row.
+        """
         embedded = self.dropout(self.embedding(ids))
         hidden, _ = self.lstm(embedded)
         energy = torch.tanh(hidden) @ self.w
@@ -313,7 +319,7 @@ class CausalLSTM(nn.Module):
 
     @torch.no_grad()
     def table(self) -> Float[Tensor, "ids gates"]:
-        """The contribution of each token to the gates (W_ih x + b), computed once; the last row is for other ids."""
+        """What each token contributes to the gates (W_ih x + b), computed once; the last row is for unknown ids."""
         if self._table is None:
             with_unknown = F.pad(self.embedding.weight, (0, 0, 0, 1))  # embedded as 0
             self._table = input_table(with_unknown, self.lstm)
@@ -337,7 +343,7 @@ class CausalLSTM(nn.Module):
         tokens: Int[Tensor, " rows"],
         read: Bool[Tensor, " rows"] | None = None,
     ) -> CausalState:
-        """The state after one more token; a row whose `read` is False stays unchanged."""
+        """Returns the state after one more token; a row whose `read` is False stays unchanged."""
         gates = self.table()[self._limit(tokens)]
         h, c = lstm_cell(gates + state.recurrent, state.c)
         energy = tanh(h) @ self.w
@@ -350,7 +356,7 @@ class CausalLSTM(nn.Module):
 
     @torch.no_grad()
     def candidates(self, state: CausalState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
-        """The logit of each row's prefix with each of its candidates; O(1) in the length of the prefix."""
+        """Computes the logit of each row's prefix with each of its candidates, in constant time for any prefix."""
         gates = F.embedding(self._limit(tokens), self.table())
         gates.add_(state.recurrent[:, None])
         h, _ = lstm_cell(gates, state.c[:, None])

@@ -1,4 +1,4 @@
-"""Segments: the turns of a text as rows of token ids, their truncation, and padded batches."""
+"""Segments (the turns of a text, or a source and a text): encodes, cuts and pads them for a classifier."""
 
 import logging
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Segments = Sequence[str]
 
 @dataclass(frozen=True)
 class TokenFrame:
-    """The frame around segments: `start` segment `separator` segment ... `end`, at most `max_length` ids in all."""
+    """The special tokens around segments: `start` segment `separator` segment ... `end`, at most `max_length` ids."""
 
     start: tuple[int, ...]
     separator: int
@@ -40,26 +40,26 @@ class TokenFrame:
 
     @property
     def room(self) -> int:
-        """How many ids fit between start and end."""
+        """How many token ids fit between start and end."""
         return self.max_length - len(self.start) - len(self.end)
 
 
 class Tokens(Protocol):
-    """Turns segments into ids: a vocabulary, or the tokenizer of an encoder."""
+    """What turns segments into token ids: a vocabulary, or the tokenizer of an encoder."""
 
     @property
     def layout(self) -> TokenFrame:
-        """The frame around segments."""
+        """The special tokens around segments."""
         ...
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
-        """The ids of each segment, without special tokens and never cut."""
+        """Returns the token ids of each segment, without special tokens and never cut."""
         ...
 
 
 @dataclass(frozen=True)
 class TokenRow:
-    """The ids that a model reads at once: of a whole text or of one window of it."""
+    """The token ids that a model reads at once: a whole text, or one window of it."""
 
     # token ids with the special ones, not padded
     ids: NDArray[np.int64]
@@ -72,7 +72,7 @@ class TokenRow:
 def clean(segment: str) -> str:
     """Normalises white space: one space for any run, none at the ends.
 
-    Texts of both classes go through it, so that white space cannot tell them apart.
+    Texts of both classes are cleaned, so that white space cannot tell them apart.
 
     >>> clean("  Hi ,\\n there ")
     'Hi , there'
@@ -120,11 +120,10 @@ def read(
     A text that does not fit is read in windows of at most `turns` neighbouring whole segments; a segment that does not
     fit by itself is cut at its end. The score of a text is the mean over its rows weighted by their tokens.
 
-    `pairs` are for training: the other side of each text, segment for segment, or None. Both sides are cut alike, and
-    a row that both sides have is left out of both, because it cannot help to distinguish them.
+    `pairs` are for training: the positive or negative that belongs to each text, segment for segment, or None. Both are
+    cut alike. A row that both have is left out of both, because it cannot help to distinguish them.
 
-    Raises ValueError for a text without tokens (with `skip_empty` it has no row) and for a string in the place of
-    segments.
+    Raises ValueError for a text without tokens (with `skip_empty` it has no row) and for a string in place of segments.
     """
     encoded = _encode(texts, tokens)
     others = iter(_encode([pair for pair in pairs or () if pair is not None], tokens))
@@ -193,7 +192,7 @@ def _checked(index: int, text: Segments) -> list[str]:
 
 
 def pad_rows(rows: Sequence[TokenRow], pad: int) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:
-    """The ids of the rows padded at the end, and which of them are real tokens."""
+    """Returns the ids of the rows, padded at the end, and a mask of the real tokens."""
     lengths = np.array([len(row.ids) for row in rows])
     mask = np.arange(lengths.max())[None, :] < lengths[:, None]
     ids = np.full(mask.shape, pad, dtype=np.int64)

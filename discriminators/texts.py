@@ -1,4 +1,4 @@
-"""Texts that a classifier learns from: labelled, split by group, and their prefixes for guides (OUMG, section 4.2)."""
+"""Training texts of classifiers: with labels, split by group, and cut into prefixes for guides (OUMG, section 4.2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ def split_by_group(
     held_out: float,
     seed: int,
 ) -> tuple[list[LabelledText], list[LabelledText]]:
-    """Splits texts: random whole groups are held out until they contain the share `held_out` of the texts.
+    """Splits texts: whole groups, drawn at random, are held out until they have the share `held_out` of the texts.
 
     Depends on the groups and the seed, not on the order of the texts. Raises ValueError when a side lacks a label.
     """
@@ -72,7 +72,7 @@ def split_by_group(
 
 
 def count_labels(texts: Sequence[LabelledText], labels: Sequence[int]) -> dict[int, int]:
-    """The number of texts of each label."""
+    """Counts the texts of each label."""
     counts = dict.fromkeys(labels, 0)
     for text in texts:
         counts[text.label] += 1
@@ -86,14 +86,14 @@ def prefix_texts(
     most: int | None = None,
     seed: int = 0,
 ) -> list[LabelledText]:
-    """The prefixes of `texts`, each with the label and the group of its text.
+    """Makes the prefixes of `texts`, each with the label and the group of its text.
 
-    The last segment is cut; segments before it (a source) stay whole. A prefix ends where a token of `encode`, which
-    should be the generator's, ends. Where a token ends inside a character (byte-level BPE), the prefix is left out. A
-    text of one token has no prefix. Texts with characters that the tokens cannot spell are cut after these characters
-    too: only human texts have them, so without these prefixes length would tell the classes apart.
+    The last segment is cut; segments before it (a source) stay whole. A prefix ends where a token of `encode` ends,
+    which should be the generator's. If a token ends inside a character (byte-level BPE), the prefix is left out. A text
+    of one token has no prefix. Texts with characters that the tokens cannot spell are also cut after these characters:
+    only human texts have them, so without these prefixes their length would tell the classes apart.
 
-    At most `most` prefixes of a text are drawn, by the seed and the text's index. A Bi-LSTM reads each from its
+    At most `most` prefixes of a text are drawn, by the seed and the text's index. A Bi-LSTM reads each prefix from its
     beginning, so the cost of all prefixes grows with the square of the length.
 
     Raises SettingError for `most` below 1, ValueError if there is no prefix at all.

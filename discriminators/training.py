@@ -1,4 +1,4 @@
-"""Training of classifiers (discriminators and guides): cross-entropy, best weights by held-out loss or AUC."""
+"""Trains classifiers (discriminators and guides) by cross-entropy; keeps the best weights by held-out loss or AUC."""
 
 import logging
 import math
@@ -36,7 +36,7 @@ Classifier = TypeVar("Classifier", Discriminator, CausalGuide)
 
 @checked_dataclass
 class TrainingSettings(Schedule):
-    """How a classifier is trained. Bi-LSTMs need a learning rate of about 1e-3. Biases and norms do not decay."""
+    """How a classifier is trained. Bi-LSTMs need a learning rate of about 1e-3."""
 
     epochs: Count = 3
     learning_rate: Positive = 1e-4
@@ -55,9 +55,9 @@ def discriminator_loss(
     labels: Float[Tensor, " batch"],
     weights: Float[Tensor, " batch"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Cross-entropy summed over texts, in nats (OUMG, Eq. 1-2, with the sign turned: lower is better).
+    """Computes the cross-entropy summed over texts, in nats (OUMG, Eq. 1-2, with the opposite sign); lower is better.
 
-    It is binary for one logit per text. `weights` are the shares that windows have in their text.
+    It is binary for one logit per text. `weights` are the shares of windows in their text.
 
     >>> discriminator_loss(torch.zeros(4), torch.tensor([1.0, 1.0, 0.0, 0.0])).item() / 4  # ln 2
     0.6931471824645996
@@ -74,7 +74,10 @@ def held_out_metrics(
     logits: Float[Tensor, "texts ..."],
     labels: Float[Tensor, " texts"],
 ) -> dict[str, float]:
-    """Loss (nats per text), accuracy, `order`, and AUC (for several labels the mean of each against the rest)."""
+    """Computes loss (nats per text), accuracy, AUC and `order` (see `order_by_auc`).
+
+    With several labels, AUC is the mean of each label against the rest.
+    """
     loss = float(discriminator_loss(logits, labels)) / len(logits)
     if logits.ndim == 1:
         classes = logits > 0
@@ -99,9 +102,9 @@ def held_out_metrics(
 
 
 def order_by_auc(auc: float, loss: float) -> float:
-    """A value that ranks weights by held-out AUC (two digits), then by lower loss; higher is better.
+    """Returns a value that ranks epochs by held-out AUC (two digits), then by lower loss; higher is better.
 
-    On texts that are easy to tell apart an early AUC is as high as later ones, but its logits say little yet.
+    On texts that are easy to tell apart, the AUC is high after the first epochs, when the logits are still poor.
 
     >>> order_by_auc(0.9, 5.0) < order_by_auc(1.0, 0.4) < order_by_auc(0.9999, 0.1)
     True
@@ -111,7 +114,7 @@ def order_by_auc(auc: float, loss: float) -> float:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Rows of labelled texts for a network; each row knows its text."""
+    """The rows of labelled texts that a network reads; each row knows its text."""
 
     rows: Sequence[TokenRow]
     # of the texts
@@ -132,7 +135,7 @@ class LabelledRows:
         return [partial(self.make_batch, batch) for batch in batches]
 
     def per_batch(self, token_budget: int) -> float:
-        """The mean number of texts, or prefixes, in a batch."""
+        """Computes the mean number of texts, or prefixes, in a batch."""
         count = len(self.labels)
         if self.prefixes:
             count = sum(len(row.ids) - SHORTEST + 1 for row in self.rows)
@@ -199,7 +202,7 @@ def _warn_of_lengths(rows: Sequence[TokenRow], count: int, max_length: int) -> N
 class LabelledTextDataModule(BatchDataModule):
     """Labelled texts that a classifier learns and held-out ones, in batches of at most `token_budget` padded tokens.
 
-    Raises ValueError as `read_rows`.
+    Raises ValueError as `read_rows` does.
     """
 
     def __init__(
@@ -232,7 +235,7 @@ class LabelledTextDataModule(BatchDataModule):
 class DiscriminatorModule(TrainingModule):
     """A Lightning module that trains a discriminator or guide in place, on a `LabelledTextDataModule`.
 
-    A step's loss is the sum over its texts divided by the average number of texts in a batch, so that every text
+    The loss of a step is the sum over its texts, divided by the average number of texts in a batch. So every text
     weighs the same, though batches of long texts have fewer. The same holds for the prefixes of a guide (OUMG, 4.2).
     """
 
@@ -270,7 +273,7 @@ class DiscriminatorModule(TrainingModule):
         self.labels = torch.from_numpy(held_out.labels).repeat_interleave(self.places)
 
     def read_logits(self, part: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The logits of some rows, or of all their prefixes, with their labels, weights and places."""
+        """Computes the logits of some rows, or of all their prefixes, with their labels, weights and texts."""
         mask = part["mask"]
         logits = self.network(part["ids"], mask)
         labels = part["labels"]
@@ -286,7 +289,7 @@ class DiscriminatorModule(TrainingModule):
         return logits[ends], labels[ends], weights[ends], places[ends]
 
     def loss(self, part: Batch) -> Tensor:
-        """Cross-entropy summed over texts or prefixes, in nats."""
+        """Computes the cross-entropy summed over texts or prefixes, in nats."""
         logits, labels, weights, _ = self.read_logits(part)
         return discriminator_loss(logits, labels, weights)
 
@@ -302,7 +305,7 @@ class DiscriminatorModule(TrainingModule):
         return sorted(learned, key=lambda parameter: parameter.ndim <= 1)
 
     def make_optimizers(self) -> list[torch.optim.Optimizer]:
-        """AdamW without decay of vectors."""
+        """Makes AdamW; weight decay applies to matrices only, not to biases and norms."""
         decay = self.schedule.weight_decay
         groups = [
             {"params": [p for p in self.clipped() if p.ndim > 1], "weight_decay": decay},
@@ -345,11 +348,11 @@ def train_classifier(
 ) -> Classifier:
     """Trains a classifier on `texts`; returns it on the CPU, saved in `folder`, with the weights of `settings.keep`.
 
-    The texts, of all classes, are split by group first. `build` makes a classifier of the training texts: a partial of
-    `new_bilstm`, `new_bert` or `new_causal_guide`. A guide learns all prefixes of its texts. The seed is that of the
-    split, fresh weights, batches and dropout. The same call resumes a killed one (see `fit`).
+    The texts, of all classes, are split by group first. `build` makes a classifier for the training texts: a partial of
+    `new_bilstm`, `new_bert` or `new_causal_guide`. A guide learns all prefixes of its texts. The seed decides the
+    split, new weights, batches and dropout. A repeated call resumes a killed one (see `fit`).
 
-    Raises ValueError when a side of the split lacks a class and for texts that cannot be read; SettingError when
+    Raises ValueError if a side of the split lacks a class, and for texts that cannot be read. Raises SettingError if
     training diverges.
     """
     settings = settings or TrainingSettings()
@@ -380,7 +383,7 @@ def train_classifier(
 
 
 def kept_point(curve: Sequence[Mapping[str, float]], keep: Literal["auc", "loss"]) -> Mapping[str, float]:
-    """The point of a learning curve whose weights were saved (`TrainingSettings.keep`)."""
+    """Finds the point of a learning curve whose weights were saved (`TrainingSettings.keep`)."""
     name = MONITORS[keep]
     best = max if keep == "auc" else min
     points = [point for point in curve if name in point]

@@ -1,4 +1,4 @@
-"""Tokens of a classifier: a vocabulary that is learned or borrowed, or the tokenizer of an encoder."""
+"""Tokens of a classifier: a vocabulary that is learned or another model's, or the tokenizer of an encoder."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -40,12 +40,12 @@ class Vocabulary:
 
     @property
     def first(self) -> int:
-        """The id of the tokenizer's first token: another model's tokens come after the special ones here."""
+        """The id here of the tokenizer's first token; another model's tokens come after our special ones."""
         return len(SPECIAL) if self.kind == BORROWED else 0
 
     @property
     def layout(self) -> TokenFrame:
-        """The frame of segments: `<sep>` between them, nothing around them."""
+        """The special tokens around segments: `<sep>` between them, nothing at the ends."""
         return TokenFrame(
             start=(),
             separator=SPECIAL.index("<sep>"),
@@ -55,7 +55,7 @@ class Vocabulary:
         )
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
-        """The ids of each segment, without special tokens, which a generator's own vocabulary may add (T5's end)."""
+        """Returns the ids of each segment, without special tokens that its tokenizer may add (T5's end)."""
         is_jieba = self.kind == "jieba"
         encoded = self.tokenizer.encode_batch_fast(
             list(map(_jieba_words, segments)) if is_jieba else list(segments),
@@ -104,7 +104,7 @@ class EncoderTokens:
 
     @property
     def layout(self) -> TokenFrame:
-        """The frame of segments: [CLS] segment [SEP] segment [SEP], in the tokenizer's special tokens."""
+        """The special tokens around segments: [CLS] segment [SEP] segment [SEP], as the tokenizer spells them."""
         ids = {name: getattr(self.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "pad")}
         missing = [name for name, value in ids.items() if value is None]
         if missing:
@@ -124,8 +124,8 @@ class EncoderTokens:
 def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Removes repeated texts, and texts that are the beginning of another one; keeps the order of first occurrence.
 
-    A text in several pairs, perhaps cut to their lengths, would otherwise count its tokens more than once. Then its
-    rare tokens would be known and those of other texts unknown, which would give the class away.
+    The tokens of a text in several pairs, perhaps cut to their lengths, would otherwise be counted more than once. Its
+    rare tokens would then be in the vocabulary and those of other texts not, which would give the class away.
 
     >>> drop_repeated_texts([("ab",), ("abc",), ("b",), ("abc",), ("x", "ab")])
     [('abc',), ('b',), ('x', 'ab')]
@@ -150,7 +150,9 @@ def train_vocabulary(
     max_length: int,
     min_count: int = 2,
 ) -> Vocabulary:
-    """Trains a vocabulary: at most `size` tokens (three are special) with `min_count` occurrences, most frequent first.
+    """Makes a vocabulary of at most `size` tokens (three are special): those with `min_count` occurrences.
+
+    The most frequent ones come first.
 
     Raises SettingError for an unknown kind, and for `tokenizer`, which needs `borrowed_vocabulary`.
     """

@@ -1,4 +1,4 @@
-"""Cards of the metrics: what fools each of them on built-in text (`+exp=cards`, `make cards`)."""
+"""Writes a card for each metric: what fools it on built-in text (`+exp=cards`, `make cards`)."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Presentation: the outcome of an experiment from its scored sets, models, tables and notes."""
+"""Presentation: makes the outcome of an experiment from its scored sets, models, tables and notes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def present(
     figures: Mapping[str, float] | None = None,
     folders: Mapping[str, Path] | None = None,
     files: Sequence[Path] = (),
-    drawn: Sequence[ScoredSet] | None = None,
+    plotted_sets: Sequence[ScoredSet] | None = None,
     adversaries: Sequence[ScoredSet] = (),
     metrics_of: Mapping[str, Sequence[str]] | None = None,
     title: str = "",
@@ -43,15 +43,20 @@ def present(
 ) -> Outcome:
     """Makes the outcome: what every experiment shows of its sets and models, and what this one adds.
 
-    Agreement with the ratings, beside that of cheap cues unless `cues=none`, and a plot `scores_SET` for each rated
-    set; the learning curves of all models that were trained here; held-out loss of each language model among them, and
-    its folder; a signature with settings, models, seed and libraries.
+    Every outcome has the agreement with ratings, beside that of cheap cues unless `cues=none`; a plot `scores_SET` of
+    each rated set; the learning curve of each model that was trained here, its folder and, for a language model, its
+    held-out loss; and a signature with settings, models, seed and libraries.
 
-    `models` and `folders` are by name, trained here or not; a figure replaces that of a model; `settings` are for the
-    signature. `drawn` are the sets to plot, where these are not all rated ones with all their metrics. `adversaries`
-    are damaged texts with the ratings of their originals: their scores are recorded, but agreement with these ratings
-    ought to fall, so that no table or headline of agreement has them. `metrics_of` names the metrics that score with
-    a model, for its card. The models learned `data`; `synthetic` says so of texts that are no corpus.
+    Args:
+        models, folders: by name; models may be trained here or not.
+        settings: for the signature.
+        figures: by name; a figure replaces the one of a model with its name.
+        plotted_sets: the sets to plot, if not all sets with all their metrics.
+        adversaries: damaged texts with the ratings of their originals. Their scores are recorded, but agreement with
+            these ratings ought to fall, so no table of agreement has them.
+        metrics_of: for each model, the metrics that score with it, for its card.
+        data: the corpus that the models learned.
+        synthetic: whether texts that are no corpus are synthetic.
     """
     models = models or {}
     rows = agree_with_ratings(run, sets)
@@ -60,7 +65,7 @@ def present(
         signature=sign(run, models, settings or {}, has_cues=run.cues and bool(rows)),
         tables=[*head_agreement(rows), *tables],
         scored=[*sets, *adversaries],
-        plots={**draw_scores(sets if drawn is None else drawn), **(plots or {}), **draw_curves(curves)},
+        plots={**draw_scores(sets if plotted_sets is None else plotted_sets), **(plots or {}), **draw_curves(curves)},
         models={**list_folders(models), **(folders or {})},
         curves=curves,
         notes=list(dict.fromkeys([*notes, *note_cues(rows)])),
@@ -75,7 +80,7 @@ def present(
 
 
 def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
-    """Agreement of every metric with every rating, beside that of cheap cues unless `cues=none`."""
+    """Computes the agreement of every metric with every rating, beside that of cheap cues unless `cues=none`."""
     rows: list[Agreement] = []
     for scored in sets:
         with_cues = add_cheap_cues(scored, run.seed) if run.cues else scored
@@ -84,7 +89,7 @@ def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
 
 
 def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting], has_cues: bool) -> str:
-    """The signature that identifies a run: models, settings, seed, libraries, and the regression on cheap cues."""
+    """Makes the signature that identifies a run: models, settings, seed, libraries, regression on cheap cues."""
     return signature(
         run.name,
         libraries=MODEL_LIBRARIES,
@@ -96,35 +101,35 @@ def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting
 
 
 def head_agreement(rows: Sequence[Agreement]) -> list[Table]:
-    """The table of agreement with its headline; none without ratings."""
+    """Makes the table of agreement, with its headline; no table without ratings."""
     if not rows:
         return []
     return [replace(tabulate_agreement(rows), finding=name_best(rows))]
 
 
 def draw_scores(sets: Sequence[ScoredSet]) -> dict[str, Figure]:
-    """A plot of the scores of each rated set."""
+    """Draws a plot of the scores of each rated set."""
     return {f"scores_{scored.name}": scores_against_ratings(scored) for scored in sets if scored.aspects}
 
 
 def draw_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, Figure]:
-    """The learning curves of all models that were trained here."""
+    """Draws the learning curves of all models that were trained here."""
     return {"learning_curves": plot_curves(curves)} if curves else {}
 
 
 def list_folders(models: Mapping[str, Trained]) -> dict[str, Path]:
-    """The folders of the models that were trained here, to keep."""
+    """Lists the folders of the models that were trained here; the run folder keeps them."""
     return {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder}
 
 
 def list_losses(models: Mapping[str, Trained]) -> dict[str, float]:
-    """The held-out loss of each language model, by the name of the figure."""
+    """Lists the held-out loss of each language model, by the name of the figure."""
     learned = {name: model for name, model in models.items() if model.is_language_model}
     return {f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()}
 
 
 def name_best(rows: Sequence[Agreement]) -> str:
-    """The headline: which metric agrees best with each aspect, if its interval is above 0; "" without any agreement.
+    """Writes the headline: which metric agrees best with each aspect, if its interval is above 0; "" if none does.
 
     If cheap cues predict the ratings better, they come first, as in the table.
     """
@@ -137,7 +142,7 @@ def name_best(rows: Sequence[Agreement]) -> str:
 
 
 def describe_best(rows: Sequence[Agreement]) -> str:
-    """Which metric agrees best with one aspect of one set; "" without a metric."""
+    """Says which metric agrees best with one aspect of one set; "" without a metric."""
     metrics = [row for row in rows if row.metric != CHEAP_CUES]
     if not metrics:
         return ""
@@ -156,7 +161,7 @@ def describe_best(rows: Sequence[Agreement]) -> str:
 
 
 def join_findings(findings: Sequence[str]) -> str:
-    """The findings as one headline of at most `LONGEST` characters; those that do not fit are counted.
+    """Joins findings into one headline of at most `LONGEST` characters; those that do not fit are counted.
 
     >>> join_findings(["a agrees best", "b agrees best"])
     'a agrees best; b agrees best'
@@ -171,7 +176,7 @@ def join_findings(findings: Sequence[str]) -> str:
 
 
 def list_agreement_of_parts(parts: Sequence[ScoredSet], aspect: str, column: str) -> list[dict[str, Any]]:
-    """A row for each metric and part of a set, such as the texts of one system; `column` holds the part's name."""
+    """Lists a row for each metric and part of a set, such as the texts of one system; `column` has the part's name."""
     rows: list[dict[str, Any]] = []
     for metric in parts[0].scores if parts else ():
         for part in parts:

@@ -1,7 +1,7 @@
 """The experiments, a Hydra application: `python experiments/run.py +exp=NAME [setting=value ...]`.
 
-Hydra composes the settings, sweeps, launches and completes. Heavy libraries are imported only when an experiment runs,
-so help, configurations and faults of composition appear at once.
+Hydra composes the settings, sweeps, launches and completes. Large libraries are imported only when an experiment runs,
+so that help, configurations and errors of composition appear at once.
 """
 
 import os
@@ -36,7 +36,7 @@ INSTEAD_OF_A_RUN += ("--shell-completion", "--experimental-rerun")
 def main() -> None:
     """The command line. Exit codes: 0 success, 1 failure, 2 bad input or settings, 130 interrupted.
 
-    A fault of composition ends with Hydra's message and exit code.
+    An error of composition ends with Hydra's message and exit code.
     """
     open_streams()
     share_cores(os.environ)
@@ -52,7 +52,7 @@ def main() -> None:
 
 @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="run")
 def run_experiment(config: DictConfig) -> int:
-    """Runs an experiment, or a job of a sweep, whose exit code it returns; a single run exits with it."""
+    """Runs an experiment and exits with its exit code; of a job of a sweep it returns the exit code."""
     is_single = HydraConfig.get().mode == RunMode.RUN
     if is_single and str(OmegaConf.select(config, "experiment._target_")).startswith("experiments."):
         say(f"{HydraConfig.get().runtime.choices['exp']}: loading PyTorch and other libraries, which takes seconds")
@@ -75,7 +75,7 @@ def names_experiment(words: Sequence[str]) -> bool:
 
 
 def list_experiments() -> str:
-    """The experiments by paper, then the others, each with its description on a line."""
+    """Lists the experiments by paper, then the others, each on a line with its description."""
     sections: dict[str, list[str]] = {paper: [] for paper in (*PAPERS.values(), OTHERS)}
     for file in sorted((CONFIGS / "exp").glob("*.yaml")):
         described = DESCRIPTION.search(file.read_text(encoding="utf-8"))

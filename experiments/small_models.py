@@ -1,4 +1,4 @@
-"""A tiny model of each kind on built-in text (`+exp=models`, `make models`): what the examples and the demo use."""
+"""Trains a tiny model of each kind on built-in text, for the examples and the demo (`+exp=models`, `make models`)."""
 
 from data.corpus import Corpus
 from experiments.cdm.experiment import GENERATIVE, get_negatives, get_pooler, train_discriminators, train_pair
@@ -33,9 +33,9 @@ def models(
 ) -> Outcome:
     """Trains a model of each kind, or finds it as a stage of an earlier run.
 
-    CDM learns the dialogues, the language model of MARS the stories, the infiller of CTRLEval and its word frequencies
-    the remarks. The generator learns a share of the remarks (`share`); guides and judges halve the others. `topics` are
-    the same texts with their topics as labels, for further guides and judges.
+    CDM learns the dialogues, the language model of MARS the stories, the infiller of CTRLEval the remarks. The
+    generator learns a share of the remarks (`share`); guides learn half of the others, judges the other half. `topics`
+    are the same texts with their topics as labels, for more guides and judges.
     """
     pair = train_pair(run, dialogues, cdm)
     negatives = get_negatives(run, pair, dialogues, cdm.negatives)

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Trained:
-    """A model that is ready to be loaded."""
+    """A model that is ready to be loaded: a stage of this project, a user's folder, or a name on the hub."""
 
     name: str  # the hub name, the folder as the user gave it, or the experiment's name for the model
     folder: Path | None = None  # None for a model from the hub
@@ -47,7 +47,7 @@ class Trained:
 
     @property
     def source(self) -> str:
-        """The argument of `from_pretrained`."""
+        """The folder or hub name to pass to `from_pretrained`."""
         return self.name if self.folder is None else str(self.folder)
 
     @property
@@ -57,19 +57,19 @@ class Trained:
 
     @property
     def is_language_model(self) -> bool:
-        """Whether it is a language model that was trained here; curves of classifiers have an accuracy."""
+        """Whether it is a language model trained here; the learning curves of classifiers have an accuracy."""
         return self.is_trained_here and not any("val/accuracy" in point for point in self.curve)
 
     @cached_property
     def identity(self) -> str:
-        """What identifies the model in hashes: its stage, a hash of the files in its folder, or its hub name."""
+        """What stands for the model in hashes: its stage, a hash of the files in its folder, or its hub name."""
         if self.folder is None:
             return self.name
         return self.folder.name if self.is_trained_here else folder_fingerprint(self.folder)
 
     @property
     def moved(self) -> dict[str, float]:
-        """How far training moved the embedding of each new token of a pretrained model, as a share of its norm."""
+        """How much training moved the embedding of each new token of a pretrained model, as a share of its norm."""
         path = Path(self.source) / MOVED
         if not path.is_file():
             return {}
@@ -148,26 +148,29 @@ def find_or_train(
 
 
 def find_pretrained(plan: Pretrained) -> Trained:
-    """The model in a folder, or the one with this name on the hub if there is no such folder."""
+    """Finds the model in a folder, or the one with this name on the hub if there is no such folder."""
     folder = Path(plan.name)
     return Trained(plan.name, folder if folder.is_dir() else None)
 
 
 class Objective(Protocol):
-    """The training task of a language model: a frozen dataclass of settings. A text may have any type (str, turns)."""
+    """What a language model learns from a text: a frozen dataclass of settings.
+
+    A text may be of any type (str, turns).
+    """
 
     def build(self, model: Any, texts: Sequence[Any], seed: int, /) -> Any:
         """Builds the model of a plan (TinyT5, PretrainedLM) before training, with the tokens that the task needs."""
         ...
 
     def tasks(self, lm: Any, texts: Sequence[Any], /) -> Callable[[int], Sequence[Task]]:
-        """The tasks of one epoch, at least one per text; the same seed gives the same tasks."""
+        """Returns a function from a seed to the tasks of one epoch, at least one per text."""
         ...
 
 
 @dataclass(frozen=True)
 class LanguageModelPlan:
-    """A language model to train here."""
+    """A language model to train here: which model, what it learns, and how."""
 
     model: Any  # the model to build; `objective.build` receives it
     schedule: LanguageModelSchedule  # the length and learning rate of the training
@@ -175,7 +178,7 @@ class LanguageModelPlan:
     tasks_per_text: int = 1  # how often an epoch takes the tasks of a text, each time others (other gaps, for example)
 
     def checkpoint_options(self) -> Mapping[str, Any]:
-        """The arguments of `train_language_model` that say which weights it saves; {}: those of the lowest loss."""
+        """Arguments of `train_language_model` that say which weights to save; {} saves those of the lowest loss."""
         return {}
 
     def train(
@@ -212,7 +215,7 @@ class LanguageModelPlan:
 
 @dataclass(frozen=True)
 class WholeTexts:
-    """A causal model learns whole texts, from the start token to the end token, the same tasks in every epoch."""
+    """An objective for causal models: whole texts, from the start token to the end token; the same in every epoch."""
 
     def build(
         self,
@@ -230,7 +233,7 @@ class WholeTexts:
 
 @dataclass(frozen=True)
 class MaskedTokens:
-    """A masked model learns to predict masked tokens, which are drawn anew in every epoch."""
+    """An objective for masked models: to predict masked tokens, which are drawn anew in every epoch."""
 
     share: float = 0.15  # of the tokens of a text that are masked
 
@@ -345,7 +348,7 @@ def choose_groups(texts: Sequence[LabelledText], most: int | None, seed: int) ->
 
 @checked_dataclass
 class GuidePlan(DiscriminatorPlan):
-    """A guide to train on prefixes of whole texts, which end where tokens of a generator do.
+    """A guide to train on prefixes of whole texts; the prefixes end where tokens of a generator end.
 
     `build` is a partial of `new_causal_guide` or, for the exact guide, of `new_token_bilstm`.
     """
@@ -376,7 +379,7 @@ class GuidePlan(DiscriminatorPlan):
 
 
 def prefix_notes(plan: GuidePlan) -> list[str]:
-    """A note on a guide that learns only a part of the prefixes."""
+    """Notes if a guide learns only a part of the prefixes."""
     if plan.prefixes is None:
         return []
     return [

@@ -1,7 +1,7 @@
 """The Python API: score, compare, agree, audit, plan and steer in a few lines.
 
-Every function returns the result that the command of its name shows; a notebook shows its tables. Nothing is imported
-before it is used, and torch only where a model runs.
+Every function returns the result that the command of the same name shows; a notebook shows its tables. A library is
+imported only when it is used, so torch only if a model runs.
 """
 
 from importlib import import_module

@@ -69,8 +69,8 @@ def answer_question(
 def _are_all_judges(aspect: str, rows: Sequence[Agreement], labels: LabelStudy) -> bool:
     """Whether every metric of an aspect is a judge of labels, and the kappa of one has an interval."""
     metrics = {row.metric for row in rows if row.aspect == aspect and row.metric != CHEAP_CUES}
-    judges = {name: found for (of_aspect, name), found in labels.agreement.items() if of_aspect == aspect}
-    has_interval = any(not math.isnan(found.kappa.low) for found in judges.values())
+    judges = {name: agreement for (of_aspect, name), agreement in labels.agreement.items() if of_aspect == aspect}
+    has_interval = any(not math.isnan(agreement.kappa.low) for agreement in judges.values())
     return has_interval and metrics <= judges.keys()
 
 
@@ -81,7 +81,7 @@ def _answer_by_aspect(
     *,
     has_cues: bool,
 ) -> list[str]:
-    """The clauses about the metric that agrees best; of a judge of labels the last one says whether it is enough."""
+    """The clauses about the metric that agrees best; of judges or people, the last is whether a judge is enough."""
     if not ranking.agreement:
         return ["no metric can be ranked"]
     best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
@@ -92,8 +92,9 @@ def _answer_by_aspect(
     ]
     if has_cues:
         clauses.append(_describe_beyond(ranking, best, rows))
-    if (ranking.aspect, best) in labels.agreement:
-        clauses.append(labels.describe_enough(ranking.aspect, [best]))
+    judges = [name for aspect, name in labels.agreement if aspect == ranking.aspect]
+    if best in judges or ranking.aspect in labels.single:
+        clauses.append(labels.describe_enough(ranking.aspect, judges))
     return clauses
 
 
@@ -116,7 +117,8 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
     if not others:
         return []
     pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
-    unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
+    names = [(pair.metric_a, pair.metric_b) for pair in pairs if pair.better != best]
+    unseparated = [name for both in names for name in both if name != best]
     if all(math.isnan(pair.p_value) for pair in pairs):
         return [f"no test compares {best} with {join_names(unseparated)}"]
     if unseparated:
@@ -127,10 +129,10 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
 def _describe_interval(ranking: Ranking, best: str) -> list[str]:
     """What the interval of the best metric does not show, adjusted for the choice of the best."""
     looked_at = len(ranking.agreement)
-    found = ranking.agreement[best]
-    if math.isnan(found.low):
+    agreement = ranking.agreement[best]
+    if math.isnan(agreement.low):
         return ["without an interval its agreement may be chance"]
-    if widen_interval(found, looked_at).low <= 0:
+    if widen_interval(agreement, looked_at).low <= 0:
         of_many = f" adjusted for {looked_at} metrics" if looked_at > 1 else ""
         return [f"no agreement above 0 is shown by its interval{of_many}"]
     return []

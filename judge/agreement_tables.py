@@ -1,4 +1,4 @@
-"""Tables of agreement: of metrics with ratings, of judges with single people, and of raters among themselves."""
+"""Tables of agreement: metrics with ratings, judges with single people, and raters among themselves."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
 def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> str:
     """States whether an agreement is above or below chance, by the two-sided `p_value` of a permutation test."""
     if math.isnan(p_value) or math.isnan(kappa.value):
-        return f"not held against chance, because {kappa.reason}"
+        return f"not compared with chance, because {kappa.reason}"
     if p_value >= level:
         return "not shown to be better than chance"
     return "better than chance" if kappa.value > 0 else "worse than chance"
@@ -61,10 +61,10 @@ def describe_enough(
     is_weighted: bool = False,
     alternatives: Mapping[str, AlternativeTest] | None = None,
 ) -> str:
-    """A clause with kappas: whether judges agree with people as well as people agree among themselves.
+    """Says, with kappas, whether judges agree with people as well as people agree among themselves.
 
-    A judge cannot replace a person if the interval of its kappa minus people's is below 0. It can replace one if the
-    interval is above -`NEARLY` and the judge does not fail the alternative annotator test (if there is one).
+    A judge can stand in for a person if the interval of its kappa minus people's is above -`NEARLY` and the judge does
+    not fail the alternative annotator test (if there is one). Else it cannot replace one if the interval is below 0.
     """
     by_name = {agreement.name: agreement for agreement in single}
     known = [name for name in names if name in by_name]
@@ -86,11 +86,11 @@ def describe_enough(
 def _judge_distance(beside_people: Estimate, test: AlternativeTest) -> str:
     """What the distance of a judge from people, in kappa, and the alternative annotator test say."""
     if math.isnan(beside_people.low):
-        return "cannot be held against people: too few inputs have labels of several"
-    if beside_people.high < 0:
-        return "cannot replace a person here"
+        return "cannot be compared with people: too few inputs have labels of several people"
     if beside_people.low > -NEARLY and test.passes is not False:
         return "can stand in for a person here"
+    if beside_people.high < 0:
+        return "cannot replace a person here"
     return "cannot be told from a person, nor shown to be as good"
 
 

@@ -1,4 +1,4 @@
-"""What judges were asked and what they answered: lines that the verbs read back, and pages that a person reads."""
+"""What judges were asked and what they answered: written as lines that the verbs can read, and as a page for people."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Answered:
 
     @property
     def record(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns it as JSON values."""
         record = {
             "judge": self.judge,
             "about": self.about,
@@ -77,17 +77,17 @@ class Asked:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Its line for JSON."""
+        """Returns its line in the file of answers, as JSON values."""
         return {**self.fields, ANSWERS: [answer.record for answer in self.answers]}
 
 
 def to_number(value: float) -> float | None:
-    """A rounded number for JSON; None for NaN."""
+    """Rounds a number for JSON; None for NaN."""
     return None if math.isnan(value) else round(float(value), DIGITS)
 
 
 def sort_by_gap(asked: Sequence[Asked]) -> list[Asked]:
-    """Disagreements first, then the others, in their order."""
+    """Sorts disagreements first, the largest gap before smaller ones; the others follow in their order."""
     return sorted(asked, key=lambda item: -np.nan_to_num(item.gap, nan=-1.0))
 
 
@@ -101,7 +101,7 @@ def list_asked_pairs(
     outputs: ScoredSet,
     places: Mapping[tuple[str, str], int],
 ) -> list[Asked]:
-    """The pairs that a judge was asked about, with its answers; `people` are outcomes of people, NaN where none are."""
+    """Lists the pairs that a judge was asked about, with its answers; `people` has people's outcomes, NaN for none."""
     by_pair: dict[int, list[PairAnswer]] = {}
     for answer in verdicts.answers:
         by_pair.setdefault(answer.pair, []).append(answer)
@@ -141,12 +141,12 @@ def list_asked_pairs(
 
 
 def leave_out_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that hold something."""
+    """Leaves out fields that are empty."""
     return {name: value for name, value in fields.items() if value not in (None, {})}
 
 
 def to_answered(answer: PairAnswer, systems: Mapping[str, str]) -> Answered:
-    """An answer about a pair in one order, for display.
+    """Prepares an answer about a pair in one order for display.
 
     Its verdict is 1 if the output that was shown first is better, 0 if the other is, or a value between.
     """
@@ -162,7 +162,7 @@ def to_answered(answer: PairAnswer, systems: Mapping[str, str]) -> Answered:
 
 
 def name_winner(outcome: float, systems: Mapping[str, str]) -> str | float | None:
-    """A winner as files of preferences have it: a system, a tie, or how surely system a; None without one."""
+    """Names a winner as files of preferences do: a system, a tie, or the probability of system a; None for NaN."""
     if math.isnan(outcome):
         return None
     if outcome in WORDS:
@@ -171,7 +171,7 @@ def name_winner(outcome: float, systems: Mapping[str, str]) -> str | float | Non
 
 
 def describe_winner(outcome: float, systems: Mapping[str, str]) -> str:
-    """A winner in words."""
+    """Describes a winner in words."""
     winner = name_winner(outcome, systems)
     if winner is None:
         return "no verdict"
@@ -182,7 +182,7 @@ def describe_winner(outcome: float, systems: Mapping[str, str]) -> str:
 
 
 def list_context(example: Example) -> dict[str, str]:
-    """What a reader needs beside the text of an example."""
+    """Lists what a reader needs besides the text of an example: the input, the references and so on."""
     fields = {name: getattr(example, name) for name in SHOWN_FIELDS}
     return {name: value for name, value in fields.items() if value}
 
@@ -191,9 +191,10 @@ def list_context(example: Example) -> dict[str, str]:
 
 
 def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
-    """The texts that judges were asked about, with their answers.
+    """Lists the texts that judges were asked about, with their answers.
 
-    The lines keep ratings as such where the file of the texts had them; those of a file of labels are joined again.
+    With `has_own_ratings`, the lines have the ratings of people, too. Ratings from a separate file of labels are left
+    out, because the next study joins them again.
     """
     judges: dict[str, Scores] = {}
     for name, scores in scored.scores.items():
@@ -237,7 +238,7 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
 
 
 def list_explained(explanation: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """By aspect, what a chat model answered about a text."""
+    """Lists, for each aspect, what a chat model answered about a text."""
     return {
         aspect: explained
         for aspect, explained in explanation.items()
@@ -246,13 +247,13 @@ def list_explained(explanation: Mapping[str, Any]) -> dict[str, Mapping[str, Any
 
 
 def describe_numbers(values: Mapping[str, float | None]) -> str:
-    """Ratings or scores in words."""
+    """Writes ratings or scores as text."""
     known = [f"{name} {format_number(value)}" for name, value in values.items() if value is not None]
     return ", ".join(known) or "nothing"
 
 
 def measure_gaps(columns: ScoredSet) -> Floats:
-    """How far the rank of each text by the judges is from that by people, as a share; NaN where one said nothing.
+    """Measures how far a text's rank by judges is from its rank by people, as a share; NaN if either is missing.
 
     Of several judges and aspects the largest gap counts.
     """
@@ -270,7 +271,7 @@ def measure_gaps(columns: ScoredSet) -> Floats:
 
 
 def rank_shares(values: Floats) -> Floats:
-    """The rank of each value as a share from 0 to 1; equal ones share theirs.
+    """Computes the rank of each value as a share from 0 to 1; equal values get their mean rank.
 
     >>> rank_shares(np.array([3.0, 1.0, 3.0])).tolist()
     [0.75, 0.0, 0.75]
@@ -281,12 +282,15 @@ def rank_shares(values: Floats) -> Floats:
 
 
 def are_answers(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether rows are lines that `write_answers` wrote about texts."""
+    """Whether rows are lines about texts that `write_answers` wrote."""
     return bool(rows) and all(ANSWERS in row and isinstance(row.get("scores"), Mapping) for row in rows)
 
 
 def to_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The verdicts of such lines as labels: rows with an id and a column for each judge, and these columns."""
+    """Turns lines of `write_answers` into a table of verdicts: rows with an id and a column for each judge.
+
+    Returns the rows, and the names of these columns.
+    """
     judges = list(dict.fromkeys(name for row in rows for name in row["scores"]))
     empty = dict.fromkeys(judges)
     return [{"id": row["id"], **empty, **row["scores"]} for row in rows], judges
@@ -296,7 +300,7 @@ def to_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], 
 
 
 def check_answers(answers: Path | str | None) -> Path | None:
-    """Where answers are written. Raises SettingError for another ending than .jsonl, and for a missing folder."""
+    """Returns the path for answers. Raises SettingError for another ending than .jsonl, and for a missing folder."""
     if answers is None:
         return None
     path = Path(answers)
@@ -308,9 +312,9 @@ def check_answers(answers: Path | str | None) -> Path | None:
 
 
 def write_answers(asked: Sequence[Asked], path: Path | None) -> tuple[Path, ...]:
-    """Writes a line for each text or pair, and beside it a page of Markdown with disagreements first.
+    """Writes a file with a line for each text or pair, and a page of Markdown with disagreements first.
 
-    Returns both paths; none without a place, or where no judge was asked.
+    Returns both paths; none without `path`, or if no judge was asked.
     """
     if path is None or not asked:
         return ()
@@ -324,7 +328,7 @@ def write_answers(asked: Sequence[Asked], path: Path | None) -> tuple[Path, ...]
 
 
 def write_page(asked: Sequence[Asked]) -> Iterator[str]:
-    """The lines of a page of Markdown, disagreements first; texts are quoted."""
+    """Yields the lines of a page of Markdown, disagreements first; texts are quoted."""
     yield "# Answers of judges"
     yield ""
     yield "Where people and judges are farthest apart comes first."
@@ -343,5 +347,5 @@ def write_page(asked: Sequence[Asked]) -> Iterator[str]:
 
 
 def quote(text: str) -> str:
-    """A text as a block of Markdown that shows it as it is."""
+    """Quotes a text as a block of Markdown that shows it exactly."""
     return "\n".join(f"    {line}" for line in text.splitlines() or [""])

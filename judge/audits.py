@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 Strength = Annotated[float, Field(gt=0, le=1)]
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
 LARGE_SHARE = 0.1  # of the ranks; cheap cues should explain less
-EXPLAINED = (
+EXPLAINED_CAPTION = (
     "The squared Spearman correlation of the scores with their prediction by cheap cues, cross-fitted by input; few "
     "texts make it a little too low."
 )
-PROPERTIES = "Spearman's rho of scores with cheap cues of the texts."
-EDITED = "Edits that should not change scores, in standard deviations of the scores before the edit."
+PROPERTIES_CAPTION = "Spearman's rho of scores with cheap cues of the texts."
+EDITS_CAPTION = "Edits that should not change scores, in standard deviations of the scores before the edit."
 EDIT_CELLS = ("n", "shift", "size", "changed")
 
 
@@ -65,7 +65,7 @@ class AspectAudit:
 
     @cached_property
     def weaknesses(self) -> list[str]:
-        """The weaknesses of the metric, one finding each."""
+        """Lists the weaknesses of the metric, one sentence each."""
         weaknesses: list[str] = []
         if self.cues and self.cues.explained.low > LARGE_SHARE:
             share = self.cues.explained
@@ -85,7 +85,7 @@ class AspectAudit:
 
     @cached_property
     def untested(self) -> list[str]:
-        """The damages and edits that could not be tested with these texts."""
+        """Lists the damages and edits that could not be tested with these texts."""
         untested: list[str] = []
         if self.cues and math.isnan(self.cues.explained.low):
             untested.append("cheap cues")
@@ -95,7 +95,7 @@ class AspectAudit:
 
     @property
     def checks(self) -> int:
-        """How many cues, damages and edits were looked at."""
+        """Counts the cues, damages and edits that were tested."""
         return (self.cues is not None) + len(self.damages) + len(self.edits)
 
 
@@ -124,7 +124,7 @@ class MetricAudit:
 
     @property
     def conclusion(self) -> str:
-        """One sentence: the weaknesses of the metric."""
+        """The weaknesses of the metric in one sentence."""
         are_several = len(self.aspects) > 1
         clauses: list[str] = []
         untested: list[str] = []
@@ -149,7 +149,7 @@ class MetricAudit:
             for aspect, audited in aspects
             for name, edit in audited.edits.items()
         ]
-        tables = [damage_table(self.aspects, self.strengths), tabulate("Harmless edits", EDITED, edits)]
+        tables = [damage_table(self.aspects, self.strengths), tabulate("Harmless edits", EDITS_CAPTION, edits)]
         if any(audited.cues is None for audited in self.aspects.values()):
             return tables
         properties = [
@@ -159,8 +159,8 @@ class MetricAudit:
         ]
         cues = [_list_cue_cells(aspect, audited.cues) for aspect, audited in aspects if audited.cues]
         return [
-            tabulate("What cheap cues explain", EXPLAINED, cues),
-            tabulate("What the scores depend on", PROPERTIES, properties),
+            tabulate("What cheap cues explain", EXPLAINED_CAPTION, cues),
+            tabulate("What the scores depend on", PROPERTIES_CAPTION, properties),
             *tables,
         ]
 
@@ -203,7 +203,7 @@ def _list_cue_cells(aspect: str, cues: CueAudit) -> Row:
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
-    """Tabulates how far damage lowers the scores."""
+    """Tabulates how much damage lowers the scores."""
     rows = [
         _list_damage_cells(aspect, name, damage, strengths)
         for aspect, audited in found.items()
@@ -235,7 +235,7 @@ def _list_damage_cells(aspect: str, name: str, damage: DamageAudit, strengths: S
 
 
 def summary_table(found: Mapping[str, MetricAudit]) -> Table:
-    """Tabulates each aspect of each metric: cues, length, every damage at full strength, and the largest edit."""
+    """Tabulates each aspect of each metric: cues, length, all damage at full strength, the edit with most effect."""
     rows: list[Row] = []
     for name, audited in found.items():
         for aspect, audited_aspect in audited.aspects.items():

@@ -1,4 +1,4 @@
-"""Notes on data that can mislead a study: repeated texts, differing raters, disagreeing groupings, skewed tails."""
+"""Cautions: notes on data that can mislead a study, such as repeated texts, different raters, extreme inputs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SEVERE = 0.5  # standard deviations between the means of two raters
 OTHER_SCALE = 3.0  # times the spread of another rater
 UNEVEN = 0.1  # of the shares of two systems that a rater rated
 SKEWED = 0.25  # skewness over the root of n: t intervals cover .92 or less (log-normal differences)
-CONFOUNDED = "a difference of the two cannot be told from one of their raters"
+CONFOUNDED = "a difference of the two may be one of their raters"
 WITHIN = {"per_system": "within systems", "per_input": "within inputs", "system_means": "between means of systems"}
 
 
 def note_repeats(scored: ScoredSet) -> Iterator[str]:
-    """A note if contexts or texts repeat and no text names its input: intervals treat such texts as independent."""
+    """Notes if contexts or texts repeat and no text names its input: intervals treat such texts as independent."""
     if scored.groups is not None:
         return
     contexts = [example.context for example in scored.examples if example.context]
@@ -42,7 +42,7 @@ def note_repeats(scored: ScoredSet) -> Iterator[str]:
 
 
 def note_copied_ratings(scored: ScoredSet) -> list[str]:
-    """A note for each metric whose scores are the ratings of an aspect themselves."""
+    """Notes each metric whose scores are simply the ratings of an aspect."""
     return [
         f"the scores of {name} equal the ratings of {aspect}: are they ratings too?"
         for aspect in scored.aspects
@@ -63,7 +63,7 @@ class RaterScales:
 
     @classmethod
     def of(cls, ratings: Floats) -> RaterScales | None:
-        """The scales of raters by their ratings, of shape (raters, n); None unless two of them rated several texts."""
+        """Finds how raters use the scale, from ratings (raters, n); None unless two of them rated several texts."""
         several = ratings[(~np.isnan(ratings)).sum(axis=1) > 1]
         if len(several) < 2:
             return None
@@ -87,7 +87,7 @@ class RaterScales:
 
 
 def note_raters(scored: ScoredSet) -> Iterator[str]:
-    """Notes if raters use different parts of the scale, or rated some systems more often than others."""
+    """Notes if raters use different parts of the scale, or if some rated one system more often than another."""
     for aspect, ratings in scored.raters.items():
         scales = RaterScales.of(ratings)
         if scales is None:
@@ -130,9 +130,9 @@ def _note_uneven(scored: ScoredSet, aspect: str, scales: RaterScales) -> Iterato
 
 
 def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
-    """The pairs of systems that people rated for an aspect, but no rater rated texts of both: their raters differ.
+    """Finds pairs of systems that different people rated: no rater rated texts of both for this aspect.
 
-    Ratings whose raters are not named confound nothing that a file shows.
+    If raters are not named, no pair is found.
     """
     if aspect not in scored.raters or scored.systems is None:
         return []
@@ -145,7 +145,7 @@ def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
 
 
 def note_groupings(rows: Sequence[Agreement]) -> list[str]:
-    """A note for each metric whose agreement over all texts has the opposite sign in another grouping."""
+    """Notes each metric whose agreement over all texts has the opposite sign in another grouping."""
     over_all = {
         (row.metric, row.aspect): row.spearman for row in rows if row.grouping == "global" and row.metric != CHEAP_CUES
     }
@@ -168,7 +168,7 @@ def _are_opposite(one: Estimate, other: Estimate) -> bool:
 
 
 def note_tails(grid: Grid, columns: Mapping[str, Floats]) -> Iterator[str]:
-    """A note for each metric by which the mean difference of two systems depends on a few extreme inputs."""
+    """Notes each metric by which the mean difference of two systems depends on a few extreme inputs."""
     for name, values in columns.items():
         largest = SKEWED
         worst: tuple[str, str, Floats] | None = None

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.objects import find_object
 from core.signature import PACKAGE, version
 from core.threads import share_cores
@@ -113,7 +113,7 @@ VERBS = {
 
 @dataclass(frozen=True)
 class Common:
-    """The settings of every verb."""
+    """The settings that every verb has."""
 
     # a YAML file with settings, by the names of these flags
     config: str | None = None
@@ -162,7 +162,7 @@ def main(words: Sequence[str]) -> int:
         say(refuse_verb(first))
         return BAD_INPUT
     try:
-        with named_extras("demo" if first == "demo" else None):
+        with suggest_extra("demo" if first == "demo" else None):
             if first == COMPLETION:
                 print(complete_by(words[1:]))
                 return FINE
@@ -215,7 +215,7 @@ def run_verb(name: str, words: Sequence[str]) -> int:
 
 
 def check_file(verb: Verb, words: Sequence[str]) -> None:
-    """Raises InputError for a FILE that does not exist, before anything is imported."""
+    """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
     file = words[0] if words else STANDARD
     is_path = file != STANDARD and not file.startswith("--") and "=" not in file
     if verb.file and is_path and not os.path.lexists(file):
@@ -337,7 +337,10 @@ def describe_missing(error: MissingModelError, words: Sequence[str]) -> str:
 
 
 def complete_by(words: Sequence[str]) -> str:
-    """The script by which a shell completes verbs, flags and files. Raises SettingError for another shell."""
+    """Returns the script by which a shell completes verbs, flags and files.
+
+    Raises SettingError for an unknown shell.
+    """
     if find_spec("shtab") is None:
         raise SettingError(f"{COMPLETION} needs shtab: pip install shtab")
     shtab = import_module("shtab")

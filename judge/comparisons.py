@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Margins = Mapping[str, float]  # by metric
-MEANS = (
+MEANS_CAPTION = (
     "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. Clusters "
     "are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by people, for "
     "these raters."
 )
 MEAN_CELLS = ("system", "cluster", "mean", "n")
-PAIRS = (
+PAIRS_CAPTION = (
     "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a metric "
     f"(step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). {{equal}}win_rate has Tango's score "
     f"interval (Wilson's where nothing ties), difference Student's t interval below {FEWEST_UNITS} inputs."
 )
-EQUAL = (
+EQUAL_CAPTION = (
     "equal within: two one-sided tests (Student's t, Tango's score interval for rare differences), adjusted for all "
     "pairs, show that the difference is below the margin. "
 )
@@ -49,7 +49,7 @@ POWERED = {  # title and caption by what is estimated
 
 @dataclass(frozen=True)
 class SystemsCompared(Result):
-    """Systems compared on the same inputs. Ratings of people count as a metric, `human ASPECT`."""
+    """The result of comparing systems on the same inputs. Ratings of people count as a metric, `human ASPECT`."""
 
     signature: str
     # of every system by metric, best first
@@ -68,10 +68,10 @@ class SystemsCompared(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """Means, pairs, and human means from few ratings."""
-        pairs = PAIRS.format(equal=EQUAL if self.margins else "")
+        """Tables of means, of pairs of systems, and of human means estimated from few ratings."""
+        pairs = PAIRS_CAPTION.format(equal=EQUAL_CAPTION if self.margins else "")
         tables = [
-            tabulate("Systems, best first", MEANS.format(level=self.level), self._list_means()),
+            tabulate("Systems, best first", MEANS_CAPTION.format(level=self.level), self._list_means()),
             tabulate("Systems on the same inputs", pairs, self._list_pairs()),
         ]
         for what, (title, caption) in POWERED.items():
@@ -80,7 +80,7 @@ class SystemsCompared(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The limits of the comparison; then one sentence: which system is better by which metrics, and how surely."""
+        """The limits of the comparison, then one sentence: which system is better by which metrics."""
         metrics_by_answer: dict[str, list[str]] = {}
         for metric, ranked in self.means.items():
             answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margins.get(metric))
@@ -145,7 +145,7 @@ class SystemsCompared(Result):
 
 
 def judge_pair(systems: tuple[str, str], pair: SystemComparison, level: float, margin: float | None) -> str:
-    """The better system of a pair, or another verdict of the tests."""
+    """Names the better system of a pair, or says that the tests find no difference, or that both are equal."""
     within = f"within {margin:g}" if pair.is_equal else ""
     if pair.p_value < level:
         better = systems[0] if pair.difference.value > 0 else systems[1]

@@ -1,4 +1,4 @@
-"""Corrected rankings: a judge's errors by labels of some pairs, and the effect of output length."""
+"""Corrects rankings: for a judge's errors, by people's labels of some pairs, and for the length of outputs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 
 WINNER = "winner"  # names the preferences themselves
 EQUAL = 1e-9  # strengths that differ by less are equal
-PARTLY = (
+CORRECTED_CAPTION = (
     " rank, corrected, strength: of all {pairs} pairs, from {labels} labels and the verdicts (prediction-powered; "
     "valid for any judge if the labelled pairs are a random sample; intervals need "
     f"{FEWEST_UNITS} inputs with labels)."
 )
-LENGTHS = (
+LENGTHS_CAPTION = (
     "Logistic regression on the difference of lengths, as in AlpacaEval 2. Ranks are by strengths. by: the judge, or "
     f"{WINNER}, the preferences themselves. Intervals are over inputs."
 )
@@ -50,14 +50,14 @@ class Corrections:
 
     @property
     def tables(self) -> list[Table]:
-        """Tables of the systems as each judge and people rank them, and at equal lengths; empty ones are left out."""
+        """Tables of the systems as judges and people rank them, and at equal lengths; empty ones are left out."""
         caption = "Intervals are over inputs."
         if self.labels < self.pairs:
-            caption += PARTLY.format(pairs=self.pairs, labels=self.labels)
+            caption += CORRECTED_CAPTION.format(pairs=self.pairs, labels=self.labels)
         by_labels = [{"judge": name, **row} for name, rows in self.by_labels.items() for row in rows]
         tables = [
             tabulate("Systems by judges and by people", caption, by_labels),
-            tabulate("At equal lengths", LENGTHS, list(self._list_lengths())),
+            tabulate("At equal lengths", LENGTHS_CAPTION, list(self._list_lengths())),
         ]
         return [table for table in tables if table.rows]
 
@@ -78,7 +78,7 @@ class Corrections:
 
     @property
     def notes(self) -> list[str]:
-        """What the corrections change. An order from few labels has no intervals, and is not stated."""
+        """Says what the corrections change; an order from labels too few for intervals is not stated."""
         return [*self._describe_samples(), *self._describe_orders(), *self._describe_lengths()]
 
     def _describe_samples(self) -> Iterator[str]:
@@ -165,7 +165,7 @@ def control_lengths(
     outcomes: Floats,
     lengths: Floats,
 ) -> dict[str, Controlled]:
-    """The systems at equal lengths, by their strengths; none where lengths cannot be controlled for."""
+    """Estimates the systems at equal lengths, the strongest first; empty if lengths cannot be controlled for."""
     controlled = control_length(replace(given, outcomes=outcomes), lengths)
     strengths = {system: figures.strength for system, figures in controlled.items()}
     return {system: controlled[system] for system in _rank(strengths)}
@@ -185,7 +185,7 @@ def note_sample(
     examples: str,
     difference: SampleDifference,
 ) -> str:
-    """A warning that the labelled texts are not a random sample, so that corrected figures of the judge are invalid."""
+    """Warns that the labelled texts are not a random sample, so that corrected figures of the judge are invalid."""
     labelled = format_number(difference.labelled)
     others = format_number(difference.others)
     if difference.what == "verdicts":
@@ -201,8 +201,9 @@ def correct_by_labels(
     verdicts: Floats,
     ranks_by_judge: Mapping[str, float],
 ) -> list[Row]:
-    """A row for each system, by its corrected strength; `corrected` is its win rate with the judge's help, where only
-    some pairs have labels.
+    """Makes a row for each system, the strongest after correction first.
+
+    `corrected` is its win rate estimated from people's labels of some pairs and the judge's verdicts on all.
     """
     judged = replace(given, outcomes=verdicts)
     strengths = powered_strengths(given, verdicts)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import ExampleError, InputError, SettingError, fault
 from core.example import Example
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
 from core.settings import Count, NonNegative, checked_dataclass
 from core.source import Code, hash_sources
@@ -45,7 +45,7 @@ ray.init(sys.argv[1], log_to_driver=False)
 
 
 def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
-    """The scores of one chunk as a line (`encode_scores`).
+    """Scores one chunk of a file; returns the scores as a line of JSON (`encode_scores`).
 
     Raises InputError, by file and line, for examples that the metric refuses.
     """
@@ -57,7 +57,7 @@ def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
 
 
 def score_all(examples: ScoredSet, metric: Metric) -> Scores:
-    """The scores of all examples. Raises InputError, by file and line, for examples that the metric refuses."""
+    """Scores all examples. Raises InputError, by file and line, for examples that the metric refuses."""
     try:
         return metric.score(examples.examples)
     except ExampleError as faults:
@@ -65,7 +65,7 @@ def score_all(examples: ScoredSet, metric: Metric) -> Scores:
 
 
 def prepare(metrics: Mapping[str, Metric], read: Callable[[], Iterator[Example]]) -> dict[str, Metric]:
-    """Prepares metrics for a file, whose examples `read` gives: they are the corpus of a metric that needs one."""
+    """Prepares metrics for a file: a metric that needs a corpus gets the examples that `read` yields."""
     prepared = dict(metrics)
     for name, metric in metrics.items():
         if isinstance(metric, CorpusMetric):
@@ -74,7 +74,7 @@ def prepare(metrics: Mapping[str, Metric], read: Callable[[], Iterator[Example]]
 
 
 def read_again(file: InputFile, sha256: str) -> Iterator[Example]:
-    """The examples of a file that another process has read. Raises InputError if it has changed since."""
+    """Yields the examples of a file that another process has read. Raises InputError if it has changed since."""
     if file.sha256() != sha256:
         raise InputError([fault(file.path, 0, "the file changed while it was read: run the command again")])
     for _, example in iterate_examples(file):
@@ -82,7 +82,7 @@ def read_again(file: InputFile, sha256: str) -> Iterator[Example]:
 
 
 def list_code(metric: Metric) -> list[Code]:
-    """The code behind the scores of a metric: its class, and a function of your own."""
+    """Lists the code behind the scores of a metric: its class, or also your own function."""
     return [type(metric), metric.function] if isinstance(metric, FunctionMetric) else [type(metric)]
 
 
@@ -129,11 +129,9 @@ class Ray:
 class RayEngine:
     """Scores with Ray Data: a pool of actors (`Ray`). Needs the extra `ray`.
 
-    All chunks of the file are in Ray's object store, which spills to disk. If a metric depends on a corpus, the
-    actors read the file too, so it must be in a folder that all nodes share. Ray restarts an actor that dies; a chunk
-    in which three die ends the run.
-
-    Every actor builds its own metrics from their plans.
+    Every actor builds its own metrics from their plans. All chunks of the file are in Ray's object store, which spills
+    to disk. If a metric depends on a corpus, the actors read the file, too, so it must be in a folder that all nodes
+    share. Ray restarts an actor that dies; if three die in one chunk, the run ends.
 
     Raises SettingError for wrong settings, if ray is not installed, and for a cluster that does not answer.
     """
@@ -141,7 +139,7 @@ class RayEngine:
     def __init__(self, metrics: Mapping[str, Planned], ray: Ray) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network by default
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-        with named_extras():
+        with suggest_extra():
             library = import_module("ray")
             import_module("ray.data")
         if ray.address is not None:
@@ -201,7 +199,7 @@ Engine = LocalEngine | RayEngine
 
 
 class ScoringActor:
-    """Holds metrics with these signatures and scores chunks of a file, which messages call `name`.
+    """An actor that holds metrics and scores chunks of a file; error messages call the file `name`.
 
     If a file of a metric (a corpus, a rubric) has changed since the signatures were made, every chunk fails.
     """

@@ -62,7 +62,7 @@ class Flag:
 
     @property
     def is_list(self) -> bool:
-        """Whether the setting is a list, so that one word makes a list too."""
+        """Whether the setting is a list, so that even a single word makes a list."""
         return isinstance(self.default, tuple | list) or (self.takes_several and self.default is NEEDED)
 
     @property
@@ -257,7 +257,7 @@ class Given:
     others: tuple[str, ...]
 
     def inner(self, name: str) -> dict[str, Any]:
-        """The settings of a flag by key: `{"bleu": {"order": 2}}` of `metrics` with `--metrics.bleu.order 2`."""
+        """The settings of a flag by key: with `--metrics.bleu.order 2`, `metrics` has `{"bleu": {"order": 2}}`."""
         settings: dict[str, Any] = {}
         for path, value in self.values.items():
             first, *outer, key = path.split(".") if "." in path else ("", "")
@@ -334,7 +334,7 @@ def spell_out(words: Sequence[str], flags: Mapping[str, Flag]) -> Iterator[str]:
 
 
 def refuse_pair(word: str, before: str, flags: Mapping[str, Flag]) -> None:
-    """Raises SettingError for `key=value`, with the flag that was meant; `before` is the flag in front of the word."""
+    """Raises SettingError for `key=value`, with the flag that was meant. `before` is the flag in front of the word."""
     key, is_pair, value = word.partition("=")
     name = key.lstrip("+").removeprefix("data.")
     first = name.partition(".")[0]

@@ -28,7 +28,7 @@ References = Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]
 Columns = Mapping[str, str | Sequence[str]]
 GivenScores = Mapping[str, Path | str | ArrayLike | Sequence[float | None] | Scores]  # by metric
 GIVEN = Path("examples")  # names examples in memory in messages
-RULE = "texts must be in a file, a list, a DataFrame or {system: {input: text}}"
+SOURCE_RULE = "texts must be in a file, a list, a DataFrame or {system: {input: text}}"
 
 
 def read(
@@ -39,7 +39,7 @@ def read(
     refuse_scores: bool = False,
     levels: GivenLevels | None = None,
 ) -> ScoredSet:
-    """The examples of a source with the scores that are known already.
+    """Reads examples from a source, with the scores that are already known.
 
     Args:
         source: a file (.jsonl, .csv, .tsv, .parquet); texts, Examples or rows with the keys of a line (`text`,
@@ -125,7 +125,7 @@ def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
     """The examples as they are, and everything else as rows."""
     if isinstance(source, Mapping):
         return _list_outputs(source)
-    rows = list_items(source, RULE)
+    rows = list_items(source, SOURCE_RULE)
     if rows and is_frame(source):
         header = list(map(str, rows[0]))
         problems, _ = check_header(columns, header)

@@ -1,4 +1,4 @@
-"""Checks of judges of labels: against each other, where people are split, slice by slice, and against limits."""
+"""Checks judges of labels: against each other, on texts that split people, slice by slice, and against limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import SettingError, check_names
-from core.example import SHOWN
+from core.example import SHOWN_COLUMNS
+from data.columns import name_fields
 from judge.label_agreement import correct_mean, weigh_texts
 from judge.label_study import LabelStudy
 from judge.labelling import LabelledAspect, Labelling, list_labelled
@@ -34,19 +35,21 @@ from meta_eval.slices import SliceAgreement, measure_slices
 from meta_eval.unanimity import UnityAccuracy, measure_by_unity
 
 PAIR_CELLS = ("n", "only_a_right", "only_b_right", "b_milder", "b_harsher")
-PAIRS = (
+PAIRS_CAPTION = (
     "judge_b minus judge_a on the n texts that both labelled. length_effect: how much milder a judge is where texts "
     "are longer than the median, beside people. only_a_right, only_b_right, b_milder, b_harsher: texts. p_NAME: "
     "two-sided tests by sign flips of inputs, adjusted for all pairs and statistics of an aspect. as_good: kappas are "
     "shown to differ by less than {margin:g}. Intervals: 95 %, over inputs."
 )
-UNITY = "Texts by how many people give the same label; those without a label that stands for people's do not count."
-SLICES = (
+UNITY_CAPTION = (
+    "Texts by how many people give the same label; those without a label that stands for people's do not count."
+)
+SLICES_CAPTION = (
     "p_kappa, p_harshness: that a slice differs from all others, by permutations of inputs, adjusted for all slices "
     "and both. rate_by_judge, rate_by_people and corrected are means of labels (of labels 0 and 1 rates); corrected is "
     "prediction-powered where only some texts are labelled. Intervals: 95 %, over inputs."
 )
-GATE = (
+GATE_CAPTION = (
     "A condition fails where a test shows it, at {level:g} over all conditions: noise alone fails any of them with at "
     "most this chance. could_show: what the data would have shown beyond the limit with a chance of 0.8."
 )
@@ -106,10 +109,10 @@ class JudgeChecks:
         ]
         gate = [_list_gate_cells(result) for result in self.gate]
         return [
-            tabulate("Judges side by side", PAIRS.format(margin=self.settings.margin), pairs),
-            tabulate("Accuracy by how united people are", UNITY, unity),
-            tabulate(f"By {by}", SLICES, slices),
-            tabulate("Gate", GATE.format(level=self.settings.level), gate),
+            tabulate("Judges side by side", PAIRS_CAPTION.format(margin=self.settings.margin), pairs),
+            tabulate("Accuracy by how united people are", UNITY_CAPTION, unity),
+            tabulate(f"By {by}", SLICES_CAPTION, slices),
+            tabulate("Gate", GATE_CAPTION.format(level=self.settings.level), gate),
         ]
 
     @property
@@ -128,7 +131,7 @@ class JudgeChecks:
 
     @property
     def findings(self) -> list[str]:
-        """The conditions of the gate that failed, in sentences."""
+        """The conditions of the gate (`fail_if`) that failed, in sentences."""
         return [result.describe() for result in self.gate if result.has_failed]
 
 
@@ -144,7 +147,7 @@ def check_judges(
     `probabilities` are those with which labelled texts were drawn, by id. If they differ, comparisons of judges and the
     gate weight each text by the inverse; slices do not.
 
-    Raises SettingError for an unknown column, baseline or condition, and for a gate where no judge gives labels.
+    Raises SettingError for an unknown column, baseline or condition, and for a gate if no judge gives labels.
     """
     drawn = probabilities or {}
     labelled = [aspect for aspect in list_labelled(scored, labelling) if aspect.judged]
@@ -198,18 +201,30 @@ def _compare(
 
 
 def list_slices(scored: ScoredSet, by: str) -> list[str]:
-    """The slice of each text: its value in a field such as `system` or `label`, or in a column that is passed on.
+    """Lists the slice of each text: its value in a field such as `system` or `label`, or in any other column.
 
-    Raises SettingError for a column that no text has.
+    A usual name of a field, such as `model`, stands for it. Raises SettingError for a column that no text has.
     """
     examples = scored.examples
-    values = [getattr(example, by) if by in SLICED_FIELDS else example.extra.get(by) for example in examples]
+    is_passed_on = any(by in example.extra for example in examples)
+    field = by if is_passed_on else name_field(by)
+    values = [getattr(example, field) if field in SLICED_FIELDS else example.extra.get(by) for example in examples]
     if all(value is None for value in values):
         known = [name for name in SLICED_FIELDS if any(getattr(example, name) is not None for example in examples)]
         extra = dict.fromkeys(name for example in examples for name in example.extra if name != "ratings")
-        columns = ", ".join([*known, *extra][:SHOWN])
+        columns = ", ".join([*known, *extra][:SHOWN_COLUMNS])
         raise SettingError(f"by must be a column of the texts, but {by} is none of {columns}")
     return [NO_SLICE if value is None else str(value) for value in values]
+
+
+def name_field(column: str) -> str:
+    """The field that a column gives by its name, else the name.
+
+    >>> name_field("model"), name_field("topic")
+    ('system', 'topic')
+    """
+    (_, name), *_ = [*name_fields((column,)).fields, (column, column)]
+    return name
 
 
 @dataclass(frozen=True)
@@ -323,7 +338,7 @@ def _list_gate_cells(result: GateResult) -> Row:
 
 
 def describe_pair(found: JudgeDifference, level: float, margin: float) -> str:
-    """One sentence: the significant differences between two judges, the most certain first, or that there are none."""
+    """Describes the significant differences between two judges in one sentence, the most certain first."""
     shown = name_difference(found, level)
     pair = f"{found.judge_b} beside {found.judge_a}"
     flips = f"right alone in {found.only_b_right} and {found.only_a_right} texts"
@@ -365,7 +380,7 @@ def _describe_slices(judge: str, agreements: Sequence[SliceAgreement], level: fl
 
 
 def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
-    """The answer for an aspect: how well judges agree with people, the main difference, and whether it is enough."""
+    """Writes the answer for an aspect: how well judges agree with people, the main difference, whether it is enough."""
     agreement = {name: judged for (of, name), judged in labels.agreement.items() if of == aspect}
     is_weighted = any(len(judged.labels) > 2 for judged in agreement.values())
     ranked = sorted(agreement, key=lambda name: -_sort_kappa(agreement[name], is_weighted))
@@ -377,18 +392,18 @@ def answer_judges(aspect: str, labels: LabelStudy, checks: JudgeChecks) -> str:
 
 
 def _describe_others(best: str, others: Sequence[str], pairs: Sequence[JudgeDifference], level: float) -> Iterator[str]:
-    """The most certain difference of the best judge from another one, and the judges from which none is shown."""
+    """The most certain difference of another judge from the best one, and the judges from which none is shown."""
     beside: dict[str, JudgeDifference] = {}
     for pair in pairs:
-        if best == pair.judge_b:
-            beside[pair.judge_a] = pair
-        elif best == pair.judge_a:
-            beside[pair.judge_b] = pair.turn()
+        if best == pair.judge_a:
+            beside[pair.judge_b] = pair
+        elif best == pair.judge_b:
+            beside[pair.judge_a] = pair.turn()
     apart = [name for name in others if name in beside and name_difference(beside[name], level)]
     if apart:
         name = min(apart, key=lambda other: min(beside[other].p_values.values()))
         statistic = name_difference(beside[name], level)[0]
-        yield f"beside {name}: {_describe_difference(statistic, beside[name].differences[statistic])}"
+        yield f"{name} beside it: {_describe_difference(statistic, beside[name].differences[statistic])}"
     same = [name for name in others if name not in apart]
     if same:
         yield f"no difference from {join_names(same)} is shown"

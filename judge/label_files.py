@@ -1,4 +1,4 @@
-"""Labels of people in files of their own: tables, exports of annotation tools, and sheets that were drawn."""
+"""Labels of people in separate files: tables, exports of annotation tools, and sheets of `judge label`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from data.scored import read_scored
 from judge.answers import are_answers, to_labels
 from judge.inputs import Frame
 from judge.label_joins import GivenLabels, add_epochs, name_source
-from judge.label_sheets import ITEM, LABEL, PROBABILITY, Design, is_sheet, read_design
-from judge.label_sheets import SHOWN as SHEET_TEXTS
-from judge.table_rows import Rows, holds_texts_in, leave_out, open_rows, read_cells
+from judge.label_sheets import ITEM, LABEL, PROBABILITY, SHEET_FIELDS, Design, is_sheet, read_design
+from judge.table_rows import Rows, flatten_rows, holds_texts_in, leave_out, name_outputs, open_rows, read_cells
 from meta_eval.scored_set import ScoredSet
 
 Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
@@ -37,9 +36,9 @@ def read_labels(
 ) -> GivenLabels:
     """Reads labels of people from a separate file, rows or a DataFrame: an id, and one column or row per person.
 
-    Several files are read as one; if no column names annotators, each file is one. A file of an annotation tool
-    has its ratings. Rows of a sheet that `judge label` wrote get the ids of its design, which lies beside the labels or
-    in one of the `folders`.
+    Several files are read as one; if no column names annotators, each file is one annotator. From a file of an
+    annotation tool its ratings are read. Rows of a sheet that `judge label` wrote get the ids of its design, a file
+    that is beside the labels or in one of the `folders`.
 
     Raises SettingError if its columns are ambiguous, InputError for faults of the file.
     """
@@ -62,6 +61,8 @@ def read_labels(
     elif find_key(_list_header(rows)) is None and any(row.get(GROUP) for row in rows):
         by_input = True
         rows = [{"id": row.get(GROUP), **leave_out(row, [GROUP])} for row in rows]
+    by_output, parts = name_outputs(rows, find_key(_list_header(rows)))
+    rows = by_output or rows
     labels = [leave_out(row, [PROBABILITY]) for row in rows]
     roles = _find_label_roles(labels, levels, name, people)
     columns = tuple((field, tuple(names)) for field, names in roles.columns.items())
@@ -72,18 +73,20 @@ def read_labels(
         columns=columns,
         needs_text=False,
     )
-    note = f"{name}: {roles.describe()}"
+    described = roles.name_by(parts) if parts else roles
+    note = f"{name}: {described.describe()}"
     return GivenLabels(
         name=name,
         labelled=_keep_rated(name, read_scored(file), [note]),
         probabilities=probabilities | _read_probabilities(rows, str(roles.key)),
         key=GROUP if by_input else roles.key,
+        name_systems=by_output is not None,
     )
 
 
 def _name_by_design(row: Mapping[str, Any], design: Design) -> dict[str, Any]:
     """A row of a sheet with the id of its text in place of its own name and of the text."""
-    kept = leave_out(row, [ITEM, *SHEET_TEXTS])
+    kept = leave_out(row, [ITEM, *SHEET_FIELDS])
     return {**kept, "id": design.ids[str(row[ITEM])]}
 
 
@@ -123,7 +126,7 @@ def _list_sources(source: Any) -> Sequence[Any]:
 
 
 def list_folders(*sources: Any) -> list[Path]:
-    """The folders of files, where the design of a sheet may lie."""
+    """Lists the folders of files, in which the design of a sheet may be."""
     paths = [source.path if isinstance(source, InputFile) else source for source in sources]
     return [Path(path).parent for path in paths if isinstance(path, str | Path)]
 
@@ -172,7 +175,7 @@ def _keep_rated(
 def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> Rows:
     """The rows of one of the files; raises InputError for faults and for none."""
     faults: list[str] = []
-    rows = [row for _, row in read_objects(opened.file, faults)]
+    rows = flatten_rows([row for _, row in read_objects(opened.file, faults)])
     if faults:
         raise InputError(faults)
     if not rows:

@@ -1,4 +1,4 @@
-"""Joins labels of people in a separate file to verdicts by id, and marks scorers or raters as people."""
+"""Joins labels of people from a separate file to verdicts by id, and marks scorers or raters as people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 
 S = TypeVar("S", bound=ScoredSet)
-SHOWN = 3  # unmatched rows that a note names
+SHOWN_ROWS = 3  # unmatched rows that a note names
 NO_TEXT = "the file has no score"
 INPUT_KEYS = ("group", "question_id", "doc_id", "testIdx", "sample")  # columns that name inputs
 KEYED = ("sample", "epoch")  # columns that together are an id of Inspect, SAMPLE-EPOCH
@@ -40,6 +40,12 @@ class GivenLabels:
     probabilities: Mapping[str, float]
     # the column that names the rows
     key: str | None = None
+    # whether each row labels the output of one system for an input, which is its group
+    name_systems: bool = False
+
+    def name_target(self, label: Example) -> str:
+        """What a label is about: the id of a verdict, or an input."""
+        return str(label.group) if self.name_systems else label.id
 
 
 def join_labels(
@@ -50,9 +56,9 @@ def join_labels(
 ) -> ScoredSet:
     """Joins labels to verdicts by id, else by input (`group`), and returns the verdicts with ratings.
 
-    An input with several outputs of one system, such as the epochs of a sample, gets one label for all of them: they
-    stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of
-    verdicts are numbers of lines, by which nothing is joined.
+    If a system has several outputs for an input, such as the epochs of a sample, one label counts for all of them; they
+    stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of verdicts are numbers
+    of lines, and nothing is joined by them.
 
     Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
     """
@@ -61,7 +67,7 @@ def join_labels(
     people: dict[str, dict[str, Floats]] = {}
     for row, label in enumerate(given.labelled.examples):
         by_aspect = _list_people(given.labelled, row)
-        for i in _find_outputs(verdicts, given, places.get(label.id, []), label):
+        for i in _find_outputs(verdicts, given, places, label):
             examples[i] = _add_ratings(examples[i], label, verdicts.name)
             for aspect, by_person in by_aspect.items():
                 columns = people.setdefault(aspect, {})
@@ -99,7 +105,7 @@ def _choose_places(
         path, _ = verdicts.locate(0)
         rule = "verdicts need a column with ids, such as id, by which labels are joined"
         raise InputError([fault(path, 0, rule)])
-    names = [label.id for label in given.labelled.examples]
+    names = [given.name_target(label) for label in given.labelled.examples]
     by_id = sum(name in ids for name in names)
     by_group = sum(name in groups for name in names)
     if not (by_id or by_group):
@@ -107,23 +113,37 @@ def _choose_places(
         shown = f"{show_names(names)} there and {show_names(known)} in {verdicts.name}"
         rule = f"labels must have ids of {verdicts.name}, but none matches: {shown}"
         raise InputError([fault(given.name, 0, rule)])
+    if given.name_systems:
+        _check_systems(verdicts, given)
+        return groups
     if by_id == by_group:
         return groups if given.key in INPUT_KEYS else ids
     return groups if by_group > by_id else ids
 
 
+def _check_systems(verdicts: ScoredSet, given: GivenLabels) -> None:
+    """Raises InputError if no system of the labels is one of the verdicts."""
+    labelled = dict.fromkeys(str(label.system) for label in given.labelled.examples)
+    judged = dict.fromkeys(str(example.system) for example in verdicts.examples if example.system)
+    if not labelled.keys() & judged.keys():
+        shown = f"{show_names([*labelled])} there and {show_names([*judged]) or 'none'} in {verdicts.name}"
+        rule = f"labels must name systems of {verdicts.name}, but none matches: {shown}"
+        raise InputError([fault(given.name, 0, rule)])
+
+
 def _find_outputs(
     verdicts: ScoredSet,
     given: GivenLabels,
-    places: Sequence[int],
+    places: Mapping[str, Sequence[int]],
     label: Example,
 ) -> list[int]:
     """The places of the outputs that a label is about: those of its system, where it names one."""
-    systems = {i: verdicts.examples[i].system for i in places}
-    outputs = [i for i in places if label.system in (None, systems[i])]
+    name = given.name_target(label)
+    systems = {i: verdicts.examples[i].system for i in places.get(name, ())}
+    outputs = [i for i, system in systems.items() if label.system in (None, system)]
     several = {systems[i] for i in outputs}
     if len(several) > 1:
-        rule = f"{format_value(label.id)} has outputs of {len(several)} systems: labels need a column system"
+        rule = f"{format_value(name)} has outputs of {len(several)} systems: labels need a column system"
         raise InputError([fault(given.name, 0, rule)])
     return outputs
 
@@ -162,10 +182,13 @@ def _describe_join(
 ) -> str:
     """How many labels were joined to how many verdicts."""
     names = [label.id for label in given.labelled.examples]
-    lost = [name for name in names if name not in places]
+    lost: list[str] = []
     joined: set[int] = set()
     for label in given.labelled.examples:
-        joined.update(_find_outputs(verdicts, given, places.get(label.id, []), label))
+        outputs = _find_outputs(verdicts, given, places, label)
+        joined.update(outputs)
+        if not outputs:
+            lost.append(label.id)
     to = f"{len(joined)} of {len(verdicts)} verdicts"
     if len(joined) > len(names) - len(lost):
         to += ", which repeat their input"
@@ -180,19 +203,19 @@ def describe_matches(
     *,
     by: str = "id",
 ) -> str:
-    """A note: how many labels of a file were joined to verdicts, and which were not."""
+    """Notes how many labels of a file were joined to verdicts, and which were not."""
     said = f"{name}: {count - len(lost)} of {count} labels joined by {by} to {to}"
     return f"{said}; without a verdict: {show_names(lost)}" if lost else said
 
 
 def show_names(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    shown = ", ".join(printable(name) for name in names[:SHOWN])
-    return f"{shown} and {len(names) - SHOWN} more" if names[SHOWN:] else shown
+    """Joins the first names, and says how many more there are."""
+    shown = ", ".join(printable(name) for name in names[:SHOWN_ROWS])
+    return f"{shown} and {len(names) - SHOWN_ROWS} more" if names[SHOWN_ROWS:] else shown
 
 
 def choose_people(scored: S, people: Sequence[str]) -> S:
-    """Declares these scorers, or raters, to be people.
+    """Declares that these scorers, or raters, are people.
 
     The scores of a named metric become ratings, of an aspect with its name; several metrics become several people of
     one aspect, `label`. If raters are named, every other rater becomes a metric.
@@ -214,7 +237,7 @@ def choose_people(scored: S, people: Sequence[str]) -> S:
 
 
 def list_raters(scored: ScoredSet) -> list[str]:
-    """The names of the people of all aspects, in the order of their first ratings."""
+    """Lists the names of the people who rated any aspect, in the order of their first ratings."""
     names: dict[str, None] = {}
     for rows in _rate_by_person(scored).values():
         for by_person in rows:
@@ -327,7 +350,7 @@ def _explain_missing(values: Mapping[str, Floats]) -> list[str | None]:
 
 
 def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Gives rows with the columns sample and epoch the id `SAMPLE-EPOCH`.
+    """Adds the id `SAMPLE-EPOCH` to rows that have the columns sample and epoch.
 
     >>> add_epochs([{"sample": 8, "epoch": 2, "human": 1}])
     [{'sample': 8, 'epoch': 2, 'human': 1, 'id': '8-2'}]
@@ -350,7 +373,7 @@ def name_source(
     *,
     whole: bool = False,
 ) -> str:
-    """How messages name a source: by file name (or `whole` path), or by `default` for rows in memory."""
+    """Names a source for messages: its file name (or `whole` path), or `default` for rows in memory."""
     if not isinstance(source, str | Path):
         return str(default)
     return str(source) if whole else Path(source).name

@@ -110,7 +110,7 @@ class Quantity:
 
 
 def assume(given: PlanSettings) -> Iterator[Quantity]:
-    """Quantities by assumptions: kappa and a rate of yes/no labels, and differences of two independent systems."""
+    """Yields quantities by assumptions: kappa and a rate of yes/no labels, and differences of two systems."""
     yield Quantity("kappa", ASSUMED, vary_kappa(given.kappa, given.rate))
     whole = given.rate * (1 - given.rate)
     explained = given.correlation**2
@@ -138,14 +138,14 @@ def vary_rates(
     difference: float,
     explained: float,
 ) -> Variation | str:
-    """The variation of the difference of two independent rates, `rate` and one that is `difference` higher or lower.
+    """Computes the variation of the difference of two rates: `rate`, and one that is `difference` higher or lower.
 
-    `explained` is the share of each variance that verdicts tell. Of the rate above and the one below, the one that
-    varies more counts; the reason why none is possible else.
+    `explained` is the share of each variance that verdicts explain. Of the higher and the lower rate, the one that
+    varies more is taken. Returns the reason if neither is a rate.
     """
     others = [other for other in (rate + difference, rate - difference) if 0 <= other <= 1]
     if not others:
-        return f"no rate lies {difference:g} from {rate:g}"
+        return f"no rate from 0 to 1 differs from {rate:g} by {difference:g}"
     both = rate * (1 - rate) + max(other * (1 - other) for other in others)
     return Variation(difference, both, both * (1 - explained), both * explained)
 
@@ -271,7 +271,7 @@ def _correlate(
 
 @dataclass(frozen=True)
 class PlannedQuantity:
-    """A quantity with the cheapest sufficient budget (`best`), and the budget of labels of people alone (`alone`)."""
+    """A quantity with the cheapest budget that is enough (`best`), and the cheapest without a judge (`alone`)."""
 
     quantity: Quantity
     best: Budget
@@ -358,7 +358,7 @@ def _count_outputs(budget: Budget, quantity: Quantity) -> Budget:
 
 
 def decide(planned: Sequence[PlannedQuantity], goal: PlanSettings) -> str:
-    """One sentence: the cheapest budget of any judge for each quantity and the smallest difference."""
+    """Says in one sentence the cheapest budget for each quantity and for the smallest difference, with any judge."""
     differences = [found.quantity.difference for found in planned if found.quantity.difference is not None]
     smallest = min(differences, default=None)
     parts: list[str] = []

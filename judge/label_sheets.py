@@ -1,8 +1,8 @@
-"""Sheets for people to label texts blind: a table, a page that works by keyboard, and the design that was drawn.
+"""Sheets on which people label texts blind: a table, a page for the keyboard, and the design of the sample.
 
-A sheet shows no verdict, no system and no id of the texts, and its rows come in random order. The design, a table
-beside it, has the id of each row and the probability with which it was drawn. `read_design` finds it again by the names
-of the rows, which begin with a token of the sheet.
+A sheet shows no verdict, no system and no id of the texts, and its rows are in random order. The design, a table in the
+same folder, has the id of each row and the probability with which it was drawn. `read_design` finds it again by the
+names of the rows, which begin with a token of the sheet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LABEL = "label"
 PROBABILITY = "probability"
 DESIGN = ".design.csv"  # the end of the name of a design
 DESIGN_COLUMNS = (ITEM, "id", PROBABILITY)
-SHOWN = ("context", "text", "references")
+SHEET_FIELDS = ("context", "text", "references")
 TOKEN = 8  # letters of the token of a sheet
 NAME = re.compile(rf"[0-9a-f]{{{TOKEN}}}-[0-9]+")  # of a row of a sheet
 MOST_CHOICES = 9  # a key for each
@@ -48,7 +48,7 @@ class SheetRow:
 
 @dataclass(frozen=True)
 class Design:
-    """The rows of a sheet that was drawn."""
+    """The design of a sheet: the id of each row, and the probability with which it was drawn."""
 
     # by row of the sheet, the id of its text
     ids: Mapping[str, str]
@@ -57,7 +57,7 @@ class Design:
 
 
 def make_rows(examples: Sequence[Example], seed: int) -> list[SheetRow]:
-    """The rows of a sheet of these texts, in their order."""
+    """Makes the rows of a sheet of these texts, in their order."""
     token = find_token([example.id for example in examples], seed)
     return [
         SheetRow(item=f"{token}-{number}", shown=show_example(example))
@@ -66,13 +66,13 @@ def make_rows(examples: Sequence[Example], seed: int) -> list[SheetRow]:
 
 
 def find_token(ids: Sequence[str], seed: int) -> str:
-    """A short token that identifies a sheet."""
+    """Computes a short token that identifies a sheet, from its ids and its seed."""
     content = json.dumps([seed, *ids])
     return hashlib.sha256(content.encode()).hexdigest()[:TOKEN]
 
 
 def is_sheet(items: Iterable[object]) -> bool:
-    """Whether rows with these names are of a sheet.
+    """Whether rows with these names are those of a sheet.
 
     >>> is_sheet(["4a6a11fd-1", "4a6a11fd-2"]), is_sheet(["q1", "q2"]), is_sheet([None])
     (True, False, False)
@@ -81,7 +81,7 @@ def is_sheet(items: Iterable[object]) -> bool:
 
 
 def show_example(example: Example) -> dict[str, str]:
-    """What people see of a text: what it answers, itself, and references; of verdicts without texts the id."""
+    """Lists what people see: the input, the text and references; for verdicts without texts only the id."""
     parts = {
         "context": example.context or "",
         "text": example.full_text,
@@ -93,7 +93,7 @@ def show_example(example: Example) -> dict[str, str]:
 
 def write_sheet(rows: Sequence[SheetRow], path: Path) -> None:
     """Writes the sheet as a table with an empty column for labels."""
-    names = [name for name in (*SHOWN, "id") if any(name in row.shown for row in rows)]
+    names = [name for name in (*SHEET_FIELDS, "id") if any(name in row.shown for row in rows)]
     table = [[ITEM, *names, LABEL]]
     for row in rows:
         cells = [str(csv_field(row.shown.get(name, ""))) for name in names]
@@ -187,7 +187,7 @@ def _read_table(path: Path) -> dict[str, dict[str, str]]:
 
 
 def check_choices(choices: str | Sequence[object]) -> list[str]:
-    """The choices of a label; raises SettingError for fewer than two, too many, or equal ones."""
+    """Returns the choices of a label. Raises SettingError for fewer than two, too many, or equal ones."""
     given = choices.split(",") if isinstance(choices, str) else choices
     listed = [str(choice).strip() for choice in given]
     are_different = all(listed) and len({*listed}) == len(listed)

@@ -129,13 +129,12 @@ class LabelStudy:
 
     @property
     def notes(self) -> list[str]:
-        """For each judge: whether it is better than chance, harsher than people, and agrees with people as they do."""
+        """For each judge, whether it is better than chance and harsher than people; then corrected means."""
         return [*self._describe_agreement(), *self._describe_samples(), *self._describe_corrected()]
 
     def _describe_agreement(self) -> Iterator[str]:
         for (aspect, name), agreement in self.agreement.items():
-            said = f"{describe_labels(name, agreement)}{_describe_harshness(agreement.harshness)}"
-            yield f"{aspect}: {said}; {self.describe_enough(aspect, [name])}"
+            yield f"{aspect}: {describe_labels(name, agreement)}{_describe_harshness(agreement.harshness)}"
 
     def describe_enough(self, aspect: str, names: Sequence[str]) -> str:
         """A clause: whether these judges agree with people as well as people agree among themselves.

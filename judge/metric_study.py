@@ -131,8 +131,8 @@ def rater_tables(
     for aspect, ratings in scored.raters.items():
         for name in metrics.scores:
             scores = metrics.values(name, aspect)
-            found = correct_agreement(scores, ratings, kind=kind, resampling=resampling, layout=layout)
-            corrected.append(pick(found, columns, aspect=aspect, metric=name))
+            figures = correct_agreement(scores, ratings, kind=kind, resampling=resampling, layout=layout)
+            corrected.append(pick(figures, columns, aspect=aspect, metric=name))
     corrected_caption = (
         f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
         "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, percentile, drawn over inputs."

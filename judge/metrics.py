@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
 from core.example import Example
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.objects import find_object
 from core.scores import Field, Metric, NamedByModel, Scores, name_models, require, required_fields
 from core.selection import score_complete
@@ -58,8 +58,8 @@ class MetricPlan:
         return required_fields(getattr(target, "__self__", target), self.config)  # the class of `from_pretrained`
 
     def build(self) -> Metric:
-        """The metric. Raises SettingError for a wrong value, MissingModelError for a model that does not exist here."""
-        with named_extras():
+        """Builds the metric. Raises SettingError for a wrong value, MissingModelError for a model that is not here."""
+        with suggest_extra():
             return build(self.config, self.place)
 
 
@@ -74,10 +74,10 @@ def plan_metric(
     stages: Path | None = None,
     place: str = "",
 ) -> Planned:
-    """Plans the metric of a name or a YAML file with these settings; a metric object is returned unchanged.
+    """Plans a metric, given by name or YAML file, with these settings; a metric object is returned unchanged.
 
-    Messages put `place` before its settings (`MetricPlan.place`). The metric may keep replies and references in
-    `stages`. Raises as `load_metric`, but loads no model.
+    Messages put `place` in front of its settings (`MetricPlan.place`). The metric may keep replies and references in
+    `stages`. Raises errors as `load_metric` does, but loads no model.
     """
     given = dict(settings or {})
     if isinstance(metric, str):
@@ -86,7 +86,7 @@ def plan_metric(
             os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
         if holds_names(config, given):  # else the names are the fault, which the metric itself knows
             check_models({**config, **given}, place)
-        with named_extras():
+        with suggest_extra():
             plan = MetricPlan(metric, complete_settings(metric, config, given, place), place)
         check_targets(plan.config)
         return plan
@@ -100,7 +100,7 @@ def plan_metric(
 
 
 def holds_names(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether a configuration contains all these settings, also inside inner objects."""
+    """Whether a configuration has all these settings, also those of inner objects."""
     pairs = [(config.get(name), value) for name, value in settings.items()]
     inner = [(own, value) for own, value in pairs if isinstance(own, Mapping) and isinstance(value, Mapping)]
     return set(settings) <= set(config) and all(holds_names(own, value) for own, value in inner)
@@ -130,9 +130,9 @@ def check_model(name: str, setting: str) -> None:
 def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) -> Metric:
     """Loads a metric by name with these settings; other settings come from `configs/metric/NAME.yaml`.
 
-    `metric` may also be a function `f(examples, **settings)` that returns a score per example, or a metric, which is
-    returned as it is; or a YAML file of the same form. The first call of a process decides whether models may be
-    fetched from the hub (`network`). A mapping changes some settings of an inner object. A value that refers to a run
+    `metric` may also be a YAML file of the same form, a function `f(examples, **settings)` that returns a score per
+    example, or a metric, which is returned unchanged. The first call of a process decides whether models may be fetched
+    from the hub (`network`). A mapping changes some settings of an inner object. A value that refers to a run
     (`${stages_dir}`) is None here.
 
     Raises SettingError for an unknown metric, for an unknown or missing setting and for a wrong value;
@@ -152,9 +152,9 @@ def load_planned(planned: Planned) -> Metric:
 def plan_metrics(
     metrics: Metrics, settings: Mapping[str, Any] | None = None, *, network: bool = False, stages: Path | None = None
 ) -> dict[str, Planned]:
-    """Plans metrics, by the given name, the name of a configuration or function, or the first word of a signature.
+    """Plans metrics; returns them by the given name, or by that of their configuration, function or signature.
 
-    Raises SettingError for settings of several metrics, for a name given twice, and as `plan_metric`.
+    Raises SettingError for settings together with several metrics, for a name given twice, and as `plan_metric` does.
     """
     is_one = isinstance(metrics, str | MetricPlan) or not isinstance(metrics, Sequence | Mapping)
     several: Sequence[AnyMetric] = [metrics] if is_one else list(metrics)  # pyright: ignore
@@ -182,7 +182,7 @@ JUDGE = "llm_judge"  # the metric that asks a chat model
 
 
 def name_metric(given: AnyMetric, planned: Planned) -> str:
-    """The name of a metric that was given without one."""
+    """Finds a name for a metric that was given without one."""
     if isinstance(given, str):
         return short_name(given)
     if isinstance(planned, MetricPlan):
@@ -191,7 +191,7 @@ def name_metric(given: AnyMetric, planned: Planned) -> str:
 
 
 def call_judge(name: str, planned: Planned) -> str:
-    """What tables call a metric: a judge that the user did not name has the name of its model, several are a panel."""
+    """Names a metric in tables: a judge that the user did not name has the name of its model, or "panel"."""
     if name != JUDGE:
         return name
     if isinstance(planned, NamedByModel):
@@ -203,7 +203,7 @@ def call_judge(name: str, planned: Planned) -> str:
 
 
 def short_name(name: str) -> str:
-    """The name of a metric, or of its YAML file.
+    """Returns the name of a metric, or that of its YAML file without folder and ending.
 
     >>> short_name("bleu"), short_name("mine/ours.yaml")
     ('bleu', 'ours')
@@ -217,12 +217,12 @@ def is_file_name(name: str) -> bool:
 
 
 def list_names() -> list[str]:
-    """The names of the metrics of this project."""
+    """Lists the names of the metrics of this project."""
     return [*list_configs("metric")]
 
 
 def find_config(name: str) -> Path:
-    """The YAML file of a metric. Raises SettingError for an unknown name, InputError for a file that is not there."""
+    """Finds the YAML file of a metric. Raises SettingError for an unknown name, InputError for a missing file."""
     if is_file_name(name):
         if not Path(name).is_file():
             raise InputError([fault(name, 0, "no such file")])
@@ -235,9 +235,9 @@ def find_config(name: str) -> Path:
 
 
 def read_config(name: str) -> dict[str, Any]:
-    """The settings of a metric as plain values, with `_target_`.
+    """Reads the settings of a metric as plain values, with `_target_`.
 
-    Raises as `find_config`, and InputError for a file that holds no metric.
+    Raises errors as `find_config` does, and InputError for a file that names no metric.
     """
     return read_object(find_config(name))
 
@@ -268,7 +268,10 @@ class FunctionMetric:
 
     @classmethod
     def from_name(cls, name: str, settings: Mapping[str, Any] | None = None) -> FunctionMetric:
-        """The metric of `MODULE.FUNCTION`. Raises SettingError if there is no such function or it is not allowed."""
+        """Makes the metric of `MODULE.FUNCTION`.
+
+        Raises SettingError if there is no such function or it is not allowed.
+        """
         allowed = importable.get()
         if allowed is not None and not any(name.startswith(f"{package}.") for package in allowed):
             raise SettingError(f"name={name} is refused: --allow {name.partition('.')[0]} would trust this package")
@@ -303,7 +306,7 @@ class FunctionMetric:
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores by the function; NaN and infinity become NaN with a reason. Raises RuntimeError if the function fails.
 
-        The function is not called for empty answers, which have no score.
+        Empty answers get no score; the function is not called for them.
         """
         return score_complete(examples, (), self.name, self._call)
 

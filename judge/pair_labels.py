@@ -23,7 +23,7 @@ from meta_eval.preferences import JUDGE, Preferences
 
 LABELS = Path("human_labels")  # names rows in memory in messages
 WINNER = "winner"
-RULE = "human_labels must be in a file, a list of rows or a DataFrame"
+LABELS_RULE = "human_labels must be in a file, a list of rows or a DataFrame"
 
 
 def read_pair_labels(source: Any, judged: Preferences) -> Preferences:
@@ -56,9 +56,9 @@ def read_pair_labels(source: Any, judged: Preferences) -> Preferences:
 
 def _list_rows(source: Any) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
-    for row in list_items(source, RULE):
+    for row in list_items(source, LABELS_RULE):
         if not isinstance(row, Mapping):
-            raise SettingError(RULE)
+            raise SettingError(LABELS_RULE)
         records.append({str(name): to_value(cell) for name, cell in row.items()})
     return records
 
@@ -153,7 +153,7 @@ def draw_labels(
 
 
 def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
-    """One judgement of each pair with the outcomes of people, else NaN; those of `given` are a judge's, its rater.
+    """Returns one judgement of each pair, whose outcome is that of people, or NaN; the judge of `given` is its rater.
 
     Labels are joined by input and systems. Labels of pairs without a verdict are counted and named in a note.
 

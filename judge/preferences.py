@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 ALL = "all"
 TIE = 0.5  # the outcome of a tie
 MANY = 6  # systems; of more a sentence names the first ones
-SYSTEMS = (
+SYSTEMS_CAPTION = (
     "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
     "compared pair of k systems counts 1/(k - 1) tie more."
 )
-PAIRS = (
+PAIRS_CAPTION = (
     "Positive where system_a is preferred. difference: of the strengths, which rest on all pairs; win_rate: on the "
     "judgements of this pair. p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal "
     "strengths, step-down of the largest statistic)."
 )
-AMONG = "Of win, tie and loss. Intervals are over inputs."
-AGREEMENT = (
+AMONG_CAPTION = "Of win, tie and loss. Intervals are over inputs."
+AGREEMENT_CAPTION = (
     "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. macro_f1 is that of the "
     "output named first in the file. Intervals are over inputs."
 )
-FAVOURS = (
+FAVOURS_CAPTION = (
     "On the n pairs of which one output is longer (in characters), or by a system of the judge's own family; ties "
     "count half. Intervals are over inputs."
 )
-ASKED = (
+ASKED_CAPTION = (
     "Each pair is asked in both orders; the outcome is the mean of both where the model gives probabilities, else a "
     "tie unless both name the same winner. A panel says in each order what most of its judges say."
 )
@@ -101,14 +101,14 @@ class PreferenceStudy(Result):
             pick(favour, FAVOUR_CELLS, judge=name, favoured=side) for (name, side), favour in self.favours.items()
         ]
         tables = [
-            tabulate("Systems by preferences", SYSTEMS, systems),
-            tabulate("Pairs of systems by preferences", PAIRS, self._judge_pairs()),
-            tabulate("Agreement among raters", AMONG, among),
-            tabulate("Agreement with preferences", AGREEMENT, self._list_agreement()),
+            tabulate("Systems by preferences", SYSTEMS_CAPTION, systems),
+            tabulate("Pairs of systems by preferences", PAIRS_CAPTION, self._judge_pairs()),
+            tabulate("Agreement among raters", AMONG_CAPTION, among),
+            tabulate("Agreement with preferences", AGREEMENT_CAPTION, self._list_agreement()),
             single_table(({}, agreement) for agreement in self.single),
-            tabulate("What the judges favour", FAVOURS, favours),
+            tabulate("What the judges favour", FAVOURS_CAPTION, favours),
             *self.corrections.tables,
-            tabulate("The judge", ASKED, self._count_answers()),
+            tabulate("The judge", ASKED_CAPTION, self._count_answers()),
         ]
         return [table for table in tables if table.rows]
 
@@ -157,7 +157,7 @@ class PreferenceStudy(Result):
 
     @property
     def position(self) -> Estimate | None:
-        """The position bias of the judge: the share of wins of the first output, minus 1/2; None without a judge."""
+        """The judge's position bias: the share of wins of the output shown first, minus 1/2; None without a judge."""
         return None if self.verdicts is None else position_effect(self.verdicts.first, self.judged_inputs)
 
     @property
@@ -183,7 +183,7 @@ class PreferenceStudy(Result):
 
 
 def note_position(position: Estimate | None) -> list[str]:
-    """A sentence where the judge prefers the output that it reads first, or second."""
+    """Notes if the judge prefers the output that it reads first, or the one that it reads second."""
     if position is None or not _excludes_0(position):
         return []
     place = "first" if position.value > 0 else "second"
@@ -191,7 +191,7 @@ def note_position(position: Estimate | None) -> list[str]:
 
 
 def note_missing(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
-    """A sentence about the metric or judge that lacks most verdicts, where one lacks any."""
+    """Notes the metric or judge that lacks the most verdicts, if one lacks any."""
     most = max(whole, key=lambda name: whole[name].missing, default="")
     if not most or not whole[most].missing:
         return []
@@ -201,7 +201,7 @@ def note_missing(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
 
 
 def note_favours(favours: Mapping[tuple[str, str], Favour]) -> list[str]:
-    """A sentence for each side that a judge is shown to prefer more, or less, often than people do."""
+    """Notes what a judge is shown to prefer more or less often than people: longer outputs, systems of its family."""
     notes: list[str] = []
     for (name, side), favour in favours.items():
         if _excludes_0(favour.effect):
@@ -216,7 +216,7 @@ def _excludes_0(estimate: Estimate) -> bool:
 
 
 def note_one_answer(verdicts: Verdicts | None) -> list[str]:
-    """A sentence for each judge that gave the same answer to all questions."""
+    """Notes each judge that gave the same answer to all questions."""
     words = {1.0: "the output that it read first", -1.0: "the output that it read second"}
     by_judge = verdicts.by_judge if verdicts else {}
     notes: list[str] = []
@@ -233,16 +233,19 @@ def note_one_side(judged: Preferences) -> list[str]:
 
     One answer says something only where no system is on both sides.
     """
-    tells_nothing = bool({*judged.systems_a} & {*judged.systems_b})
+    are_exchanged = not {*judged.systems_a}.isdisjoint(judged.systems_b)
     notes: list[str] = []
     for name, outcomes in judged.judges.items():
         known = outcomes[~np.isnan(outcomes)]
-        if _is_one_answer(known):
-            answer = _name_answer(float(known[0]), judged)
-            end = ": it tells nothing apart" if tells_nothing or known[0] == TIE else ""
-            notes.append(f"{name} gave one answer to all {len(known)} pairs, {answer}{end}")
+        if not _is_one_answer(known):
+            continue
+        answer = _name_answer(float(known[0]), judged)
+        note = f"{name} gave one answer to all {len(known)} pairs, {answer}"
+        if are_exchanged or known[0] == TIE:
+            note += ": it tells nothing apart"
+        notes.append(note)
     winners = judged.outcomes[~np.isnan(judged.outcomes)]
-    if tells_nothing and _is_one_answer(winners) and winners[0] != TIE:
+    if are_exchanged and _is_one_answer(winners) and winners[0] != TIE:
         answer = _name_answer(float(winners[0]), judged)
         notes.append(f"all {len(winners)} winners are {answer}, whichever it is: they tell nothing apart")
     return notes
@@ -257,15 +260,16 @@ def _name_answer(outcome: float, judged: Preferences) -> str:
     """The only answer to all pairs: a system if it is the same in all, else a side."""
     if outcome == TIE:
         return "a tie"
-    is_first = outcome > TIE
-    systems = {*(judged.systems_a if is_first else judged.systems_b)}
-    if len(systems) == 1:
-        return systems.pop()
-    return "the system named first" if is_first else "the system named second"
+    place = "first"
+    systems = {*judged.systems_a}
+    if outcome < TIE:
+        place = "second"
+        systems = {*judged.systems_b}
+    return systems.pop() if len(systems) == 1 else f"the system named {place}"
 
 
 def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str]:
-    """A sentence if the win rates of pairs do not fit the strengths by which systems are ranked."""
+    """Notes if the win rates of pairs do not fit the strengths by which systems are ranked."""
     if fit.worst is None or not fit.p_value < level:
         return []
     a, b = fit.worst
@@ -283,10 +287,10 @@ def contradicts(pair: PreferredPair) -> bool:
 
 
 def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
-    """One sentence: the systems that the tests separate.
+    """Describes in one sentence which systems the tests separate.
 
-    A pair whose win rate contradicts the strengths is named with its win rate, as separated by strengths only. Of many
-    systems the sentence names the first ones alone.
+    A pair whose win rate contradicts the strengths is named with its win rate, as separated by strengths only. If
+    systems are many, the sentence names only the first ones.
     """
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
@@ -321,9 +325,9 @@ def describe_equal(equal: Collection[tuple[str, str]]) -> list[str]:
 
 
 def describe_first(ranking: PreferenceRanking, beaten: Mapping[str, Sequence[str]]) -> str:
-    """The first of many systems: those of the first cluster, and whom each of them is preferred to.
+    """Describes the best of many systems: those of the first cluster, and the systems that each of them beats.
 
-    `beaten` has, by system, those that it is preferred to by the tests.
+    `beaten` has, for each system, those that it beats by the tests.
     """
     order = [system.system for system in ranking.systems]
     first = [system.system for system in ranking.systems if system.cluster.split("-")[0] == "1"]
@@ -346,16 +350,16 @@ def _describe_unseparated(ranking: PreferenceRanking, order: Sequence[str]) -> s
 
 
 def find_better(pair: PreferredPair, level: float) -> str | None:
-    """The preferred system of a pair; None if the test does not separate the two."""
+    """Finds the preferred system of a pair; None if the test does not separate the two."""
     if not pair.p_value < level:
         return None
     return pair.system_a if pair.difference.value > 0 else pair.system_b
 
 
 def note_circle(pairs: Sequence[PreferredPair]) -> list[str]:
-    """A sentence if preferences between systems form a circle.
+    """Notes if preferences between systems form a circle: a beats b, b beats c, and c beats a.
 
-    These are many tests: a win rate counts if it is twice as far from 1/2 as its interval reaches.
+    Because these are many tests, a win rate counts only if it is twice as far from 1/2 as its interval reaches.
     """
     better: dict[str, list[str]] = {}
     for pair in pairs:
@@ -373,7 +377,7 @@ def note_circle(pairs: Sequence[PreferredPair]) -> list[str]:
 
 
 def describe_judges(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
-    """Whether judges and metrics agree with people by more than chance, in sentences."""
+    """Says in sentences whether judges and metrics agree with people by more than chance."""
     judges_by_verdict: dict[str, list[str]] = {}
     for name, agreement in whole.items():
         verdict = describe_chance(agreement.kappa, agreement.p_chance)

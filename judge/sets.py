@@ -1,4 +1,4 @@
-"""Sets by the name of their file in `configs/data`: rated built-in texts, and public preferences."""
+"""Loads sets by the name of their file in `configs/data`: rated built-in texts, and public preferences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load_set(name: Any, settings: Mapping[str, Any], seed: int) -> Any:
 
 
 def find_set(name: str) -> Path:
-    """The YAML file of a set. Raises SettingError for an unknown name."""
+    """Finds the YAML file of a set. Raises SettingError for an unknown name."""
     configs = list_configs("data")
     known = [each for each, file in configs.items() if MADE_BY.search(file.read_text(encoding="utf-8"))]
     if name not in known:

@@ -1,4 +1,4 @@
-"""Scores a file into another: reads it once, keeps scored chunks, and writes each row once."""
+"""Scores a file and writes another: reads it once, keeps the scores of each chunk, and writes each row once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STAGE, KEPT = "scores", "scores.jsonl"  # a stage has the scores of one metric o
 LACKS = "lost.txt"  # a file of a stage in which answers are lost
 FRAME = (iterate_rows, encode_scores)  # the code before and behind the metric that a stage of scores depends on
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
-SHOWN = 1000  # first examples of the result
+SHOWN_EXAMPLES = 1000  # first examples of the result
 IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
 
 
@@ -83,7 +83,7 @@ class ScorableFile:
         weakref.finalize(self, self.held.close)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
-        """The chunks from number `start` on, with the lines of their examples."""
+        """Yields the chunks from number `start` on, with the lines of their examples."""
         for begin, end in pairwise(self.places[start:]):
             self.held.seek(begin)
             chunk: list[tuple[int, Example]] = []
@@ -92,7 +92,7 @@ class ScorableFile:
             yield chunk
 
     def examples(self) -> Iterator[Example]:
-        """All examples."""
+        """Yields all examples of the file."""
         return (example for chunk in self.chunks() for _, example in chunk)
 
 
@@ -157,7 +157,7 @@ def check_scorable(data: FileLike, metrics: Mapping[str, Planned], chunk: int) -
         held = opened.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
         writer = ChunkWriter(held, chunk, metrics)
         for line, example in iterate_examples(source, refuse_scores=True):
-            if len(first) < SHOWN:
+            if len(first) < SHOWN_EXAMPLES:
                 first.append(example)
             able: list[str] = []
             for name in [name for name in metrics if name in writer.waiting]:
@@ -195,7 +195,7 @@ def _suggest_aspects(metric: Planned, example: Example) -> str:
 
 
 def keep_scores(file: ScorableFile, engine: Engine, signatures: Mapping[str, str], stages: Stages) -> dict[str, Path]:
-    """Scores a file in order, chunk by chunk; returns by metric the folder (a stage) that keeps its scores.
+    """Scores a file in order, chunk by chunk; returns for each metric the folder (a stage) that keeps its scores.
 
     After a kill the same call continues after the finished chunks, and a call with one more metric computes only this
     one. Chunks in which answers were lost are scored again. Raises InputError, by file and line, for examples that a
@@ -229,7 +229,7 @@ def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages |
 
 
 def find_scores(scored: ScoredSet, metric: Metric, stages: Stages | None) -> Scores:
-    """The scores of a set by a prepared metric; kept scores are reused."""
+    """Scores a set by a prepared metric, or reuses the kept scores."""
     if stages is None:
         return score_all(scored, metric)
 
@@ -246,14 +246,14 @@ def find_scores(scored: ScoredSet, metric: Metric, stages: Stages | None) -> Sco
 
 
 def identify(scored: ScoredSet) -> str:
-    """The key of a set's kept scores: the bytes of its file, or its texts."""
+    """Computes the key of a set's kept scores: a hash of its file, or of its texts."""
     if isinstance(scored, ScoredFile):
         return scored.source.sha256()
     return fingerprint([to_record(example) for example in scored.examples])
 
 
 def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> dict[str, list[Scores]]:
-    """Writes the examples with their kept scores, and returns these in parts.
+    """Writes the examples with their kept scores, and returns the scores in parts, by metric.
 
     Only the parts of the first examples have explanations.
     """
@@ -263,7 +263,7 @@ def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> 
         rows = 0
         for part in read_kept(kept[name]):
             yield from list_rows(part)
-            parts[name].append(part if rows < SHOWN else replace(part, explanations=()))
+            parts[name].append(part if rows < SHOWN_EXAMPLES else replace(part, explanations=()))
             rows += len(part)
 
     columns = () if output.suffix.lower() == ".jsonl" else list_columns(file)
@@ -284,7 +284,7 @@ def list_columns(file: ScorableFile) -> tuple[str, ...]:
 
 
 def read_kept(folder: Path) -> Iterator[Scores]:
-    """The scores in the folder of a stage, chunk by chunk and without signature."""
+    """Yields the scores in the folder of a stage, chunk by chunk, without signature."""
     with (folder / KEPT).open(encoding="utf-8") as lines:
         yield from map(decode_scores, lines)
 
@@ -337,7 +337,7 @@ def sync(files: Iterable[IO[bytes]]) -> None:
 
 
 def mark_lost(folder: Path, is_lost: bool) -> None:
-    """Marks a stage with lost answers, which the next run asks for again, or removes the mark."""
+    """Marks a stage in which answers of a model were lost, so that the next run asks again; or removes the mark."""
     if is_lost:
         (folder / LACKS).touch()
     else:

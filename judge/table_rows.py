@@ -7,14 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from data.cells import list_items, to_value
+from data.cells import list_items, name_of, to_value
+from data.columns import PLAIN, name_fields
 from data.input_file import InputFile
-from data.numeric import to_number
+from data.numeric import is_missing, to_number
 from data.rating_words import GivenLevels
 from data.roles import Roles, holds_texts
-from judge.inputs import GIVEN, RULE, Columns
+from judge.inputs import GIVEN, SOURCE_RULE, Columns
 
 Rows: TypeAlias = list[dict[str, Any]]
+GROUP = "group"
+SYSTEM = "system"
+PROVIDER = "provider"  # what promptfoo calls a system
 
 
 def open_rows(
@@ -22,13 +26,13 @@ def open_rows(
     columns: Columns | None,
     levels: GivenLevels | None,
 ) -> InputFile | None:
-    """A source of rows as an input; None for texts, Examples and outputs by system, which have no columns."""
+    """Opens a source of rows as an input; None for texts, Examples and outputs by system, which have no columns."""
     if isinstance(source, str | Path | InputFile):
         return InputFile.of(source, columns=columns, levels=levels)
     if isinstance(source, Mapping):
         return None
     records: Rows = []
-    for row in list_items(source, RULE):
+    for row in list_items(source, SOURCE_RULE):
         if not isinstance(row, Mapping):
             return None
         records.append(_to_record(row))
@@ -43,8 +47,31 @@ def _to_record(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(name): to_value(cell) for name, cell in row.items()}
 
 
+def flatten_rows(rows: Rows) -> Rows:
+    """The rows with the values of objects in them as columns `OBJECT.NAME`; objects of our own fields stay.
+
+    >>> flatten_rows([{"id": 1, "judge": {"verdict": "yes", "reason": "So."}, "scores": {"f1": 1}}])
+    [{'id': 1, 'judge.verdict': 'yes', 'judge.reason': 'So.', 'scores': {'f1': 1}}]
+    """
+    flat: Rows = []
+    for row in rows:
+        cells: dict[str, Any] = {}
+        for name, cell in row.items():
+            is_object = isinstance(cell, Mapping) and name not in PLAIN
+            inner = {f"{name}.{key}": value for key, value in cell.items()} if is_object else {name: cell}
+            cells.update(inner)
+        flat.append(cells)
+    return flat
+
+
+def holds_objects(rows: Rows) -> bool:
+    """Whether some cell is an object that is no field of our own."""
+    cells = [(name, cell) for row in rows for name, cell in row.items()]
+    return any(isinstance(cell, Mapping) and name not in PLAIN for name, cell in cells)
+
+
 def read_cells(row: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
-    """A row of a table as a record in memory: empty cells are missing, and labels and verdicts that are numbers are so.
+    """Reads a row of a table: empty cells are missing; labels and verdicts that spell numbers become numbers.
 
     Other cells stay texts: an id such as 007 is no number.
     """
@@ -68,10 +95,61 @@ def _read_cell(cell: Any, *, is_label: bool) -> Any:
 
 
 def holds_texts_in(rows: Rows, key: str) -> bool:
-    """Whether a column that is named as one of texts holds no verdicts (`prediction`, `answer`)."""
+    """Whether a column with a name of texts (`prediction`, `answer`) has texts and not verdicts."""
     return holds_texts(row.get(key) for row in rows)
 
 
 def leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """The row without these columns."""
+    """Returns the row without these columns."""
     return {key: cell for key, cell in row.items() if key not in names}
+
+
+def find_system(header: Collection[str]) -> str | None:
+    """The column that names the system of each row.
+
+    >>> find_system(["question_id", "model", "judge"]), find_system(["test", "provider"]), find_system(["id"])
+    ('model', 'provider', None)
+    """
+    for key, name in name_fields(tuple(header)).fields:
+        if name == SYSTEM:
+            return key
+    return PROVIDER if PROVIDER in header else None
+
+
+def name_outputs(rows: Rows, key: str | None) -> tuple[Rows | None, tuple[str, ...]]:
+    """Rows with `group`, `system` and an id made of both, where an id in `key` is that of an input of several systems.
+
+    Returns the columns of which ids were made, too. None where ids differ between systems. Rows of one output, such as
+    those of its raters, get the same id.
+
+    >>> rows, parts = name_outputs([{"q": 1, "model": "a", "human": 0}, {"q": 1, "model": "b", "human": 1}], "q")
+    >>> rows[1], parts
+    ({'human': 1, 'id': '1 (b)', 'group': '1', 'system': 'b'}, ('q', 'model'))
+    >>> name_outputs([{"q": 1, "model": "a"}, {"q": 2, "model": "b"}], "q")
+    (None, ())
+    """
+    system = find_system(rows[0])
+    if key is None or system is None:
+        return None, ()
+    inputs = [_name_cell(row.get(key)) for row in rows]
+    systems = [_name_cell(row.get(system)) for row in rows]
+    systems_by_input: dict[str, set[str]] = {}
+    for name, of_system in zip(inputs, systems, strict=True):
+        if name is not None and of_system is not None:
+            systems_by_input.setdefault(name, set()).add(of_system)
+    if all(len(answered) == 1 for answered in systems_by_input.values()):
+        return None, ()
+    named: Rows = []
+    for row, name, of_system in zip(rows, inputs, systems, strict=True):
+        output = leave_out(row, [key, system])
+        output["id"] = f"{name} ({of_system})"
+        output[GROUP] = name
+        output[SYSTEM] = of_system
+        named.append(output)
+    return named, (key, system)
+
+
+def _name_cell(cell: Any) -> str | None:
+    """A name in a cell; None for an empty cell."""
+    name = name_of(to_value(cell))
+    return None if is_missing(name) else str(name)

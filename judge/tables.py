@@ -19,7 +19,7 @@ from rich.constrain import Constrain
 from rich.table import Table as TerminalTable
 
 from core.errors import FindingError, SettingError, printable
-from core.extras import named_extras
+from core.extras import suggest_extra
 from judge.column_choice import LONGEST_CELL, VERDICT, choose_for_paper, choose_for_terminal, list_constant
 from judge.wording import (
     collect_reasons,
@@ -190,7 +190,7 @@ class Table:
         return names
 
     def flatten(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Rows of these columns (by default `columns`); intervals are in the columns `NAME_low` and `NAME_high`."""
+        """Lists the rows with these columns (default: all); intervals are in columns `NAME_low` and `NAME_high`."""
         wanted = self.columns if names is None else names
         rows: list[dict[str, Any]] = []
         for row in self.rows:
@@ -212,7 +212,7 @@ class Table:
 
         Raises SettingError if pandas is not installed.
         """
-        with named_extras():
+        with suggest_extra():
             import pandas
         names = dict.fromkeys(name for row in self.rows for name in row)
         return pandas.DataFrame(self.flatten([*names]))
@@ -388,7 +388,7 @@ def pick(
     /,
     **names: Any,
 ) -> dict[str, Any]:
-    """Makes a row: the cells that name it, then the attributes named by `columns`."""
+    """Makes a row: first the cells `names`, then the attributes of `figures` that `columns` names."""
     row = dict(names)
     for column in columns:
         row[column] = getattr(figures, column)

@@ -1,7 +1,7 @@
 """Terminal: standard streams, consoles and progress bars.
 
-Results go to standard output, everything else to standard error. A finished run does not fail because nobody reads what
-it prints, or because the disk is full to which it prints its tables.
+Results go to standard output, everything else to standard error. A finished run does not fail if nobody reads its
+output, or if the disk to which it prints is full.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDTH_OF_A_TABLE = 120  # characters, where the output is not a terminal: what a
 
 
 def program() -> tuple[str, ...]:
-    """The words of the command line that started this process, before its settings."""
+    """Lists the words of the command line that started this process, up to its settings."""
     return ("judge",) if Path(sys.argv[0]).stem == "judge" else ("python", "experiments/run.py")
 
 
@@ -45,7 +45,7 @@ def is_watched() -> bool:
 
 
 def console(stderr: bool = False) -> Console:
-    """A console on standard output or standard error; if that is not a terminal, it is wide enough for all columns."""
+    """Makes a console on standard output or standard error; one that is no terminal is wide enough for all columns."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH_OF_A_FILE
     # without emoji, for which rich takes the :m: in a name
@@ -53,7 +53,7 @@ def console(stderr: bool = False) -> Console:
 
 
 def table_width(out: Console) -> int:
-    """The width of tables on a console: that of the terminal, or one that fits a log."""
+    """Returns the width of tables on a console: that of the terminal, or one that fits a log."""
     return WIDTH_OF_A_TABLE if out.width == WIDTH_OF_A_FILE else out.width
 
 
@@ -115,7 +115,7 @@ def show_messages() -> Iterator[None]:
 
 @contextmanager
 def show_steps() -> Iterator[Progress]:
-    """Shows the steps of a run: progress bars if stderr is a terminal, else a line a minute, which run.log has too."""
+    """Shows the steps of a run: progress bars if stderr is a terminal, else a line per minute, also in run.log."""
     columns = (
         *(bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn()),
         *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
@@ -159,7 +159,7 @@ def describe_steps(tasks: Iterable[bars.Task]) -> str:
 
 
 def describe_step(task: bars.Task) -> str:
-    """A step with how far it is.
+    """Describes a step and how far it is.
 
     >>> describe_step(bars.Task(0, "sampling", 5.0, 2.0, _get_time=lambda: 1.0))
     'sampling 2 of 5'

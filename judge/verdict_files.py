@@ -11,12 +11,22 @@ from core.errors import InputError, SettingError, check_names, fault
 from data.columns import RATING, SCORE, name_fields
 from data.input_file import InputFile, read_objects
 from data.rating_words import GivenLevels
-from data.roles import Roles, find_roles, gather_judges
+from data.roles import Roles, find_people, find_roles, gather_judges
 from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
-from judge.label_joins import choose_people, join_labels, name_source
-from judge.table_rows import Rows, holds_texts_in, leave_out, open_rows, read_cells
+from judge.label_joins import choose_people, join_labels, list_raters, name_source
+from judge.table_rows import (
+    GROUP,
+    Rows,
+    flatten_rows,
+    holds_objects,
+    holds_texts_in,
+    leave_out,
+    name_outputs,
+    open_rows,
+    read_cells,
+)
 from judge.wording import join_names
 from meta_eval.scored_set import ScoredSet
 
@@ -29,13 +39,15 @@ WANTED = "label"  # of a text that metrics score: the label that was asked for, 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a caller says about the columns of a table."""
+    """What a caller of `read_verdicts` says about the columns of a table."""
 
     people: Sequence[str]
     judges: Sequence[str]
     levels: GivenLevels | None
     # which of people and judges the columns must give
     needs: Collection[str]
+    # of messages, before the file
+    command: str = "judge agree"
 
 
 def read_verdicts(
@@ -48,8 +60,9 @@ def read_verdicts(
     labels: Labels | None = None,
     scores: GivenScores | None = None,
     needs: Collection[str] = ("people", "judges"),
+    command: str = "judge agree",
 ) -> tuple[ScoredSet, dict[str, float]]:
-    """The examples of a source with the ratings of people and the scores of judges, and probabilities of a sheet.
+    """Reads examples with the ratings of people and the scores of judges; also returns the probabilities of a sheet.
 
     Args:
         source: as `judge.read` takes it; the rows of a file, a list or a DataFrame need no text.
@@ -60,17 +73,18 @@ def read_verdicts(
             a sheet that `judge label` drew, or of a column `probability`, are returned by id.
         scores: by name, scores of the same texts as in `judge.read`; columns are then not recognised by their values.
         needs: what columns must hold; labels that are given stand for those of people.
+        command: what messages show before the file.
 
     Raises SettingError if the columns are ambiguous, InputError for faults of the files.
     """
     lacking = [role for role in needs if role != "people" or labels is None]
-    asked = Asked(list_names(people), list_names(judges), levels, lacking)
+    asked = Asked(list_names(people), list_names(judges), levels, lacking, command)
     table = None if isinstance(source, ScoredSet) or scores else open_rows(source, columns, levels)
     if table is None or table.tool_file is not None:
         verdicts = _read_whole(source, columns, scores, asked)
         has_ids = table is None or not are_line_numbers(verdicts)
         if "people" in lacking and verdicts.scores and not verdicts.aspects:
-            raise SettingError(describe_scorers(verdicts, source))
+            verdicts = _choose_scorers(verdicts, source)
     else:
         verdicts = _read_table(table, asked)
         has_ids = names_ids(verdicts)
@@ -81,12 +95,12 @@ def read_verdicts(
 
 
 def list_names(names: Names) -> list[str]:
-    """Names in a list, or in one text with commas."""
+    """Lists names that are given in a list, or in one text with commas."""
     return names.split(",") if isinstance(names, str) else list(names)
 
 
 def are_line_numbers(examples: ScoredSet) -> bool:
-    """Whether no example has an id of its own: one without an id is called by its line."""
+    """Whether no example has an id of its own, so that all ids are numbers of lines."""
     return all(example.id == str(examples.locate(i)[1]) for i, example in enumerate(examples.examples))
 
 
@@ -118,8 +132,18 @@ def _read_whole(
     return texts
 
 
+def _choose_scorers(texts: ScoredSet, source: Any) -> ScoredSet:
+    """The texts of a log whose scorers are people by their names; raises SettingError where no name says so."""
+    people = find_people([*texts.scores])
+    if not people or len(people) == len(texts.scores):
+        raise SettingError(describe_scorers(texts, source))
+    note = f"{texts.name}: labels of people: {join_names(people)} (people names other scorers)"
+    chosen = choose_people(texts, people)
+    return replace(chosen, notes=(*chosen.notes, note))
+
+
 def describe_scorers(texts: ScoredSet, source: Any) -> str:
-    """The scorers of a log in which nobody is said to be a person, and the commands that say so."""
+    """Describes the scorers of a log that names no person, and the commands that declare one to be a person."""
     file = source.path if isinstance(source, InputFile) else name_source(source, texts.name, whole=True)
     names = [*texts.scores]
     calls = [f"`judge agree {file} --people {name}`" for name in names[:MOST_CALLS]]
@@ -137,6 +161,11 @@ def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
     fields = dict(name_fields(tuple(header), file.columns).fields)
     has_texts = any(name in TEXT_FIELDS for name in fields.values())
     lacking = _find_lacking(fields.values(), asked.needs)
+    if lacking and not file.columns and holds_objects(first):
+        rows = [row for _, row in read_objects(file, faults)]
+        if faults:
+            return read_scored(file)  # which names the faults
+        return _read_table(replace(file, records=flatten_rows(rows)), asked)
     raters = [name for name in asked.people if name not in header]  # or scorers of the file
     if not lacking and not any(name in header for name in (*asked.people, *asked.judges)):
         return _choose_raters(read_scored(replace(file, needs_text=has_texts)), raters)
@@ -151,10 +180,39 @@ def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
         roles = replace(roles, people={})  # the file says itself what people said
     if not roles.people and not roles.judges:
         return _choose_raters(read_scored(replace(file, needs_text=bool(of_texts))), raters)
+    file, rows, roles = _name_by_output(file, rows, roles)
     if roles.rater is not None and roles.key is None and not of_texts:
         what = f"rows by {roles.rater} need a column with the id of what was rated, found {', '.join(header)}"
         raise InputError([fault(file.path, 0, what)])
-    return _choose_raters(_apply(file, rows, roles, has_texts=bool(of_texts)), raters)
+    texts = _apply(file, rows, roles, has_texts=bool(of_texts))
+    if roles.judging_raters and not raters:
+        raters = [name for name in list_raters(texts) if name not in roles.judging_raters]
+    return _choose_raters(texts, raters)
+
+
+def _name_by_output(
+    file: InputFile,
+    rows: Rows,
+    roles: Roles,
+) -> tuple[InputFile, Rows, Roles]:
+    """The table with an id for each output, where its ids are those of inputs that several systems answered."""
+    by_output, parts = (None, ()) if file.columns else name_outputs(rows, roles.key)
+    if by_output is None or _repeats_labels(by_output, roles):
+        return file, rows, roles
+    named = roles.name_by(parts)
+    records = [read_cells(row, named) for row in by_output]
+    return replace(file, records=records), by_output, named
+
+
+def _repeats_labels(rows: Rows, roles: Roles) -> bool:
+    """Whether people say the same of all systems of each input: the systems may then be judges of one output."""
+    columns = [name for names in roles.people.values() for name in names]
+    if not columns or roles.rater is not None:
+        return False
+    labels: dict[Any, set[str]] = {}
+    for row in rows:
+        labels.setdefault(row.get(GROUP), set()).add(str([row.get(name) for name in columns]))
+    return all(len(different) == 1 for different in labels.values())
 
 
 def _choose_raters(texts: ScoredFile, raters: Sequence[str]) -> ScoredFile:
@@ -196,7 +254,7 @@ def _find_table_roles(
         judges=asked.judges,
         levels=asked.levels,
         needs=needs,
-        command=f"judge agree {file.path}",
+        command=f"{asked.command} {file.path}",
     )
 
 

@@ -39,7 +39,7 @@ def format_number(value: float) -> str:
 
 
 def format_interval(estimate: Estimate) -> str:
-    """An interval in brackets, or nothing if there is none."""
+    """Formats an interval in brackets; nothing if there is none."""
     has_interval = not estimate.reason and not math.isnan(estimate.low)
     return f"[{estimate.low:.2f}, {estimate.high:.2f}]" if has_interval else ""
 
@@ -63,7 +63,7 @@ def shorten(text: str, longest: int) -> str:
 
 
 def collect_reasons(row: Mapping[str, Any]) -> str:
-    """The reasons why estimates of a row, or their intervals, are undefined; each reason once.
+    """Collects the reasons why estimates of a row, or their intervals, are undefined; each reason once.
 
     >>> collect_reasons({"n": 3, "r": Estimate.undefined("too few"), "tau": Estimate.undefined("too few")})
     'too few'
@@ -123,7 +123,7 @@ def _count_fitting(clauses: Sequence[str], mark: str, room: int) -> int:
 
 
 def note_resolution(inputs: int, drawn: int, setting: str, level: float) -> list[str]:
-    """A note if the number of possible or drawn swaps of inputs is too small to separate systems.
+    """Notes if the number of possible or drawn swaps of inputs is too small to separate systems.
 
     >>> note_resolution(5, 1000, "permutations", 0.05)
     ['5 inputs cannot separate systems at 0.05: no p is below 0.0625']
@@ -150,7 +150,7 @@ def markdown_text(cell: Any) -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""The text for LaTeX; a hyphen before a number is a minus.
+    r"""Escapes text for LaTeX; a hyphen before a number becomes a minus.
 
     >>> latex_text("0.1 [-0.2, 0.4]"), latex_text("[gpt-4] & co")
     ('0.1 [$-$0.2, 0.4]', '{}[gpt-4] \\& co')
@@ -166,7 +166,7 @@ def _escape_latex(text: str) -> str:
 
 
 def csv_field(cell: str | float) -> str | float:
-    """A cell for CSV: a text that looks like a formula gets an apostrophe."""
+    """Prepares a cell for CSV: a text that looks like a formula gets an apostrophe."""
     if not isinstance(cell, str):
         return cell
     text = printable(cell)
@@ -174,5 +174,5 @@ def csv_field(cell: str | float) -> str | float:
 
 
 def join_lines(cell: Any) -> str:
-    """The cell as text on one line."""
+    """Writes a cell as text on one line."""
     return " ".join(format_cell(cell).split())

@@ -1,4 +1,4 @@
-"""Objects that YAML files of `configs/` name: `_target_` is what is called, the other keys are its settings."""
+"""Builds objects that YAML files of `configs/` describe: `_target_` is what is called, other keys are its settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ importable: ContextVar[Collection[str] | None] = ContextVar("importable", defaul
 
 
 def list_configs(group: str) -> dict[str, Path]:
-    """The YAML files of a folder of `configs/` by name."""
+    """Lists the YAML files of a folder of `configs/` by name."""
     return {file.stem: file for file in sorted((CONFIGS / group).glob("*.yaml"))}
 
 
@@ -51,8 +51,8 @@ def complete_settings(
 ) -> dict[str, Any]:
     """Replaces some settings of a configuration, also those of inner objects.
 
-    Messages put `place` before the settings, as in `--metric.`. Raises SettingError for an unknown setting, a missing
-    one, and a refused target.
+    Messages put `place` in front of the settings, as in `--metric.`. Raises SettingError for an unknown setting, a
+    missing one, and a target that is not allowed.
     """
     check_target(config["_target_"])
     check_names(settings, _list_settings(config), name, place)
@@ -101,7 +101,7 @@ def _complete_value(
 
 @cache
 def list_targets() -> frozenset[str]:
-    """The objects that this project's metrics and sets name."""
+    """Lists the objects that this project's metrics and sets name."""
     files = [*list_configs("metric").values(), *list_configs("data").values()]
     texts = "\n".join(file.read_text(encoding="utf-8") for file in files)
     return frozenset(re.findall(r"_target_: *([\w.]+)", texts))

@@ -1,1 +1,1 @@
-"""MARS (Liu et al. 2021): references augmented by a guided language model, then similarity to the candidate."""
+"""MARS (Liu et al. 2021): augments references with a guided language model, and compares candidates with them."""

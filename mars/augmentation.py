@@ -1,12 +1,13 @@
 """Self-planning cloze augmentation: a causal language model fills the blanks of a template (MARS, 2.2, Appendix B).
 
-Algorithm 2, as intended. For each blank from left to right: write |B| + sigma tokens greedily, each planned toward the
-kept text after the blank; judge every length by the perplexity of what it makes with that text; keep the best length
-and go on behind the kept text. |B| counts words and sigma tokens: a blank of two words gets 2 + sigma tokens, of which
-one to all stay. A blank at the end is open: no planning, and the perplexity of the fill alone.
+This is Algorithm 2 as it is meant, for each blank from left to right. Write |B| + sigma tokens greedily, each moved
+toward the kept text after the blank. For every length of this fill, compute the perplexity of the fill and that text.
+Keep the best length, and continue after the kept text. |B| counts words and sigma tokens: a blank of two words gets 2 +
+sigma tokens, of which one to all stay. A blank at the end has no text to plan for: the perplexity is that of the fill
+alone.
 
 All jobs of a batch run in lockstep on one key-value cache. The last digits of what a batch computes depend on its
-shape. Where such a difference could change a decision (`DOUBT`), the decision is made again for that job alone. For
+shape. If such a difference could change a decision (`DOUBT`), the decision is made again for that job alone. With
 models in float32 or float64 the texts are therefore the same, byte for byte, in any batch and any order.
 """
 
@@ -33,7 +34,7 @@ PAPER = Augmentation()
 
 @dataclass(frozen=True)
 class SelfPlanningAugmenter:
-    """Fills blanks with a guided language model: it generates, judges and revises every fill."""
+    """Fills blanks with a guided language model: it writes each fill, judges its lengths, and keeps the best one."""
 
     lm: CausalLM  # the model
     settings: Augmentation = PAPER  # how blanks are filled
@@ -50,10 +51,14 @@ class SelfPlanningAugmenter:
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """Fills the blanks of every job, in order. A template without a blank needs no model.
 
-        Raises ExampleError, before the model is called, for all templates that are too long for the model even
-        without context, and SettingError for a model or tokenizer that does not fit (`check_model`, `WritableTokens`).
+        Raises ExampleError, before the model is called, for all templates that are too long for the model even without
+        context. Raises SettingError for a model or tokenizer that cannot be used here (`check_model`,
+        `WritableTokens`).
         """
-        results = [Augmented("".join(_list_kept_texts(job.template)), (), 0.0, 0) for job in jobs]
+        results: list[Augmented] = []
+        for job in jobs:
+            text = "".join(_list_kept_texts(job.template))
+            results.append(Augmented(text, fills=(), kl=0.0, dropped_context=0))
         with_blanks = [i for i, job in enumerate(jobs) if _has_blank(job.template)]
         if not with_blanks:
             return results
@@ -135,8 +140,12 @@ def _tokenize_jobs(
     """The jobs in tokens. Raises ExampleError, with their indices, for jobs that are too long."""
     lm = filler.lm
     settings = filler.settings
-    contexts = [job.context.rstrip() if settings.use_context else "" for job in jobs]
-    templates = [_separate_from_context(job.template, context) for job, context in zip(jobs, contexts, strict=True)]
+    contexts: list[str] = []
+    templates: list[Template] = []
+    for job in jobs:
+        context = job.context.rstrip() if settings.use_context else ""
+        contexts.append(context)
+        templates.append(_separate_from_context(job.template, context))
     kept_texts = chain.from_iterable(map(_list_kept_texts, templates))
     texts = list(dict.fromkeys([*contexts, *kept_texts]))
     ids = dict(zip(texts, _encode(filler, texts), strict=True))
@@ -150,7 +159,8 @@ def _tokenize_jobs(
             faults.append((i, f"the model reads {readable} tokens at once, but the reference alone has {needed}"))
         room = min(readable - needed, settings.max_context)
         fitting, dropped = cut_end(ids[context], room)
-        tokenized.append(replace(job, prompt=(lm.start, *fitting), dropped=dropped))
+        prompt = (lm.start, *fitting)
+        tokenized.append(replace(job, prompt=prompt, dropped=dropped))
     if faults:
         raise ExampleError(faults)
     return tokenized

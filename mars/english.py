@@ -63,7 +63,7 @@ def is_in(word: str, *names: str) -> bool:
 
 
 def tag_words(words: Sequence[str]) -> list[PartOfSpeech]:
-    """The classes of English words, left to right in one pass.
+    """Tags English words with their classes, left to right in one pass.
 
     Proper nouns are nouns; verbs, numerals, pronouns, punctuation and the like are other.
     """

@@ -1,8 +1,9 @@
 """Judging: how many tokens of a greedy fill to keep, by the perplexity of the fill and the text after the blank.
 
-Algorithm 2 of MARS, as intended: with s the text before the blank, t_1 t_2 ... a greedy fill and T the kept text after
-it, length m is judged by PPL(t_1 ... t_m T | s) under the plain model. Greedy fills are nested, so one pass scores all
-lengths: the copies of T stand side by side in one row, and each copy sees only its own part of the fill.
+This is Algorithm 2 of MARS as it is meant. Let s be the text before the blank, t_1 t_2 ... a greedy fill and T the kept
+text after it. Length m is judged by PPL(t_1 ... t_m T | s) under the model without planning. Shorter fills are
+beginnings of longer ones, so one pass scores all lengths: the copies of T stand side by side in one row, and each copy
+sees only its own part of the fill.
 """
 
 import math
@@ -19,7 +20,7 @@ from models.model import OutputHead, token_log_probabilities
 
 
 def perplexity(log_probabilities: Sequence[float]) -> float:
-    """exp of the mean negative log-probability; lower is more fluent.
+    """Computes exp of the mean negative log-probability; lower is more fluent.
 
     >>> round(perplexity([math.log(0.025), math.log(0.9)]), 4)
     6.6667
@@ -29,7 +30,7 @@ def perplexity(log_probabilities: Sequence[float]) -> float:
 
 
 def choose_length(perplexities: Sequence[float]) -> int:
-    """The length (1 or more) with the lowest perplexity; the shortest of those within `TIE` of it.
+    """Chooses the length (1 or more) with the lowest perplexity; of lengths within `TIE` of it, the shortest.
 
     >>> choose_length([6.6667, 1.1111, 2.7217, 2.2752]), choose_length([5.0, 5.0])
     (2, 1)
@@ -52,7 +53,7 @@ def lay_out_branches(
     filled: int,
     lengths: Sequence[int],
 ) -> Reading:
-    """Prepares one pass over the last token of a fill and a copy of `after` for each of the first `lengths` lengths.
+    """Prepares one pass over the last token of a fill, and over a copy of `after` for each of the `lengths`.
 
     The row already contains the `length` tokens before the fill, and the fill's `filled` tokens except the last.
 
@@ -74,7 +75,7 @@ def score_tokens(
     hidden: Float[Tensor, "tokens dim"],
     tokens: Sequence[int],
 ) -> list[float]:
-    """log P of each token from the hidden state that predicts it, in nats."""
+    """Computes log P of each token, in nats, from the hidden state that predicts it."""
     return token_log_probabilities(OutputHead(embeddings), hidden, tokens).tolist()
 
 
@@ -83,7 +84,7 @@ def gather_following_states(
     copies: Float[Tensor, "read dim"],
     words: int,
 ) -> Float[Tensor, "lengths words dim"]:
-    """The states that predict the `words` tokens of T after each length: the fill's last state, then those of T."""
+    """Gathers the states that predict the `words` tokens of T after each length: the fill's last, then those of T."""
     by_length = copies.reshape(len(fill), len(copies) // len(fill), fill.shape[-1])
     within = by_length[:, : max(0, words - 1)]
     return torch.cat([fill[:, None], within], dim=1)[:, :words]
@@ -94,7 +95,7 @@ def judge_lengths(
     following: Sequence[float],
     lengths: Sequence[int],
 ) -> list[float]:
-    """The perplexity of each judged length of a fill, from log P of its tokens and of T; infinite for other lengths.
+    """Computes the perplexity of each judged length, from log P of the fill and of T; infinite for other lengths.
 
     >>> [round(value, 4) for value in judge_lengths([math.log(0.5), math.log(0.25)], [0.0, 0.0], lengths=[1, 2])]
     [1.4142, 2.0]
@@ -119,7 +120,7 @@ def judge_alone(
 ) -> list[float]:
     """Computes PPL(t_1 ... t_m T | s) of each length m separately, each read from the beginning.
 
-    Slow, but independent of the batch. Lengths that are not judged have an infinite perplexity.
+    This is slow, but does not depend on a batch. Lengths that are not judged have an infinite perplexity.
     """
     perplexities = [math.inf] * len(fill)
     for m in lengths:

@@ -6,6 +6,7 @@ A decision that rounding errors could change (`DOUBT`) is made again for that jo
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,7 +17,7 @@ from mars import judging
 from mars.judging import judge_lengths
 from mars.planning import DOUBT, NO_WORD, TIE, Embeddings, Hidden, Logits, is_settled, plan_states, project
 from mars.references import Augmentation, Fill
-from mars.slots import Branch, Slots, read_alone, read_on
+from mars.slots import Branch, Reading, Slots, read_alone, read_on
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, pad
 from models.causal import CausalLM
@@ -26,9 +27,9 @@ JUDGED_TOKENS = 1024  # in a pass that judges; rows of like length are judged to
 
 @dataclass(frozen=True)
 class TokenBlank:
-    """A blank: how many tokens to write, the tokens of the kept text after it, and the planned words among these.
+    """A blank: how many tokens to write, the kept text after it, and the words of that text to plan toward.
 
-    Planning ignores a lone punctuation mark, because it would write the mark twice ("car..").
+    Planning ignores a single punctuation mark, because it would write the mark twice ("car..").
     """
 
     length: int
@@ -48,18 +49,20 @@ class TokenJob:
     @property
     def max_length(self) -> int:
         """The maximum number of tokens of the text, without the prompt."""
-        return len(self.opening) + sum(blank.length + len(blank.after) for blank in self.blanks)
+        in_blanks = sum(blank.length for blank in self.blanks)
+        after_blanks = sum(len(blank.after) for blank in self.blanks)
+        return len(self.opening) + in_blanks + after_blanks
 
     @property
     def capacity(self) -> int:
         """The maximum number of slots that a row needs."""
-        copies = max(blank.length * len(blank.after) for blank in self.blanks)
-        return len(self.prompt) + self.max_length + copies
+        copied = [blank.length * len(blank.after) for blank in self.blanks]
+        return len(self.prompt) + self.max_length + max(copied)
 
 
 @dataclass
 class Filling:
-    """A job in progress: `text` are the tokens already read, `fill` those written into blank number `at`."""
+    """A job in progress: `text` has the tokens already read, `fill` those written into blank number `at`."""
 
     job: TokenJob
     text: list[int]
@@ -118,7 +121,7 @@ class Filling:
 
 @dataclass(frozen=True)
 class Filler:
-    """A language model with its settings of filling, the tokens that it may write, and embeddings to plan with."""
+    """A language model, how it fills blanks, the tokens that it may write, and the embeddings to plan with."""
 
     lm: CausalLM
     settings: Augmentation
@@ -128,7 +131,10 @@ class Filler:
 
 @torch.inference_mode()
 def fill_in_lockstep(filler: Filler, jobs: Sequence[TokenJob]) -> list[Filling]:
-    """Fills all jobs at once: rows write tokens until at least half of the unfinished ones wait to be judged."""
+    """Fills the blanks of all jobs together.
+
+    All jobs write tokens until at least half of the unfinished ones have a complete fill; then these fills are judged.
+    """
     batch = _Batch(filler, jobs)
     rows = batch.rows
     while not all(row.is_done for row in rows):
@@ -154,7 +160,9 @@ class _Batch:
         read = self.slots.read(readings, range(len(prompts)))
         self.slots.lines = lines
         # the last hidden state of each row, which predicts its next token
-        self.hidden: Hidden = read[[line.row for line in lines], [line.shared - 1 for line in lines]]
+        of_lines = [line.row for line in lines]
+        last_shared = [line.shared - 1 for line in lines]
+        self.hidden: Hidden = read[of_lines, last_shared]
         opened = [i for i, job in enumerate(jobs) if job.opening]
         if opened:
             readings = [read_on(jobs[i].opening, len(jobs[i].prompt)) for i in opened]
@@ -206,39 +214,56 @@ class _Batch:
         allowed: Bool[Tensor, "rows vocabulary"],
     ) -> tuple[list[int], list[float], dict[int, float], list[bool]]:
         """The tokens, their log P under the plain model, KL from it of planned rows, and which are a close call."""
-        filler = self.filler
-        settings = filler.settings
-        plain = project(hidden, filler.embeddings)
-        logits = plain
-        divergences: dict[int, float] = {}
+        plain = project(hidden, self.filler.embeddings)
+        logits, divergences = self._plan(rows, plain, allowed)
+        token, close = pick(logits, allowed)
+        if not bool((token < allowed.shape[-1]).all()):
+            model = type(self.filler.lm.model).__name__
+            raise ValueError(f"the logits of {model} are not numbers: its weights are damaged")
+        token_logits = plain.gather(-1, token[:, None])[:, 0]
+        scores = token_logits - plain.logsumexp(-1)
+        return token.tolist(), scores.tolist(), divergences, close.tolist()
+
+    def _plan(
+        self,
+        rows: Sequence[Filling],
+        plain: Logits,
+        allowed: Bool[Tensor, "rows vocabulary"],
+    ) -> tuple[Logits, dict[int, float]]:
+        """The logits after planning, and by row their KL divergence from the plain ones.
+
+        Rows without words to plan toward, and rows whose token planning cannot change, keep the plain logits.
+        """
+        settings = self.filler.settings
         ahead = [i for i, row in enumerate(rows) if row.blank.sought and settings.planning_steps]
         settled = is_settled(plain[ahead], allowed[ahead], settings.kl).tolist()
         planned = [i for i, is_sure in zip(ahead, settled, strict=True) if not is_sure]
-        if planned:
-            words = pad([rows[i].blank.sought for i in planned], NO_WORD, filler.lm.device)
-            logits = plain.clone()
-            logits[planned], kl = plan_states(
-                filler.embeddings,
-                words,
-                plain[planned],
-                steps=settings.planning_steps,
-                xi=settings.xi,
-                kl=settings.kl,
-            )
-            divergences = dict(zip(planned, kl.tolist(), strict=True))
-        token, close = pick(logits, allowed)
-        if not bool((token < allowed.shape[-1]).all()):
-            raise ValueError(f"the logits of {type(filler.lm.model).__name__} are not numbers: its weights are damaged")
-        scores = plain.gather(-1, token[:, None])[:, 0] - plain.logsumexp(-1)
-        return token.tolist(), scores.tolist(), divergences, close.tolist()
+        if not planned:
+            return plain, {}
+        sought = [rows[i].blank.sought for i in planned]
+        words = pad(sought, NO_WORD, self.filler.lm.device)
+        logits = plain.clone()
+        logits[planned], kl = plan_states(
+            self.filler.embeddings,
+            words,
+            plain[planned],
+            steps=settings.planning_steps,
+            xi=settings.xi,
+            kl=settings.kl,
+        )
+        return logits, dict(zip(planned, kl.tolist(), strict=True))
 
     def judge(self, waiting: Sequence[int]) -> None:
         """Keeps the best length of every fill that waits, and the kept text after it."""
         rows = self.rows
         judged = [i for i in waiting if rows[i].blank.after or not rows[i].is_last]
-        costs = [1 + len(rows[i].whole) * len(rows[i].read_after) for i in judged]
+        costs: list[int] = []
+        for i in judged:
+            copied = len(rows[i].whole) * len(rows[i].read_after)
+            costs.append(1 + copied)
         for batch in batches_by_budget(costs, JUDGED_TOKENS):
-            self._judge_together([judged[i] for i in batch])
+            group = [judged[i] for i in batch]
+            self._judge_together(group)
         for i in set(waiting) - set(judged):  # the end of a text: nothing more to read
             rows[i].keep(*self._best_length(rows[i], []), self.filler.tokens)
 
@@ -248,16 +273,7 @@ class _Batch:
         It reads the last token of each fill and, after each length of the fill, a copy of the text after the blank.
         """
         rows = [self.rows[i] for i in group]
-        layouts = [
-            judging.lay_out_branches(
-                row.fill[-1],
-                row.read_after,
-                length=len(row.text),
-                filled=row.blank.length,
-                lengths=row.whole,
-            )
-            for row in rows
-        ]
+        layouts = [_lay_out_judging(row) for row in rows]
         read = self.slots.read(layouts, group)
         last_places = [row.blank.length - 1 for row in rows]
         self.states[list(group), last_places] = read[:, 0]
@@ -268,29 +284,24 @@ class _Batch:
         for i, row, states, layout in zip(group, rows, read, layouts, strict=True):
             fill = self.states[i, [m - 1 for m in row.whole]]
             copy = states[1 : len(layout)]
+            predicting = judging.gather_following_states(fill, copy, len(row.blank.after))
             fills.append(fill)
             copies.append(copy)
-            following.append(judging.gather_following_states(fill, copy, len(row.blank.after)).flatten(0, 1))
+            following.append(predicting.flatten(0, 1))
             tokens += row.blank.after * len(row.whole)
         scores = iter(judging.score_tokens(self.filler.embeddings, torch.cat(following), tokens))
-        moved_lines: list[int] = []
-        starts: list[range] = []
-        ends: list[range] = []
+        moves: list[_Move] = []
         for i, row, fill, copy, states in zip(group, rows, fills, copies, following, strict=True):
             own_scores = list(islice(scores, len(states)))
             length, perplexities = self._best_length(row, own_scores)
-            if not row.is_last:  # goes on after the copy that follows this length, whose slots are moved behind it
-                words = len(row.blank.after)
+            if not row.is_last:
                 chosen = row.whole.index(length)
+                words = len(row.blank.after)
                 self.hidden[i] = copy[(chosen + 1) * words - 1] if words else fill[chosen]
-                start = len(row.text) + row.blank.length + chosen * words
-                end = len(row.text) + length
-                moved_lines.append(i)
-                starts.append(range(start, start + words))
-                ends.append(range(end, end + words))
+                moves.append(_move_copy(i, row, chosen))
             row.keep(length, perplexities, self.filler.tokens)
-        if moved_lines:
-            self.slots.move(moved_lines, starts, ends)
+        if moves:
+            self.slots.move(*zip(*moves, strict=True))
 
     def _best_length(self, row: Filling, following: Sequence[float]) -> tuple[int, list[float]]:
         """The best length of a fill, and the perplexity of every length."""
@@ -307,11 +318,40 @@ class _Batch:
         return judging.choose_length(perplexities), perplexities
 
 
-def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Branch], list[tuple[int, ...]], list[int]]:
-    """Assigns jobs to rows of the cache: the line of each job, and the prompt and number of slots of each row.
+class _Move(NamedTuple):
+    """The copy of the text after a blank that is kept: where it was read in a line, and where it belongs."""
 
-    Jobs of one prompt share a row until their slots are as many as those of the prompt: a token attends to all slots
-    of its row, so that more jobs would cost more than they save.
+    line: int
+    start: range
+    end: range
+
+
+def _move_copy(line: int, row: Filling, chosen: int) -> _Move:
+    """The move of the copy that follows the chosen length of a fill to its place directly behind that length."""
+    words = len(row.blank.after)
+    start = len(row.text) + row.blank.length + chosen * words
+    end = len(row.text) + row.whole[chosen]
+    return _Move(line, range(start, start + words), range(end, end + words))
+
+
+def _lay_out_judging(row: Filling) -> Reading:
+    """The tokens to read for judging a fill: its last token, and a copy of the text after it for each length."""
+    return judging.lay_out_branches(
+        row.fill[-1],
+        row.read_after,
+        length=len(row.text),
+        filled=row.blank.length,
+        lengths=row.whole,
+    )
+
+
+def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Branch], list[tuple[int, ...]], list[int]]:
+    """Assigns jobs to rows of the cache.
+
+    Returns each job's place in its row, and each row's prompt and number of slots.
+
+    Jobs with one prompt share a row until they need as many slots as the prompt. A token attends to all slots of its
+    row, so that more jobs in it would cost more than they save.
     """
     lines: list[Branch] = []
     prompts: list[tuple[int, ...]] = []
@@ -333,7 +373,7 @@ def pick(
     logits: Logits,
     allowed: Bool[Tensor, "rows vocabulary"],
 ) -> tuple[Int[Tensor, " rows"], Bool[Tensor, " rows"]]:
-    """The greedy token of each row, and whether rounding errors could change it.
+    """Picks the greedy token of each row, and says whether rounding errors could change it.
 
     The greedy token is the one with the smallest id among the allowed tokens within `TIE` of the highest logit.
 
@@ -342,11 +382,15 @@ def pick(
     ([1], [False])
     """
     logits = logits.masked_fill(~allowed, -torch.inf)
+    beyond = logits.shape[-1]  # an id above all tokens
     highest = logits.amax(-1)
-    row, token = (logits >= highest[:, None] - 2 * TIE).nonzero(as_tuple=True)
+    is_near = logits >= highest[:, None] - 2 * TIE
+    row, token = is_near.nonzero(as_tuple=True)
     below = highest[row] - logits[row, token]
-    first = torch.full_like(highest, logits.shape[-1], dtype=torch.long)
-    first.scatter_reduce_(0, row, torch.where(below <= TIE, token, logits.shape[-1]), "amin")
+    tied = torch.where(below <= TIE, token, beyond)
+    first = torch.full_like(highest, beyond, dtype=torch.long)
+    first.scatter_reduce_(0, row, tied, "amin")
+    is_doubtful = (below - TIE).abs() < DOUBT
     close = torch.zeros_like(highest, dtype=torch.bool)
-    close[row[(below - TIE).abs() < DOUBT]] = True
+    close[row[is_doubtful]] = True
     return first, close

@@ -29,14 +29,14 @@ SHARED_COST = 10  # of a word that the context shares in the same order; other w
 
 @dataclass(frozen=True)
 class Blank:
-    """A run of masked words, [B]: `count` words, at least one."""
+    """A run of masked words, [B] in the paper: `count` words, at least one."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A run of kept words, [T]: a slice of the reference with the white space before it."""
+    """A run of kept words, [T] in the paper: a slice of the reference with the white space before it."""
 
     text: str
 
@@ -46,12 +46,12 @@ Template = tuple[Blank | Kept, ...]
 
 
 def fold_words(text: str) -> list[str]:
-    """The words of a text, folded for comparison."""
+    """Splits a text into words, and unifies their case, apostrophes and the like for comparison."""
     return [fold(word.text) for word in split_words(text)]
 
 
 def count_corpus(texts: Sequence[str]) -> DocumentFrequencies:
-    """The document frequency of each folded word in the corpus X of Eq. 1.
+    """Counts in how many texts of the corpus X of Eq. 1 each folded word occurs.
 
     >>> count_corpus(["A cat.", "a dog"]).containing["a"]
     2
@@ -69,7 +69,7 @@ def priorities(
     classes: Sequence[PartOfSpeech],
     documents: DocumentFrequencies,
 ) -> Values:
-    """v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1); words of high priority are masked first.
+    """Computes v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1). High priorities are masked first.
 
     Punctuation has priority 0 and is never masked.
     """
@@ -81,10 +81,10 @@ def priorities(
 
 
 def longest_common_subsequence(context: Sequence[str], reference: Sequence[str]) -> Chosen:
-    """Which words of the reference lie on a longest common subsequence with the context.
+    """Finds which words of the reference lie on a longest common subsequence with the context.
 
-    If there are several, one is chosen from the ends: equal last words are paired; otherwise the last word of the
-    context is dropped if this does not shorten the subsequence, else the last word of the reference.
+    If there are several, one is chosen by going back from the ends. Equal last words are paired; otherwise the last
+    word of the context is dropped if this does not shorten the subsequence, else the last word of the reference.
 
     >>> longest_common_subsequence(list("abcd"), list("bxd")).tolist()
     [True, False, True]
@@ -115,7 +115,7 @@ def longest_common_subsequence(context: Sequence[str], reference: Sequence[str])
 
 
 def costs(context: Sequence[str], reference: Sequence[str]) -> Costs:
-    """w_i of each word of the reference (section 2.1): 10 on the longest common subsequence with the context, else 1.
+    """Computes w_i of each word (section 2.1): 10 on the longest common subsequence with the context, else 1.
 
     >>> costs("a b c d".split(), "b x d".split()).tolist()
     [10, 1, 10]
@@ -124,9 +124,9 @@ def costs(context: Sequence[str], reference: Sequence[str]) -> Costs:
 
 
 def budget(ratio: float, count: int) -> int:
-    """W = lambda N (section 2.1), for a reference of N words and punctuation marks, rounded up.
+    """Computes W = lambda N (section 2.1), rounded up, for a reference of N words and punctuation marks.
 
-    The paper does not say how to round. Rounding up masks short references too, as the deviations of Table 5 require.
+    The paper does not say how to round. Rounding up masks words of short references, too, as Table 5 requires.
 
     >>> budget(0.2, 4), 0.28 * 100, budget(0.28, 100)
     (1, 28.000000000000004, 28)
@@ -143,7 +143,7 @@ def knapsack_table(
     costs: Costs,
     budget: int,
 ) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
-    """phi[i, w]: the highest value of the first i words within cost w (Eq. 2, Algorithm 1).
+    """Computes phi[i, w], the highest value of the first i words within cost w (Eq. 2, Algorithm 1).
 
     Costs are positive integers. One table serves every budget up to the given one.
     """
@@ -161,10 +161,10 @@ def choose_words(
     costs: Costs,
     budget: int,
 ) -> Chosen:
-    """The words that make up phi[n, budget] of `knapsack_table` (Eq. 2): phi_i.
+    """Chooses the words to mask: those whose values sum to phi[n, budget] of `knapsack_table` (Eq. 2).
 
-    Going back from the last word, a word is taken only if it makes the value strictly higher. Algorithm 1 as printed
-    records the choice in both branches.
+    From the last word back, a word is taken only if it makes the value strictly higher. Algorithm 1 as printed records
+    the choice in both branches.
     """
     chosen = np.zeros(len(costs), dtype=np.bool_)
     for i in reversed(range(len(costs))):
@@ -179,7 +179,7 @@ def make_template(
     reference: Sequence[Word],
     masked: Sequence[bool] | Chosen,
 ) -> Template:
-    """The reference with its masked words as blanks (section 2.1); without masked words, one kept run.
+    """Makes the reference with its masked words as blanks (section 2.1); without masked words, it is one kept run.
 
     >>> words = split_words("A red  kite flew.")
     >>> make_template("A red  kite flew.", words, [False, True, True, False, False])
@@ -207,7 +207,7 @@ def make_templates(
     ratios: Sequence[float],
     documents: DocumentFrequencies,
 ) -> list[Template]:
-    """One template per masking ratio (section 2.1), all from one knapsack table at the largest.
+    """Makes one template per masking ratio (section 2.1), all from the knapsack table of the largest ratio.
 
     Any text is allowed, even an empty one. If the budget can mask no word, the template is one kept run.
 

@@ -46,7 +46,7 @@ BARE = "mars needs references, found none"
 
 @dataclass(frozen=True)
 class Compared:
-    """The cosines of one example with its references."""
+    """The cosines of one example with all its references, human and augmented ones."""
 
     ratios: tuple[float, ...]  # the masking ratios, a column each
     cosines: Float[NDArray[np.float64], "references ratios"]  # a row for each reference; NaN where a text has no vector
@@ -67,7 +67,7 @@ def check_masking(ratios: Sequence[float], q: float) -> None:
 class MARS(BaseMetric):
     """The weighted similarity of a candidate to a human reference and its augmentations; in [-1, 1], higher is better.
 
-    The best of several references counts. The corpus X of Eq. 1, in which words are rare or frequent, is `documents`.
+    With several references the best one counts. `documents` is the corpus X of Eq. 1, which says how rare a word is.
     Without it, X consists of the references of the call, so that a score depends on them; the signature names X.
     """
 
@@ -111,7 +111,8 @@ class MARS(BaseMetric):
         for the IDF of Eq. 1 (`read_documents`). `static_vectors` takes the encoder's input embeddings as word vectors
         (Table 4).
 
-        Raises SettingError for settings that break a rule, before any model is loaded, and MissingModelError.
+        Raises SettingError, before any model is loaded, for settings that break a rule, and MissingModelError for a
+        model that is not there.
         """
         check(AugmenterName, augmenter=augmenter)
         check_masking(ratios, q)  # before any model is loaded
@@ -160,14 +161,14 @@ class MARS(BaseMetric):
         }
 
     def with_corpus(self, examples: Iterable[Example]) -> "MARS":
-        """The metric with the references of these examples as the corpus X, unless it has `documents`."""
+        """Returns the metric with the references of these examples as corpus X, or unchanged if it has `documents`."""
         if self.documents is not None:
             return self
         references = {text for example in examples for text in references_of(example)}
         return replace(self, documents=count_corpus(sorted(references)))
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`, given each example's context; NaN for a text without words that the encoder knows."""
+        """Computes the aspect `quality`, using each example's context; NaN for a text without a known word."""
         metric = self.with_corpus(examples)
         return metric.score_compared(metric.compare(examples))
 
@@ -191,7 +192,7 @@ class MARS(BaseMetric):
         )
 
     def compare(self, examples: Sequence[Example]) -> list[Compared]:
-        """The cosines of every example with its references at every masking ratio, in the order of the examples."""
+        """Computes the cosines of every example with its references at every masking ratio, in the order given."""
         augmented = self._augment(examples)
         usable: list[tuple[tuple[AugmentedReference, ...], ...]] = []
         refused: list[tuple[RefusedReference, ...]] = []
@@ -262,7 +263,10 @@ class MARS(BaseMetric):
 
 
 def compute_cosines(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-    """The cosine of each pair of texts, of shape (pairs,); NaN if a text has no vector. Embeds equal texts once."""
+    """Computes the cosine of each pair of texts, shape (pairs,); NaN if a text has no vector.
+
+    Embeds equal texts once.
+    """
     if not pairs:
         return np.empty(0)
     distinct = dict.fromkeys(text for pair in pairs for text in pair)

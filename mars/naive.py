@@ -13,7 +13,7 @@ from models.windows import cut_end
 
 @dataclass(frozen=True)
 class NaiveAugmenter:
-    """Replaces each masked word by one mask, and fills all masks independently in one pass."""
+    """Replaces each masked word by one mask token, and fills all masks independently in one pass."""
 
     lm: MaskedLM  # the masked language model
     use_context: bool = True  # whether the context is the first segment; its end is cut to what the model can read

@@ -1,7 +1,8 @@
 """Self-planning: moves the hidden state that predicts the next token toward the words after the blank (MARS, 2.2).
 
 Each row of a batch plans toward its own words: `words` is a tensor of (rows, words), padded with `NO_WORD`. The last
-hidden state h moves; its logits are h E^T. The gradient has a closed form, so no backward pass is needed.
+hidden state h is moved; its logits are h E^T, with E the output embeddings. The gradient has a closed form, so no
+backward pass is needed.
 
 The paper samples an action and weighs a scalar reward with its probability (Eq. 4). After normalisation that gradient
 keeps only the sign of the reward, so it does not depend on the words to come. Here the reward itself is differentiated.
@@ -35,7 +36,7 @@ DOUBT = 5e-4
 
 
 def project(hidden: Hidden, embeddings: Embeddings) -> Logits:
-    """h E^T, computed as (E h^T)^T: for a few rows a CPU takes two thirds of the time."""
+    """Computes the logits h E^T, as (E h^T)^T: for a few rows this takes a CPU two thirds of the time."""
     return (embeddings @ hidden.T).T.contiguous()
 
 
@@ -44,12 +45,12 @@ def is_settled(
     allowed: Bool[Tensor, "rows vocabulary"],
     kl: float,
 ) -> Tensor:
-    """For each row, whether every distribution within `kl` nats of the plain one prefers the same allowed token.
+    """Whether planning cannot change the greedy token of a row: no distribution within `kl` nats prefers another one.
 
-    Then planning cannot change the greedy choice. Let p be the plain distribution and q one in which the second allowed
-    token comes within e^-d of the first, so that E_q f >= 0 for f = -m at the first, m e^d at the second, 0 elsewhere.
-    Then KL(q || p) >= -log E_p e^f for any m (Donsker and Varadhan); with d = 0 and the best m the bound is -log(1 -
-    (sqrt p_1 - sqrt p_2)^2). Any other allowed token is less probable than the second, so its bound is higher.
+    Let p be the plain distribution and q one in which the second allowed token comes within e^-d of the first, so that
+    E_q f >= 0 for f = -m at the first, m e^d at the second, 0 elsewhere. Then KL(q || p) >= -log E_p e^f for any m
+    (Donsker and Varadhan); with d = 0 and the best m the bound is -log(1 - (sqrt p_1 - sqrt p_2)^2). Any other allowed
+    token is less probable than the second, so its bound is higher.
     """
     total = plain.logsumexp(-1)
     choices = plain.masked_fill(~allowed, -torch.inf)
@@ -69,21 +70,29 @@ def reward_gradient(
     words: Int[Tensor, "rows words"],
     xi: float = 1.3,
 ) -> Hidden:
-    """xi times the gradient by h of the reward at the logits h E^T.
+    """Computes xi times the gradient of the reward (Eq. 5) with respect to h, at the logits h E^T.
 
-    The reward (Eq. 5) is how close the next token is to the words after the blank. As printed its dimensions do not
-    match; it is read as sum_w log p_w with p = softmax(h E^T / xi), whose gradient is (sum_w E_w - |W| p E) / xi.
+    The reward says how close the next token is to the words after the blank. As printed its dimensions do not match; it
+    is read as sum_w log p_w with p = softmax(h E^T / xi), whose gradient is (sum_w E_w - |W| p E) / xi.
     """
-    expected = torch.cat([(rows / xi).softmax(-1) for rows in split_rows(logits)]) @ embeddings
-    is_word = words != NO_WORD
-    sought = (embeddings[words.clamp(min=0)] * is_word[..., None]).sum(-2)
-    count = is_word.sum(-1, keepdim=True)
+    probabilities = torch.cat([(rows / xi).softmax(-1) for rows in split_rows(logits)])
+    expected = probabilities @ embeddings
+    sought = embed_words(embeddings, words).sum(-2)
+    count = (words != NO_WORD).sum(-1, keepdim=True)
     return sought - count * expected
 
 
+def embed_words(embeddings: Embeddings, words: Int[Tensor, "rows words"]) -> Float[Tensor, "rows words dim"]:
+    """Returns the output embedding of each word; zeros for `NO_WORD`."""
+    is_word = words != NO_WORD
+    vectors = embeddings[words.clamp(min=0)]
+    return vectors * is_word[..., None]
+
+
 def split_rows(logits: Logits) -> Sequence[Tensor]:
-    """Splits the rows into the parts of one pass: a few rows on a CPU, all elsewhere."""
-    return logits.split(ROWS if logits.device.type == "cpu" else max(1, len(logits)))
+    """Splits the rows into parts that are computed together: a few rows each on a CPU, all rows elsewhere."""
+    rows = ROWS if logits.device.type == "cpu" else max(1, len(logits))
+    return logits.split(rows)
 
 
 def plan_states(
@@ -94,7 +103,7 @@ def plan_states(
     xi: float = 1.3,
     kl: float = 0.2,
 ) -> tuple[Logits, Float[Tensor, " rows"]]:
-    """Eq. 6: the logits of hidden states that move by eta times the sum of `steps` scaled gradients of the reward.
+    """Eq. 6: moves hidden states by eta times the sum of `steps` scaled gradients of the reward; returns their logits.
 
     `plain` are the logits h E^T before planning. Returns the planned logits and KL(planned || plain) in nats.
 
@@ -104,17 +113,20 @@ def plan_states(
     vocabulary.
 
     No logit moves by more than `FARTHEST`, so the divergence is lower where the plain model already expects the words.
-    Where the reward is nearly satisfied, the gradient vanishes, and scaling it up would amplify rounding errors. Below
-    `SATISFIED` of its possible size the scaled gradient and that bound therefore shrink with it. Rows without words
+    When the reward is nearly satisfied, the gradient vanishes, and scaling it up would amplify rounding errors. Below
+    `SATISFIED` of its possible size, the scaled gradient and that bound therefore shrink with it. Rows without words
     keep the plain logits.
     """
-    targets = embeddings[words.clamp(min=0)] * (words != NO_WORD)[..., None]
-    least = SATISFIED * targets.norm(dim=-1).square().sum(-1)  # the largest logit shift of a gradient that is too small
+    lengths = embed_words(embeddings, words).norm(dim=-1)
+    least = SATISFIED * lengths.square().sum(-1)  # the largest logit shift of a gradient that is too small
     logits = plain.clone()
     for _ in range(steps):
-        shift = project(reward_gradient(logits, embeddings, words, xi), embeddings)
-        size = shift.amax(-1).maximum(-shift.amin(-1)).maximum(least)[:, None]
-        logits.addcmul_(torch.where(size > 0, 1 / size, 0), shift)
+        gradient = reward_gradient(logits, embeddings, words, xi)
+        shift = project(gradient, embeddings)
+        largest = shift.amax(-1).maximum(-shift.amin(-1))
+        size = largest.maximum(least)[:, None]
+        scale = torch.where(size > 0, 1 / size, 0)
+        logits.addcmul_(scale, shift)
     shift = logits.sub_(plain)
     steps_of_rows: list[Tensor] = []
     divergences: list[Tensor] = []
@@ -122,7 +134,8 @@ def plan_states(
         eta, divergence = choose_step(plain_rows, shift_rows, kl, FARTHEST / steps)
         steps_of_rows.append(eta)
         divergences.append(divergence)
-    return torch.addcmul(plain, torch.cat(steps_of_rows), shift), torch.cat(divergences)
+    planned = torch.addcmul(plain, torch.cat(steps_of_rows), shift)
+    return planned, torch.cat(divergences)
 
 
 def choose_step(
@@ -163,14 +176,16 @@ def choose_step(
         low = torch.where(above, low, eta)
         high = torch.where(above, eta, high)
         too_far = too_far | above
-        newton = eta - 2 * (divergence - (divergence * kl).sqrt()) / (eta * variance)
+        excess = divergence - (divergence * kl).sqrt()
+        newton = eta - 2 * excess / (eta * variance)
         middle = (low + high) / 2
         misses = (divergence - kl).abs() > CLOSE * kl
         is_far = misses & (low < middle) & (middle < high)  # False for logits that are NaN
         otherwise = torch.where(is_far, torch.where(too_far, middle, high), eta)
         following = torch.where((low < newton) & (newton < high), newton, otherwise)
         eta = torch.where(done, eta, following)
-        reached = torch.where(done, reached, torch.where(misses, divergence, kl))
+        nearest = torch.where(misses, divergence, kl)
+        reached = torch.where(done, reached, nearest)
         done = done | ~is_far
         if step % look_every == 0 and bool(done.all()):
             break

@@ -1,4 +1,4 @@
-"""Human references and their augmentations at every masking ratio (MARS, sections 2.1 and 2.2)."""
+"""Augments human references: at every masking ratio, words are masked and filled (MARS, sections 2.1 and 2.2)."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Augmentation:
 
 @dataclass(frozen=True)
 class Job:
-    """A template to fill and its context, which may be empty."""
+    """A template whose blanks are to be filled, and its context, which may be empty."""
 
     context: str
     template: Template
@@ -58,7 +58,7 @@ class Fill:
 
 @dataclass(frozen=True)
 class Augmented:
-    """An augmented reference."""
+    """An augmented reference: the text with its blanks filled, and how they were filled."""
 
     text: str  # the template with its blanks filled
     fills: tuple[Fill, ...]  # one per blank
@@ -75,7 +75,7 @@ class Augmenter(Protocol):
 
     @property
     def depends(self) -> Mapping[str, Any]:
-        """The settings that an augmented text depends on, as JSON values for signatures; with `use_context`."""
+        """The settings that an augmented text depends on (`use_context` is one), as JSON values for signatures."""
         ...
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
@@ -87,7 +87,7 @@ class Augmenter(Protocol):
 
 
 def mean_kl(references: Iterable[Augmented]) -> float | None:
-    """The mean KL divergence (nats) over the planned tokens of all references; None if no token was planned.
+    """Computes the mean KL divergence (nats) over the planned tokens of all references; None if none was planned.
 
     >>> mean_kl([Augmented("", (), 0.5, 0, planned=3), Augmented("", (), 0.1, 0, planned=1), Augmented("", (), 0.0, 0)])
     0.4
@@ -112,7 +112,7 @@ class AugmentedReference:
 
     @property
     def template_text(self) -> str:
-        """The template with `[n]` for a blank of n words."""
+        """The template as text, with `[n]` for a blank of n words."""
         text = ""
         for part in self.template:
             if not isinstance(part, Blank):
@@ -122,7 +122,10 @@ class AugmentedReference:
         return text
 
     def explain(self, weight: float, cosine: float) -> dict[str, Any]:
-        """Its contribution to a score, for explanations; the perplexity of a length that may not be chosen is null."""
+        """Returns its contribution to a score, for explanations.
+
+        A length that must not be chosen has perplexity null.
+        """
         fills: list[dict[str, Any]] = []
         for fill in self.augmented.fills:
             perplexities = [None if isinf(value) else value for value in fill.perplexities]
@@ -150,7 +153,7 @@ Augmentations: TypeAlias = tuple[AugmentedReference, ...] | RefusedReference  # 
 
 
 def list_reference_keys(example: Example) -> list[ReferenceKey]:
-    """The references of an example with its context."""
+    """Lists the keys of an example's references: each with the context of the example."""
     context = (example.context or "").strip()
     return [(context, reference) for reference in references_of(example)]
 
@@ -162,7 +165,10 @@ def augment_references(
     documents: DocumentFrequencies,
     kept: Path | None,
 ) -> dict[ReferenceKey, Augmentations]:
-    """Augments every distinct reference at all ratios, with arguments as in `MARS`; without an augmenter at ratio 0."""
+    """Augments every distinct reference at all masking ratios; without an augmenter only ratio 0, the human text.
+
+    The arguments are those of `MARS`.
+    """
     keys = list(dict.fromkeys(key for example in examples for key in list_reference_keys(example)))
     planned = [make_templates(reference, context, ratios, documents) for context, reference in keys]
     if augmenter is None:
@@ -212,7 +218,7 @@ def load_or_augment(
     jobs: Sequence[Job],
     kept: Path | None,
 ) -> list[Augmented | str]:
-    """The augmented reference of every job, or the reason why there is none. Equal jobs are done once.
+    """Returns the augmented reference of every job, or the reason why there is none. Equal jobs are done once.
 
     Results are kept in a cache in the folder `kept`, so that a killed run continues where it stopped.
     """

@@ -6,7 +6,9 @@ from numpy.typing import NDArray
 
 
 def ratio_weights(n: int, q: float) -> Float[NDArray[np.float64], " n"]:
-    """a q^(i-1) for i = 1 .. n with a sum of 1 (MARS, Eq. 7): a = (1 - q) / (1 - q^n), or 1/n if q is 1.
+    """Computes the weights a q^(i-1), i = 1 .. n, whose sum is 1 (MARS, Eq. 7).
+
+    So a = (1 - q) / (1 - q^n), or 1/n if q is 1.
 
     >>> ratio_weights(3, q=0.5) * 7
     array([4., 2., 1.])
@@ -18,7 +20,7 @@ def ratio_weights(n: int, q: float) -> Float[NDArray[np.float64], " n"]:
 
 
 def mars(cosines: Float[NDArray[np.float64], "... ratios"], q: float) -> Float[NDArray[np.float64], "..."]:
-    """sum_i a q^(i-1) cos(candidate, reference_(i-1)) (MARS, Eq. 7); in [-1, 1], higher is better.
+    """MARS, Eq. 7: sum_i a q^(i-1) cos(candidate, reference_(i-1)), in [-1, 1]; higher is better.
 
     `cosines` are in the order of the ratios; the first one is that of the human reference.
 
@@ -33,7 +35,7 @@ def cosine(
     a: Float[NDArray[np.float32], "rows dim"],
     b: Float[NDArray[np.float32], "rows dim"],
 ) -> Float[NDArray[np.float64], " rows"]:
-    """The cosine of each row of `a` with the same row of `b`; NaN if a row is all zeros or has a NaN."""
+    """Computes the cosine of each row of `a` with the same row of `b`; NaN if a row is all zeros or has a NaN."""
     first = a.astype(np.float64)
     second = b.astype(np.float64)
     products = (first * second).sum(axis=-1)

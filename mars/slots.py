@@ -2,9 +2,9 @@
 
 The token at position i of a row's text is written to slot i. Rows of different lengths therefore share one tensor, and
 later tokens overwrite rejected ones. Branches are texts that continue differently after a common beginning. They are
-read side by side in one row: their tokens take slots further on, keep the positions they would have, and see only the
-common beginning and their own branch. The branch that is kept is then moved to its place. In the same way several lines
-go on after one beginning, such as a long context, which is read and stored once.
+read side by side in one row: their tokens are written to later slots, but keep their positions, and see only the common
+beginning and their own branch. The branch that is kept is then moved to its place. In the same way several lines
+continue one beginning, such as a long context, which is read and stored once.
 """
 
 import inspect
@@ -28,7 +28,7 @@ COPIED = 6  # a layer copies 1 / COPIED slots for each dimension of its hidden s
 
 
 class Token(NamedTuple):
-    """A token to read."""
+    """A token to read: where it is written in the cache, and which slots it sees."""
 
     id: int
     # the slot that it is written to
@@ -45,7 +45,7 @@ Reading = list[Token]  # what a row reads in one pass
 
 
 def read_on(ids: Sequence[int], length: int) -> Reading:
-    """Prepares reading tokens that follow the `length` tokens of the row.
+    """Prepares reading tokens that follow the first `length` tokens of a row.
 
     >>> read_on([7], 3)
     [Token(id=7, slot=3, position=3, prefix=3, own=3)]
@@ -55,7 +55,10 @@ def read_on(ids: Sequence[int], length: int) -> Reading:
 
 @dataclass(frozen=True)
 class Branch:
-    """A text in a row: it shares the first `shared` slots, and continues in its own slots from `start` on."""
+    """A text in a row.
+
+    It shares the first `shared` slots with others, and continues in its own slots from `start` on.
+    """
 
     row: int
     shared: int = 0
@@ -70,7 +73,7 @@ class Branch:
         return place if place < self.shared else place - self.shared + self.start
 
     def lay_out(self, token: Token) -> tuple[int, ...]:
-        """The token, its slot, its position, and the ends and starts of the three ranges of slots that it sees."""
+        """Lists a token's id, slot and position, and the ends and starts of the three ranges of slots that it sees."""
         shared = min(token.prefix, self.shared)
         end = self.start + max(0, token.prefix - self.shared)
         return (
@@ -178,43 +181,53 @@ class Slots:
         return by_line
 
     def _read_block(self, layouts: list[list[tuple[int, ...]]], rows: list[int]) -> Float[Tensor, "rows time dim"]:
+        """Reads a block of tokens in these rows, each with its layout, in one pass."""
         device = self.lm.device
         self.width = 1 + max(slot for layout in layouts for _, slot, *_ in layout)
         asked: list[int] | slice = slice(None)
+        every_row = list(range(self.rows))
         longest = max(map(len, layouts))
         idle_tokens = longest * (self.rows - len(rows))
         if idle_tokens * self.lm.model.config.hidden_size < COPIED * self.width * len(rows):
             by_row = dict(zip(rows, layouts, strict=True))
             asked = rows
-            rows = list(range(self.rows))
+            rows = every_row
             layouts = [by_row.get(row, []) for row in rows]
         chosen = torch.tensor(rows, device=device)
         self.reads = chosen[:, None]
-        self.view = slice(None) if rows == list(range(self.rows)) else chosen  # all rows: no copy
+        self.view = slice(None) if rows == every_row else chosen  # all rows: no copy
         idle = (0, self.capacity, 0, 0, 0, 0, 0)
         padded: list[list[tuple[int, ...]]] = []
         for layout in layouts:
             idle_tail = [idle] * (longest - len(layout))
             padded.append(layout + idle_tail)
         ids, self.slots, positions, *seen = torch.tensor(padded, device=device).unbind(-1)
-        place = torch.arange(self.width, device=device)
-        shared, start, stop, own, slots = (ends[..., None] for ends in (*seen, self.slots))
-        sees_shared = place < shared
-        sees_before = (place >= start) & (place < stop)
-        sees_own = (place >= own) & (place <= slots)
-        hidden_places = ~(sees_shared | sees_before | sees_own)
-        dtype = self.lm.model.dtype
-        mask = torch.zeros(hidden_places.shape, dtype=dtype, device=device)
-        mask.masked_fill_(hidden_places, torch.finfo(dtype).min)
         states = _last_hidden(
             self.lm,
             input_ids=ids,
             position_ids=positions,
-            attention_mask=mask[:, None],
+            attention_mask=self._find_mask(seen),
             past_key_values=self.cache,
             use_cache=True,
         )
         return states[asked]
+
+    def _find_mask(self, seen: Sequence[Tensor]) -> Float[Tensor, "rows 1 time width"]:
+        """The attention mask of a pass: 0 at the slots in the three ranges that a token sees, else the lowest number.
+
+        `seen` has the end of the shared slots, the start and the end of the branch before, and the start of its own.
+        """
+        place = torch.arange(self.width, device=self.lm.device)
+        shared, start, stop, own = (ends[..., None] for ends in seen)
+        slots = self.slots[..., None]
+        sees_shared = place < shared
+        sees_before = (place >= start) & (place < stop)
+        sees_own = (place >= own) & (place <= slots)
+        is_hidden = ~(sees_shared | sees_before | sees_own)
+        dtype = self.lm.model.dtype
+        mask = torch.zeros(is_hidden.shape, dtype=dtype, device=self.lm.device)
+        mask.masked_fill_(is_hidden, torch.finfo(dtype).min)
+        return mask[:, None]
 
     @torch.inference_mode()
     def move(
@@ -246,19 +259,21 @@ def read_alone(lm: CausalLM, ids: Sequence[int]) -> Float[Tensor, "time dim"]:
 
 
 def _last_hidden(lm: CausalLM, **inputs: Any) -> Float[Tensor, "rows time dim"]:
-    return _exact(last_hidden_states(lm.model, **inputs))
+    states = last_hidden_states(lm.model, **inputs)
+    return _exact(states)
 
 
 def _exact(numbers: Tensor) -> Tensor:
     """At least float32: a product with the vocabulary in bfloat16 would round many logits to one."""
-    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
+    dtype = torch.promote_types(numbers.dtype, torch.float32)
+    return numbers.to(dtype)
 
 
 SEEING = (DynamicLayer, DynamicSlidingWindowLayer)  # layers that see all tokens before, the second in a window
 
 
 def count_readable(lm: CausalLM) -> int:
-    """How many tokens MARS reads at once: in a layer of a sliding window every token must see all tokens before it."""
+    """How many tokens MARS reads at once: with a sliding window, as many as see all tokens before them."""
     layers = DynamicCache(config=lm.model.config).layers
     windows = [layer.sliding_window for layer in layers if isinstance(layer, DynamicSlidingWindowLayer)]
     return min([lm.max_length, *windows])
@@ -273,9 +288,11 @@ def check_model(lm: CausalLM) -> None:
     in between.
     """
     name = type(lm.model).__name__
-    if any(type(layer) not in SEEING for layer in DynamicCache(config=lm.model.config).layers):
+    layers = DynamicCache(config=lm.model.config).layers
+    if any(type(layer) not in SEEING for layer in layers):
         raise SettingError(f"MARS needs a model whose layers all see all previous tokens, but those of {name} do not")
-    if "position_ids" not in inspect.signature(type(lm.model).forward).parameters:
+    arguments = inspect.signature(type(lm.model).forward).parameters
+    if "position_ids" not in arguments:
         raise SettingError(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")
     others = [i for i in range(len(lm.tokenizer)) if i != lm.start]
     ids = [lm.start, *others][:4]
@@ -304,8 +321,10 @@ def check_model(lm: CausalLM) -> None:
     continued = slots.read([branches], [0])[0, 2:]
     hidden = torch.cat([opening, continued])
     slotted = hidden @ get_output_embeddings(lm).T
-    spread = float((plain - plain.mean(-1, keepdim=True)).abs().max())
-    tolerance = spread * max(0.01, 8 * torch.finfo(plain.dtype).eps)
+    centred = plain - plain.mean(-1, keepdim=True)
+    spread = float(centred.abs().max())
+    rounding = torch.finfo(plain.dtype).eps
+    tolerance = spread * max(0.01, 8 * rounding)
     difference = float((slotted - plain).abs().max())
     if not difference <= tolerance:
         raise SettingError(
@@ -316,5 +335,5 @@ def check_model(lm: CausalLM) -> None:
 
 
 def get_output_embeddings(lm: CausalLM) -> Float[Tensor, "vocabulary dim"]:
-    """E of the planning: the weight of the output layer (of the input layer too, if they are tied)."""
+    """Returns E, the output embeddings that planning uses: the weight of the output layer."""
     return _exact(lm.model.get_output_embeddings().weight.detach())

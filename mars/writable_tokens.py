@@ -1,8 +1,8 @@
-"""Which tokens a fill may contain: no end of text, no line breaks, and never half a character at its end.
+"""Which tokens a fill may contain: no end of text, no line break, and never half a character at the end.
 
 Byte-level BPE may spread a character over several tokens. `WritableTokens` knows the bytes of every token, so that a
-fill is valid UTF-8 at every step and ends with a whole character. A fill begins a word of its own: after "car" it may
-not begin with "pet".
+fill is valid UTF-8 at every step and ends with a whole character. A fill begins a new word: after "car" it must not
+begin with "pet".
 """
 
 import codecs
@@ -23,7 +23,7 @@ LONGEST = 4  # bytes of a character in UTF-8
 
 
 def count_missing_bytes(text: bytes) -> int | None:
-    """How many bytes the last character lacks; None for bytes that no valid text has, or with a banned character.
+    """Counts the bytes that the last character lacks; None for bytes that no valid text has or that are banned.
 
     >>> count_missing_bytes("né".encode()), count_missing_bytes("é".encode()[:1]), count_missing_bytes("é".encode()[1:])
     (0, 1, None)
@@ -51,7 +51,7 @@ def _count_bytes(first: int) -> int:
 
 
 class WritableTokens:
-    """The bytes of every token, and which tokens may follow; `size` is the width of the model's output layer."""
+    """The bytes of every token, from which follows what may be written next; `size` is the model's number of logits."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class WritableTokens:
         room: int,
         after_word: bool = False,
     ) -> Bool[Tensor, " vocabulary"]:
-        """The tokens that may follow the first bytes of a character, when `room` more tokens may follow them.
+        """Which tokens may follow the `pending` first bytes of a character, if `room` more tokens fit after them.
 
-        After a word, tokens that would continue it may not follow, nor any first bytes of a character.
+        With `after_word`, a token must not continue that word, nor end inside a character.
         """
         key = pending, min(room, self.most), after_word
         if key not in self._allowed:
@@ -131,7 +131,7 @@ class WritableTokens:
         return is_punctuation(self.bytes[token].decode("utf-8", errors="replace").strip())
 
     def pending(self, pending: bytes, token: int) -> bytes:
-        """The bytes of the incomplete character after the token, if any."""
+        """Returns the bytes of an incomplete character that remain after the token; empty if there are none."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         decoder.decode(pending + self.bytes[token])
         return decoder.getstate()[0]

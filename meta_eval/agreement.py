@@ -18,7 +18,7 @@ from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
-NAMED = 6  # metrics that a sentence names
+NAMED_METRICS = 6  # metrics that a sentence names
 NOT_MEASURED = Estimate.undefined("agreement beyond cues is measured over all examples, where cues are asked for")
 
 
@@ -65,9 +65,9 @@ def agree(
 
     Examples without a rating do not count; those without a score are counted and left out.
 
-    Percentile intervals exist for a perfect correlation and need no jackknife, which would cost n further resamples.
-    They are expanded for the number of inputs (`meta_eval.bootstrap`) and need 30 of them. Simulated at 30, nominally
-    95 %, they cover 93 to 94 % for Pearson and 97 % for the others.
+    Intervals are percentile intervals, expanded for the number of inputs (`meta_eval.bootstrap`); they need 30 inputs.
+    They exist for a perfect correlation, too, and need no jackknife, which would cost n more resamples. In simulations
+    with 30 inputs, intervals of nominally 95 % cover 93 to 94 % for Pearson and 97 % for the others.
     """
     rated = scored.rated(aspect)
     x = rated.values(metric, aspect)
@@ -133,7 +133,10 @@ def measure_aspect(
     groupings: Sequence[Grouping] = ("global",),
     has_cues: bool = True,
 ) -> list[Agreement]:
-    """Measures how well every metric agrees with one aspect, by grouping; over all examples also beyond cheap cues."""
+    """Measures how well every metric agrees with one aspect, in each grouping.
+
+    Over all examples, it also measures the agreement beyond cheap cues (`meta_eval.cues`).
+    """
     rated = scored.rated(aspect)
     ratings = rated.ratings(aspect)
     beyond_cues: dict[str, Estimate] = {}
@@ -199,17 +202,17 @@ def add_cheap_cues(scored: ScoredSet, seed: int = 0) -> ScoredSet:
 
 
 def count_metrics(rows: Sequence[Agreement], among: Agreement) -> int:
-    """How many metrics beside cheap cues are compared with the same ratings in the same grouping."""
+    """Counts the metrics that are compared with the same ratings in the same grouping, without cheap cues."""
     ratings = (among.set, among.aspect, among.grouping)
     metrics = [row for row in rows if row.metric != CHEAP_CUES]
     return sum((row.set, row.aspect, row.grouping) == ratings for row in metrics)
 
 
 def note_cues(rows: Sequence[Agreement]) -> list[str]:
-    """A sentence for each set whose ratings some metric agrees with only as far as cheap cues do.
+    """Writes a sentence for each set with metrics that are not shown to agree with ratings beyond cheap cues.
 
-    The interval of the metric's correlation is above 0, but that of its correlation beyond the cues is not; intervals
-    are widened for the number of metrics. A sentence names at most `NAMED` metrics; the table has them all.
+    The interval of such a metric's correlation is above 0, but that of its correlation beyond the cues is not.
+    Intervals are widened for the number of metrics. A sentence names at most `NAMED` metrics; the table has them all.
     """
     metrics_by_set: dict[str, list[str]] = {}
     for row in rows:
@@ -228,7 +231,7 @@ def note_cues(rows: Sequence[Agreement]) -> list[str]:
 
 def _list_first(names: Sequence[str]) -> str:
     """At most `NAMED` names, and how many more there are."""
-    listed = ", ".join(names[:NAMED])
-    if len(names) > NAMED:
-        return f"{listed} and {len(names) - NAMED} more"
+    listed = ", ".join(names[:NAMED_METRICS])
+    if len(names) > NAMED_METRICS:
+        return f"{listed} and {len(names) - NAMED_METRICS} more"
     return listed

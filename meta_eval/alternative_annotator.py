@@ -1,4 +1,4 @@
-"""May a judge take the place of one of several people? The alternative annotator test, with an interval over inputs.
+"""The alternative annotator test: may a judge take the place of one of several people? With an interval over inputs.
 
 Calderon, Reichart & Dror (2025), "The Alternative Annotator Test for LLM-as-a-Judge". Each person is left out in turn.
 On each text the judge, and the person, are compared with the other people who labelled it: by the share of them who
@@ -6,10 +6,11 @@ gave the same label, or for ordered labels by the root of the mean squared dista
 advantage over a person is the share of texts on which the judge is at least as near to the others as the person, minus
 the share on which the person is at least as near as the judge. The judge is as good as this person if the advantage is
 shown to lie above -epsilon: one-sided t tests, adjusted for all people by Benjamini and Yekutieli. The winning rate is
-the share of people that the judge is as good as; from 1/2 on the paper takes the judge for people's place.
+the share of people that the judge is as good as. If it is at least 1/2, the paper says that the judge may replace
+people.
 
-Departures: the t tests sum the texts of one input, because these are not independent, and need `FEWEST_UNITS` inputs
-of a person, as the paper's t tests do (it asks for 30 texts). The advantage probability has an interval over inputs.
+Departures: the t tests sum the texts of one input, because these are not independent. They need `FEWEST_UNITS` inputs
+of a person; the paper asks for 30 texts. The advantage probability has an interval over inputs.
 """
 
 import math
@@ -107,7 +108,7 @@ def measure_nearness(
     *,
     is_ordered: bool,
 ) -> Floats:
-    """The closeness of labels, of shape (n,), to those of other people, of shape (people, n); higher is closer.
+    """Measures how close labels, of shape (n,), are to those of other people, of shape (people, n); higher is closer.
 
     >>> others = np.array([[1.0, 1.0], [1.0, 3.0]])
     >>> measure_nearness(np.array([1.0, 1.0]), others, is_ordered=False)
@@ -128,7 +129,7 @@ def find_p_above(
     layout: Layout,
     limit: float,
 ) -> float:
-    """The one-sided p-value that the mean of values, of shape (n,), is not above the limit: a t test over inputs."""
+    """Computes the one-sided p-value of a t test over inputs: that the mean of values (n,) is not above the limit."""
     mean = float(values.mean())
     linearised = Linearised(mean, parts=(values - mean) / len(values))
     deviation = math.sqrt(linearised.variance(layout))
@@ -139,7 +140,7 @@ def find_p_above(
 
 
 def reject_hypotheses(p_values: Sequence[float], level: float) -> Mask:
-    """Which hypotheses the procedure of Benjamini and Yekutieli (2001) rejects at this rate of false discoveries.
+    """Says which hypotheses the procedure of Benjamini and Yekutieli (2001) rejects at this rate of false discoveries.
 
     >>> reject_hypotheses([0.001, 0.02, 0.5], 0.05)
     array([ True, False, False])

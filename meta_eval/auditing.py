@@ -1,8 +1,7 @@
-"""Audits of what fools a metric: cheap cues, damage that it misses, and edits that should change nothing.
+"""Audits what fools a metric: cheap cues, damage that it misses, and edits that should change nothing.
 
-Intervals are over inputs: correlations draw them, mean changes in standard deviations leave out one at a time, and
-shares have Tango's score interval (see `meta_eval.intervals`). Whether scores fall is decided by sign flips of the raw
-changes.
+Intervals are over inputs: correlations have bootstrap intervals, mean changes have jackknife intervals, and shares have
+Tango's score interval (see `meta_eval.intervals`). A test by sign flips of the raw changes decides whether scores fall.
 """
 
 import math
@@ -46,7 +45,7 @@ class CueAudit:
 
 @dataclass(frozen=True)
 class DamageAudit:
-    """How scores fall under stronger and stronger damage, in standard deviations of the undamaged texts' scores."""
+    """How much scores fall under damage of growing strength, in standard deviations of the undamaged texts' scores."""
 
     # number of texts with a score undamaged and at every strength
     n: int
@@ -84,7 +83,7 @@ def audit_cues(
 ) -> CueAudit:
     """Measures how much cheap cues explain of the ranks of `scores`, of shape (n,), cross-fitted by input.
 
-    Texts with a NaN score are left out. The interval resamples inputs without refitting the cues.
+    Texts with a NaN score are left out. The interval resamples inputs, but does not fit the cues again.
     """
     x = np.asarray(scores, dtype=np.float64)
     kept = ~np.isnan(x)
@@ -162,7 +161,7 @@ def audit_damage(
 ) -> DamageAudit:
     """Measures how scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
 
-    Texts without a score at some strength are left out. Without a `layout` each text is an input.
+    Texts without a score at some strength are left out. Without a `layout` each text is an input of its own.
     """
     before = np.asarray(undamaged, dtype=np.float64)
     after = np.asarray(damaged, dtype=np.float64)
@@ -257,7 +256,7 @@ def standardised_mean(
     scores: Floats,
     weights: Floats,
 ) -> Floats:
-    """The mean of `values` in standard deviations of `scores`, both of shape (n,), for weights of shape (rows, n).
+    """Computes the mean of `values` in standard deviations of `scores`, both of shape (n,), for weights (rows, n).
 
     The variance has n - 1 in its denominator. NaN if the scores do not vary.
     """

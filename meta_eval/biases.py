@@ -1,4 +1,4 @@
-"""What a judge of pairs favours more than people do: longer texts, or systems of its family."""
+"""Biases of a judge of pairs: whether it favours longer texts, or systems of its family, more than people do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Favour:
 
 
 def find_longer(lengths: Floats) -> Floats:
-    """The side of the longer output from lengths of shape (n, 2): 1 for a, -1 for b, 0 for neither or an unknown one.
+    """Finds the side of the longer output, from lengths (n, 2): 1 for a, -1 for b, 0 for equal or unknown lengths.
 
     >>> find_longer(np.array([[9.0, 3.0], [3.0, 9.0], [4.0, 4.0], [np.nan, 4.0]]))
     array([ 1., -1.,  0.,  0.])
@@ -36,7 +36,7 @@ def find_longer(lengths: Floats) -> Floats:
 
 
 def find_family(given: Preferences, family: Sequence[str]) -> Floats:
-    """The side of the output by a system in `family`: 1 for a, -1 for b, 0 where neither or both are."""
+    """Finds the side of the output by a system in `family`: 1 for a, -1 for b, 0 if neither or both are."""
     a_belongs = np.isin(given.systems_a, family)
     b_belongs = np.isin(given.systems_b, family)
     return a_belongs.astype(np.float64) - b_belongs
@@ -48,7 +48,7 @@ def measure_favour(
     sides: Floats,
     resampling: Resampling,
 ) -> Favour:
-    """How often a judge (`outcomes`) and people prefer the output on the side in `sides`; all have the shape (n,).
+    """Measures how often a judge (`outcomes`) and people prefer the output on the side in `sides`, all of shape (n,).
 
     Pairs without a side, or without an outcome of both judge and people, do not count.
     """

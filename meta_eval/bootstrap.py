@@ -1,8 +1,8 @@
 """Percentile bootstrap intervals of any statistic of weighted examples.
 
-The intervals are Hesterberg's expanded percentile intervals ("What Teachers Should Know About the Bootstrap", 2015):
-plain percentiles of few units are too narrow, in the way of a normal interval in place of Student's t. There is no
-interval below `FEWEST_UNITS` units: simulated at 20, those of rank correlations cover up to .99.
+The intervals are Hesterberg's expanded percentile intervals ("What Teachers Should Know About the Bootstrap", 2015).
+Plain percentiles of few units are too narrow, as a normal interval is in place of Student's t. With fewer than
+`FEWEST_UNITS` units there is no interval: in simulations with 20, those of rank correlations cover up to .99.
 """
 
 import math
@@ -24,7 +24,7 @@ FEWEST_UNITS = 30  # drawn units; with fewer, not all intervals at 95 % cover 93
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number estimated from examples, and its interval."""
+    """A number estimated from examples, its interval, and the reason if there is none."""
 
     # the statistic on all examples; NaN if it is undefined
     value: float
@@ -35,7 +35,7 @@ class Estimate:
     reason: str | None = None
 
     def negate(self) -> "Estimate":
-        """The estimate with the opposite sign.
+        """Returns the estimate with the opposite sign.
 
         >>> Estimate(1.0, -1.0, 3.0).negate()
         Estimate(value=-1.0, low=-3.0, high=1.0, reason=None)
@@ -49,12 +49,12 @@ class Estimate:
 
     @classmethod
     def undefined(cls, reason: str, value: float = math.nan) -> "Estimate":
-        """An estimate without an interval, and by default without a value, with this reason."""
+        """Makes an estimate without an interval, and by default without a value, for this reason."""
         return cls(value, math.nan, math.nan, reason)
 
 
 def to_columns(**columns: ArrayLike) -> list[Floats]:
-    """The columns as arrays of one shape (n,).
+    """Turns the columns into arrays of one shape (n,).
 
     Raises ValueError for other shapes, and for a value that is infinite or beyond `LARGEST` in size; NaN is allowed.
     """
@@ -80,9 +80,9 @@ def number_groups(
     groups: Sequence[Hashable] | None,
     what: str = "groups",
 ) -> Indices:
-    """Numbers the groups of n examples, such as the `units` of `bootstrap`; without groups, each example is a group.
+    """Returns the number of each example's group, such as the `units` of `bootstrap`; without groups, each has its own.
 
-    Raises ValueError, which calls the groups `what`, unless there is one name per example and no name is None.
+    Raises ValueError unless there is one name per example and no name is None; the message calls the groups `what`.
     """
     if groups is None:
         return np.arange(n)
@@ -148,7 +148,7 @@ def estimate_ratio(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Estimate:
-    """The sum of `numerators` over the sum of `denominators`, with its interval; all arrays have the shape (n,)."""
+    """Estimates the sum of `numerators` divided by the sum of `denominators`; all arrays have the shape (n,)."""
 
     def divide(weights: Floats) -> dict[str, Floats]:
         return {"ratio": (weights @ numerators) / (weights @ denominators)}
@@ -169,7 +169,7 @@ def estimate_perplexity(
     *,
     seed: int = 0,
 ) -> Estimate:
-    """Perplexity: exp of the mean negative log-probability of a token; lower is likelier.
+    """Estimates perplexity: exp of the mean negative log-probability of a token; lower is more likely.
 
     `nll` are negative log-probabilities of the texts in nats, `tokens` their numbers of tokens, of shape (n,).
     """
@@ -194,11 +194,9 @@ def resample(
     resamples: int,
     seed: int,
 ) -> Floats:
-    """Draws resamples of units and computes a statistic of their weights, of shape (rows, units), on each.
+    """Draws resamples of units, and computes a statistic of their weights, of shape (rows, units).
 
-    Resamples are the first axis of what it returns.
-
-    It is computed in batches of resamples, as large as `BATCH` allows.
+    The resamples are the first axis of the result. They are computed in batches, as large as `BATCH` allows.
     """
     rng = np.random.default_rng(seed)
     batch = max(1, BATCH // n)
@@ -235,10 +233,10 @@ def estimate_from(
 
 
 def expand_confidence(units: int) -> float:
-    """The confidence at which percentiles of the resamples of `units` units are as wide as Student's t interval.
+    """Finds the confidence at which percentiles of resamples of so many units are as wide as Student's t interval.
 
-    For a mean, resamples are too narrow by sqrt((n - 1)/n), and normal quantiles are too small for an estimated
-    variance (Hesterberg 2015).
+    For a mean, resamples vary too little, by the factor sqrt((n - 1)/n), and normal quantiles are too small for an
+    estimated variance (Hesterberg 2015).
 
     >>> round(expand_confidence(30), 3), round(expand_confidence(1000), 3)
     (0.962, 0.95)
@@ -250,7 +248,7 @@ def expand_confidence(units: int) -> float:
 
 
 def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """The quantile of Student's t distribution that bounds an interval; infinite `freedom` is the normal one."""
+    """The quantile of Student's t that bounds a two-sided interval; infinite `freedom` gives the normal quantile."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + confidence) / 2))
@@ -262,7 +260,7 @@ def t_interval(
     freedom: float,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """A value of this variance with Student's t interval."""
+    """Makes the estimate of a value with this variance: Student's t interval."""
     half_width = t_quantile(freedom, confidence) * math.sqrt(variance)
     return _make_estimate(value, value - half_width, value + half_width)
 
@@ -282,5 +280,5 @@ def explain_few(
     number: int,
     fewest: int = FEWEST_UNITS,
 ) -> str:
-    """The reason why there is no interval over so few units."""
+    """Returns the reason why there is no interval over so few units."""
     return f"an interval over {units} needs at least {fewest} of them, but there are {number}"

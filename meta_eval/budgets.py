@@ -1,10 +1,10 @@
 """Budgets: how many labels of people, and verdicts of a judge, a study needs for its precision or power.
 
-n labels, and verdicts on N texts with these n among them, estimate a mean label with the variance
-residual/n + explained/N (PPI++ of Angelopoulos, Duchi & Zrnic 2023, with the lambda of least variance). Of the variance
-of one label, verdicts explain the share r², where r is their correlation with labels; the residual remains. At the cost
-c of a label and d of a verdict, c n + d N is least where N/n is the root of (explained/d)/(residual/c), as in double
-sampling (Neyman 1938). Where N is not above n, or costs more than labels alone, verdicts are not worth their cost.
+A mean label is estimated from n labels and from verdicts on N texts, among them these n. Its variance is residual/n +
+explained/N (PPI++ of Angelopoulos, Duchi & Zrnic 2023, with the lambda of least variance). Verdicts explain the share
+r² of the variance of one label, where r is their correlation with labels; the residual remains. If a label costs c and
+a verdict d, c n + d N is smallest if N/n is the root of (explained/d)/(residual/c), as in double sampling (Neyman
+1938). If N is not above n, or if labels alone cost less, verdicts are not worth their cost.
 """
 
 import math
@@ -22,7 +22,7 @@ from meta_eval.planning import LARGEST, find_least, paired_power
 
 @dataclass(frozen=True)
 class Variation:
-    """How much an estimate varies: its variance from n labels, or with N verdicts too; see the module."""
+    """How much an estimate varies with n labels, or with n labels and N verdicts; see the module."""
 
     value: float
     # of one label, without verdicts, and what they do not explain and explain of it
@@ -33,13 +33,16 @@ class Variation:
     untied: float | None = None
 
     def variance_from(self, labels: int, verdicts: int) -> float:
-        """The variance of the estimate; that of labels alone without more verdicts. Fitting lambda costs 2 labels."""
+        """The variance of the estimate, from labels alone unless there are more verdicts.
+
+        Fitting lambda costs 2 labels.
+        """
         if verdicts > labels and self.explained > 0:
             return self.residual / (labels - 2) + self.explained / verdicts
         return self.variance / labels
 
     def half_width(self, labels: int, verdicts: int = 0) -> float:
-        """Half of the expected width of the interval."""
+        """Computes half of the expected width of the interval."""
         variance = self.variance_from(labels, verdicts)
         if self.untied is None:
             return t_quantile(labels - 2) * math.sqrt(variance)
@@ -75,7 +78,10 @@ def has_power(
 
 @dataclass(frozen=True)
 class Budget:
-    """A sufficient number of labels and verdicts, or the reason why none is; no verdicts if labels alone cost less."""
+    """Numbers of labels and verdicts that are enough, or the reason why there are none.
+
+    No verdicts are needed if labels alone cost less.
+    """
 
     labels: float
     verdicts: float
@@ -90,10 +96,10 @@ def plan_budget(
     verdict_cost: float,
     texts: int | None = None,
 ) -> tuple[Budget, Budget]:
-    """Finds the cheapest labels and verdicts that are enough, and the labels that are enough without a judge.
+    """Finds the cheapest numbers of labels and verdicts that are enough, and the labels needed without a judge.
 
-    `texts` is how many there are; at most so many are labelled and judged. At least `FEWEST_UNITS` are labelled, which
-    intervals need. Verdicts without cost are limited by `texts` only.
+    `texts` is the number of texts; no more are labelled or judged. At least `FEWEST_UNITS` are labelled, because
+    intervals need them. If verdicts cost nothing, only `texts` limits them.
     """
     most = texts or LARGEST
     without_judge = _plan_labels(is_enough, label_cost, most)
@@ -154,7 +160,7 @@ def vary_mean(
     """Estimates how the mean of a pilot's labels varies, with verdicts or scores of a judge; all of shape (n,), no NaN.
 
     Labels vary around the mean of their system; labels of one system and input are not independent. `centre` is the
-    known mean of labels and of verdicts, if any. The variance of too few labels is 0, as that of equal ones.
+    known mean of labels and of verdicts, if any. If labels are too few or all equal, the variance is 0.
     """
     systems_and_inputs = np.stack([layout.systems, layout.inputs])
     _, units = np.unique(systems_and_inputs, axis=1, return_inverse=True)
@@ -206,9 +212,10 @@ def vary_statistic(
     layout: Layout,
     labels: int,
 ) -> Variation | str:
-    """Estimates by the jackknife over inputs how a statistic of a pilot varies; returns the reason where it cannot.
+    """Estimates by the jackknife over inputs how a statistic of a pilot varies; returns the reason if it cannot.
 
-    `labels` is the pilot's number of labels."""
+    `labels` is the pilot's number of labels.
+    """
     estimate = jackknife_interval(statistic, layout)
     if estimate.reason is not None:
         return estimate.reason
@@ -218,7 +225,7 @@ def vary_statistic(
 
 
 def vary_kappa(kappa: float, rate: float) -> Variation:
-    """The variation of Cohen's kappa of two labels with equal rates on both sides (Bloch & Kraemer 1989).
+    """Computes the variation of Cohen's kappa of two labels with equal rates on both sides (Bloch & Kraemer 1989).
 
     >>> vary_kappa(0.0, 0.5).variance, vary_kappa(0.6, 0.5).variance
     (1.0, 0.64)

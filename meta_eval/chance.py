@@ -1,13 +1,13 @@
 """Permutation tests of whether a judge or a metric agrees with people more, or less, than chance would.
 
-If a judge knew nothing of what people say, any input's verdicts could as well stand beside another input's labels.
-Inputs are put in a random order, their texts in a random order within them, and the judge's verdicts are read in this
-order beside people's labels. All counts of labels stay as they are, and texts of one input stay together, so that
+If a judge knew nothing of what people say, the verdicts on one input would fit the labels of another input as well.
+Inputs are put in a random order, and so are the texts within each input. The judge's verdicts are read in this order
+and compared with people's labels. The counts of labels do not change, and texts of one input stay together, so that
 their dependence does not look like agreement. With one text for each input and two labels this is Fisher's exact test,
-which is then computed and not drawn.
+which is then computed without random orders.
 
-Bootstrap intervals cannot replace it where a label is rare: while no text has the rare label from both, kappa is below
-0 in every resample.
+Bootstrap intervals cannot replace this test if a label is rare: as long as no text has the rare label from both, kappa
+is below 0 in every resample.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,10 +27,10 @@ ROUNDING = 1e-9  # relative: sums in another order are equal
 
 
 def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
-    """Draws blocks of random orders, of shape (rows, n): inputs are shuffled as wholes, and texts within each.
+    """Yields blocks of random orders, of shape (rows, n): inputs are shuffled as wholes, and so are the texts in each.
 
-    They test two columns whose texts are clustered by input. `inputs`, of shape (n,), numbers the input of each text
-    from 0. Index one column by an order and the other by `gather(inputs)`.
+    They test the independence of two columns whose texts are clustered by input. `inputs`, of shape (n,), numbers the
+    input of each text from 0. Index one column by an order and the other by `gather(inputs)`.
     """
     rng = np.random.default_rng(seed)
     texts = max(len(inputs), 1)
@@ -48,7 +48,7 @@ def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
 
 
 def gather(inputs: Indices) -> Indices:
-    """The order of texts, of shape (n,), in which those of each input are adjacent."""
+    """Returns the order of texts, of shape (n,), in which the texts of each input are adjacent."""
     return np.argsort(inputs, kind="stable")
 
 
@@ -60,7 +60,7 @@ def measure_label_chance(
     is_weighted: bool = False,
     seed: int = 0,
 ) -> float:
-    """The two-sided p-value that labels of people and judge, both of shape (n,) without NaN, are independent.
+    """Computes the two-sided p-value that labels of people and judge, both of shape (n,) without NaN, are independent.
 
     The statistic is the observed agreement, which orders tables as kappa does when the counts of labels are fixed;
     `is_weighted` uses squared distances, as weighted kappa does.
@@ -107,9 +107,9 @@ def measure_preference_chance(
     layout: Layout,
     seed: int = 0,
 ) -> float:
-    """The two-sided p-value that outcomes 1, .5 and 0 of people and judge, of shape (n,), are independent.
+    """Computes the two-sided p-value that outcomes (1, .5, 0) of people and judge, of shape (n,), are independent.
 
-    Which output is called a is arbitrary: the outcomes of an input are also reversed at random, all at once.
+    Which output is called a is arbitrary, so the outcomes of an input are also reversed at random, all at once.
     """
     by_input = gather(layout.inputs)
     outcomes = people[by_input]
@@ -127,7 +127,7 @@ def measure_preference_chance(
 
 
 def count_both_tails(observed: float, null: Floats) -> float:
-    """The two-sided p-value of a statistic: twice the smaller share of draws at least as far out on one side."""
+    """Computes the two-sided p-value of a statistic: twice the smaller share of draws as extreme on one side."""
     slack = ROUNDING * max(1.0, abs(observed))
     count_above = int((null >= observed - slack).sum())
     count_below = int((null <= observed + slack).sum())
@@ -142,10 +142,10 @@ def measure_correlation_chance(
     layout: Layout,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Two-sided p-values that the ranks of each metric's scores are independent of those of `ratings`, of shape (n,).
+    """Computes for each metric the two-sided p-value that its ranks are independent of those of `ratings` (n,).
 
-    They are adjusted for all metrics (`step_down` of the largest Spearman correlation). A text without a score counts
-    as one in the middle. NaN for a metric that does not vary.
+    The p-values are adjusted for all metrics (`step_down` of the largest Spearman correlation). A text without a score
+    counts as one with a middle rank. NaN for a metric that does not vary.
     """
     p_values = dict.fromkeys(scores, np.nan)
     names = [name for name, values in scores.items() if _varies(values)]
@@ -183,9 +183,9 @@ def _standardise_ranks(values: Floats) -> Floats:
 
 
 def widen_interval(estimate: Estimate, looked_at: int) -> Estimate:
-    """Widens the interval of a correlation, so that all of `looked_at` such intervals hold at once (Bonferroni).
+    """Widens the interval of a correlation, so that `looked_at` such intervals hold together (Bonferroni).
 
-    It is widened on Fisher's scale by the ratio of normal quantiles. NaN stays.
+    It is widened on Fisher's scale by the ratio of normal quantiles. An interval that is NaN stays NaN.
     """
     if looked_at < 2 or np.isnan(estimate.low):
         return estimate

@@ -38,7 +38,7 @@ def pearson(
     y: Column,
     weights: Weights,
 ) -> Correlations:
-    """Pearson's r."""
+    """Computes Pearson's r of x and y, of shape (n,), for each row of weights."""
     r = _weighted_pearson(_scale(x), _scale(y), weights)
     # rounding errors of equal values must not count as variation
     both_vary = varies(x, weights) & varies(y, weights)
@@ -50,7 +50,7 @@ def spearman(
     y: Column,
     weights: Weights,
 ) -> Correlations:
-    """Spearman's rho: Pearson's r of the average ranks within each resample; a pair drawn twice is a tie."""
+    """Computes Spearman's rho: Pearson's r of the average ranks within each resample; a pair drawn twice is a tie."""
     # large arrays that nothing else holds are freed as soon as they are centred
     return _weighted_pearson(
         average_ranks(x, weights),
@@ -64,11 +64,11 @@ def kendall(
     y: Column,
     weights: Weights,
 ) -> Correlations:
-    """Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y).
+    """Computes Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y).
 
-    All ordered pairs of draws are counted, a draw with itself too. With C concordant and D discordant ones and T tied
-    in both columns, C + T pairs have one order in both columns, and C + D - T remain of all pairs without those tied
-    in x and without those tied in y. So C - D is 2 (C + T) - 3 T - (C + D - T).
+    All ordered pairs of draws are counted, also a draw with itself. Let C pairs be concordant, D discordant and T tied
+    in both columns. Then C + T pairs have one order in both columns. All pairs, less those tied in x and less those
+    tied in y, are C + D - T. So C - D is 2 (C + T) - 3 T - (C + D - T).
     """
     if len(x) > MOST_IN_PAIRS:
         return _sort_kendall(x, y, weights)
@@ -130,7 +130,7 @@ def plain_pearson(x: Column, y: Column) -> float:
 
 
 def order_pairs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
-    """1, 0 or -1 if a row's value is above, equal to, or below a column's value."""
+    """Compares each value of `rows` with each of `columns`: 1, 0 or -1 if it is above, equal or below."""
     above = np.greater.outer(rows, columns).astype(np.float32)
     above -= np.less.outer(rows, columns)
     return above
@@ -155,9 +155,9 @@ def _count_values(x: Column, weights: Weights) -> tuple[Floats, Indices]:
 
 
 def average_ranks(x: Column, weights: Weights | None = None) -> Floats:
-    """The ranks within each resample, from 1 to its number of draws, equal values with the mean of theirs.
+    """Computes the ranks within each resample, from 1 to its number of draws; equal values get their mean rank.
 
-    Of shape (resamples, n); without weights of shape (n,), `scipy.stats.rankdata` of finite values.
+    The result has the shape (resamples, n). Without weights it has the shape (n,) and equals `scipy.stats.rankdata`.
 
     >>> average_ranks(np.array([0.5, 2.0, 0.5, 1.0])).tolist()
     [1.5, 4.0, 1.5, 3.0]
@@ -199,7 +199,7 @@ def limited_ratio(
     denominator: Correlations,
     least: float = 0.0,
 ) -> Correlations:
-    """numerator / denominator, limited to [-1, 1]; NaN unless the denominator is above `least`."""
+    """Computes numerator / denominator, limited to [-1, 1]; NaN unless the denominator is above `least`."""
     undefined = np.full(len(numerator), np.nan)
     ratio = np.divide(
         numerator,

@@ -2,12 +2,12 @@
 
 Length, repetition and overlap explain much of the agreement of metrics with people. Two statistics show how much:
 `combine_cues` predicts the ratings by the cues alone, and `agreement_beyond_cues` is the correlation of a metric with
-the ratings that remains when the cues are held fixed.
+the ratings that remains when the cues are controlled for.
 
-All ranks become normal scores z (van der Waerden). The size of z counts as a cue too, so that a metric that likes a
-middle length does not seem to agree with people; with many texts so do the parts of z beyond `KNOT` on either side.
-What is held fixed is a sum of curves, one of each cue. Functions of several cues together (a product, the smaller of
-two) and cues that are not counted here are not: simulated, metrics of this kind keep an agreement beyond the cues.
+All ranks become normal scores z (van der Waerden). The size of z also counts as a cue, so that a metric that likes a
+middle length does not seem to agree with people. With many texts, the parts of z beyond `KNOT` on either side count,
+too. A sum of curves, one of each cue, is controlled for. Functions of several cues together (a product, the smaller of
+two) and cues that are not counted here are not: in simulations, metrics of this kind keep an agreement beyond the cues.
 """
 
 import re
@@ -67,7 +67,7 @@ class Cues:
 def count_cues(examples: Sequence[Example]) -> Cues:
     """Counts the cheap cues of examples: of dialogues if all have turns, else of texts, their context and references.
 
-    The cues of a context or of references are there if all examples have them. The name of the system is not a cue.
+    Cues of a context or of references are counted if all examples have them. The name of the system is not a cue.
     """
     if all(example.turns for example in examples):
         rows = [_count_dialogue(example.turns) for example in examples]
@@ -97,7 +97,7 @@ def _count_texts(examples: Sequence[Example]) -> list[dict[str, float]]:
 
 
 def list_words(text: str) -> list[str]:
-    """The words that cues count, in lower case: runs of letters and digits, or letters of scripts without spaces.
+    """Lists the words that cues count, in lower case: runs of letters and digits, or letters of scripts without spaces.
 
     >>> list_words("It's 3 o'clock, 明月!")
     ["it's", '3', "o'clock", '明', '月']
@@ -189,8 +189,9 @@ def combine_cues(
 ) -> Floats:
     """Predicts ratings, of shape (n,), by cues alone: ridge regression of normal scores, cross-fitted by group.
 
-    No text predicts itself or another text of its group (its input). Each fold is predicted without the mean of its
-    training ratings, because means of folds that differ by chance would order the texts. `seed` chooses the folds.
+    No text is used to predict itself or another text of its group (its input). The mean of the training ratings is not
+    added to the predictions of a fold, because such means differ between folds by chance and would order the texts.
+    `seed` chooses the folds.
     """
     y = np.asarray(ratings, dtype=np.float64)
     units = number_groups(len(cues.values), groups)
@@ -238,16 +239,16 @@ def agreement_beyond_cues(
     groups: Sequence[Hashable] | None = None,
     resampling: Resampling = USUAL_RESAMPLING,
 ) -> dict[str, Estimate]:
-    """The partial correlation of each metric with `ratings`, of shape (n,), with the cues held fixed, in [-1, 1].
+    """Computes the partial correlation of each metric with `ratings`, of shape (n,), given the cues; in [-1, 1].
 
-    All columns are normal scores. Those of the cues and their sizes are held fixed, and where there are
-    `TEXTS_PER_CURVE` texts for each cue, curves of the cues; they are fitted anew in each resample of whole groups. 0:
-    the metric agrees with people only as far as a sum of such curves does.
+    0 means that the metric agrees with people only as far as the cues do. All columns are normal scores. The cues and
+    their sizes are controlled for and, with `TEXTS_PER_CURVE` texts for each cue, curves of the cues. They are fitted
+    again in each resample of whole groups.
 
-    Examples with a NaN score or rating are left out. NaN with a reason where there are fewer than `TEXTS_PER_CUE`
-    texts for each cue, or where the cues determine the scores or the ratings; no interval below `FEWEST_UNITS` groups.
-    Simulated for metrics that are noisy cues, or a curve of one (80 to 700 inputs of 1 to 8 outputs, 9 to 14 cues),
-    intervals cover 0 in 90 to 98 %.
+    Examples with a NaN score or rating are left out. The value is NaN with a reason if there are fewer than
+    `TEXTS_PER_CUE` texts for each cue, or if the cues determine the scores or the ratings. There is no interval below
+    `FEWEST_UNITS` groups. In simulations of metrics that are noisy cues, or a curve of one (80 to 700 inputs of 1 to 8
+    outputs, 9 to 14 cues), intervals cover 0 in 90 to 98 %.
     """
     y = np.asarray(ratings, dtype=np.float64)
     units = number_groups(len(y), groups)
@@ -307,19 +308,20 @@ def difference_beyond_cues(
     first: Cues,
     second: Cues,
 ) -> Estimate:
-    """The part of the mean difference between two systems that cheap cues do not explain, in units of the scores.
+    """Estimates the part of the mean difference between two systems that cheap cues do not explain.
 
     It is the intercept of a linear regression, over inputs, of the differences of scores on the differences of cues:
-    the difference between texts with equal cues.
+    the difference between texts with equal cues, in units of the scores.
 
-    The interval over inputs is Student's t on the variance HC2 (MacKinnon & White 1985), which holds where the spread
-    depends on the cues. Simulated for differences that come from cues alone, along lines and curves (32 to 1000 inputs,
-    3 to 14 cues with their normal scores), it covers 0 in 94 to 96 %.
+    The interval over inputs is Student's t with the variance HC2 (MacKinnon & White 1985), which is valid if the spread
+    depends on the cues. In simulations of differences that come from cues alone, along lines and curves (32 to 1000
+    inputs, 3 to 14 cues with their normal scores), it covers 0 in 94 to 96 %.
 
-    NaN with a reason if there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or if a cue is larger (or
-    smaller) in one system at nearly every input (`LESSER_SIDE`): texts with equal cues then lie outside the data.
-    Simulated for a metric that is the logarithm of length, intervals cover 0 in .93 or more where a tenth of the inputs
-    lies on the other side, in .68 where 3 % do, and never where none does. No interval below `FEWEST_UNITS` inputs.
+    The value is NaN with a reason if there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or if a cue is
+    larger (or smaller) in one system at nearly every input (`LESSER_SIDE`): then no texts in the data have equal cues.
+    In simulations of a metric that is the logarithm of length, intervals cover 0 in .93 or more if a tenth of the
+    inputs lies on the other side, in .68 if 3 % do, and never if none does. There is no interval below `FEWEST_UNITS`
+    inputs.
 
     `differences` have the shape (inputs,); `first` and `second` are the cues of the two systems' texts for these
     inputs, as `add_normal_scores` gives them.
@@ -375,7 +377,7 @@ def add_normal_scores(cues: Cues) -> Cues:
 
 
 def explain_no_fit(cues: Floats) -> str | None:
-    """The reason why cues cannot be fitted to ratings, or None."""
+    """Returns the reason why cues cannot be fitted to ratings, or None."""
     varied = int(_vary(cues).sum())
     if not varied:
         return "no cheap cue differs between these texts"
@@ -396,7 +398,7 @@ def correlate_beyond(
     cues: Floats,
     weights: Floats,
 ) -> Floats:
-    """Partial correlations of normal scores given the cues' normal scores, of shape (resamples, metrics).
+    """Computes partial correlations of normal scores, given the cues, of shape (resamples, metrics).
 
     NaN if the cues determine the scores x, of shape (n, metrics), or the ratings y, of shape (n,).
     """

@@ -1,4 +1,4 @@
-"""Labels of a sample with a known design: which texts to label, and estimates for all texts.
+"""Labels of texts drawn by a known rule (a sampling design): which texts to label, and estimates for all texts.
 
 Texts are drawn at random, or stratified by a judge's verdict so that rare verdicts are labelled too. Each text has a
 known probability of being drawn, and counts by its inverse (Horvitz & Thompson 1952, in the form of Hajek, whose
@@ -38,8 +38,8 @@ def draw_texts(
 ) -> DrawnTexts:
     """Draws n of all texts, in random order.
 
-    `strata` has one name for each text; without it, every text has the same chance. With it, the same number of texts
-    is drawn from each stratum, or all of a smaller one.
+    Without `strata` every text has the same chance. `strata` has one name for each text: the same number of texts is
+    drawn from each stratum, or all texts of a smaller one.
     """
     rng = np.random.default_rng(seed)
     numbers = np.zeros(total, dtype=np.intp)  # of the stratum of each text
@@ -58,7 +58,7 @@ def draw_texts(
 
 
 def share_out(n: int, sizes: Indices) -> Indices:
-    """Says how many of n texts to take from each stratum: equally many, but no more than it has.
+    """Divides n texts among strata: equally many from each, but no more than it has.
 
     >>> share_out(10, np.array([100, 3])), share_out(5, np.array([2, 2])), share_out(5, np.array([9, 9]))
     (array([7, 3]), array([2, 2]), array([3, 2]))
@@ -86,9 +86,9 @@ def estimate_drawn(
 ) -> PoweredEstimate:
     """Estimates the mean label of all texts from a drawn sample; all arrays have the shape (n,).
 
-    `labels` are NaN for texts without a label, `verdicts` for texts without a verdict, which then count without one. A
-    text with a label has a probability. `is_rate` is for labels 0 and 1, whose estimate lies in [0, 1] and has a score
-    interval.
+    `labels` and `verdicts` are NaN for texts without one; a label counts without a verdict, too. `probabilities` are
+    those with which texts were drawn; a text with a label has one. With `is_rate`, labels are 0 and 1: the estimate
+    lies in [0, 1] and has a score interval.
     """
     is_labelled = ~np.isnan(labels)
     total = len(labels)
@@ -208,10 +208,10 @@ def bound_by_design(
     *,
     is_rate: bool = False,
 ) -> Estimate:
-    """Gives a statistic of drawn texts, each counted by the inverse of its probability, its interval.
+    """Makes the estimate of a statistic of drawn texts, each weighted by the inverse of its probability.
 
-    Its variance is that of the draw within strata, and of the strata among all texts. `probabilities` have the shape
-    (n,), and texts with the same one are a stratum.
+    The variance comes from the draw within strata, and from the strata among all texts. `probabilities` have the shape
+    (n,); texts with the same probability are a stratum.
     """
     if math.isnan(statistic.value):
         return Estimate.undefined(statistic.reason or "it is undefined")
@@ -235,7 +235,7 @@ def bound_mean(
     *,
     is_rate: bool,
 ) -> Estimate:
-    """Makes the Estimate of a mean with Student's interval, or for a rate, in [0, 1], with a score interval."""
+    """Makes the estimate of a mean with Student's interval, or of a rate in [0, 1] with a score interval."""
     inputs = layout.input_count
     if inputs < FEWEST_UNITS:
         return Estimate.undefined(explain_few("labelled inputs", inputs), value)

@@ -1,4 +1,4 @@
-"""Judgements of pairs as arrays, in which inputs whose judgements are the same are one kind, computed once."""
+"""Judgements of pairs as arrays. Inputs with the same judgements are one kind, which is computed once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from meta_eval.preferences import Preferences
 
 @dataclass(frozen=True, eq=False)
 class Games:
-    """The judgements of one input of each kind, and which kind every input is."""
+    """The judgements of one input of each kind, and the kind of every input."""
 
     # how many systems there are
     systems: int
@@ -30,7 +30,7 @@ class Games:
 
     @classmethod
     def of(cls, given: Preferences) -> Games:
-        """The judgements of preferences that all have an outcome."""
+        """Makes the games of preferences, all of which have an outcome."""
         first, second = given.numbers
         inputs = given.layout.inputs
         kind_of, representatives = find_kinds(number_judgements(given), inputs, given.layout.input_count)
@@ -55,20 +55,20 @@ class Games:
 
     @cached_property
     def memberships(self) -> csr_array:
-        """1 for each input and its kind, of shape (inputs, kinds)."""
+        """A sparse matrix of shape (inputs, kinds) with 1 for each input and its kind."""
         inputs = len(self.kind_of)
         return csr_array((np.ones(inputs), (np.arange(inputs), self.kind_of)), shape=(inputs, self.kind_count))
 
     @cached_property
     def wins_by_kind(self) -> csr_array:
-        """How often each system wins against each other one in an input of each kind, of shape (kinds, systems²)."""
+        """How often each system beats each other system in an input of each kind, of shape (kinds, systems²)."""
         places = [self.first * self.systems + self.second, self.second * self.systems + self.first]
         shares = [self.outcomes, 1 - self.outcomes]
         shape = (self.kind_count, self.systems**2)
         return csr_array((np.concatenate(shares), (np.tile(self.kinds, 2), np.concatenate(places))), shape=shape)
 
     def add_wins(self, weights: Floats) -> Floats:
-        """The wins of inputs with weights of shape (rows, inputs), of shape (rows, systems, systems)."""
+        """Sums the wins of inputs with weights (rows, inputs); returns shape (rows, systems, systems)."""
         by_kind = weights @ self.memberships
         return (by_kind @ self.wins_by_kind).reshape(-1, self.systems, self.systems)
 
@@ -79,7 +79,7 @@ class Games:
 
     @cached_property
     def added(self) -> Floats:
-        """The wins that are added: a tie divided by k - 1 for each compared pair of k systems."""
+        """The wins to add, so that strengths are finite: 1/(k - 1) of a tie for each compared pair of k systems."""
         added = np.zeros((self.systems, self.systems))
         share = 1 / (2 * (self.systems - 1))
         added[self.first, self.second] = share
@@ -87,14 +87,14 @@ class Games:
         return added
 
     def add_by_kind(self, values: Floats) -> Floats:
-        """Sums of values of shape (judgements, m) over the judgements of each kind, of shape (kinds, m)."""
+        """Sums values of shape (judgements, m) over the judgements of each kind; returns shape (kinds, m)."""
         judgements = len(self.kinds)
         shape = (self.kind_count, judgements)
         return csr_array((np.ones(judgements), (self.kinds, np.arange(judgements))), shape=shape) @ values
 
 
 def number_judgements(given: Preferences) -> NDArray[np.intp]:
-    """Numbers that are equal for judgements that say the same, of shape (n,); which system is called a is no matter."""
+    """Numbers judgements, of shape (n,): those that say the same get the same number, whichever system is called a."""
     first, second = given.numbers
     is_turned = first > second
     said = np.stack(
@@ -116,7 +116,7 @@ def find_kinds(
     inputs: NDArray[np.intp],
     input_count: int,
 ) -> tuple[NDArray[np.intp], list[int]]:
-    """The kind of each input, and the first input of each kind: inputs of one kind have the same judgements.
+    """Finds the kind of each input, and the first input of each kind; inputs of one kind have the same judgements.
 
     >>> find_kinds(np.array([3, 1, 1, 3, 1]), np.array([0, 0, 1, 2, 2]), input_count=3)
     (array([0, 1, 0]), [0, 1])

@@ -1,8 +1,8 @@
-"""A gate: whether a figure of a judge is beyond a limit by more than noise, and which change the data could detect.
+"""Gates: tests whether a quantity of a judge (its kappa, say) is beyond a limit by more than noise.
 
-A condition such as `kappa < 0.6` fails where a one-sided test shows it, at the level divided by the number of
-conditions (Bonferroni): on a judge that keeps all limits the chance of any failure is at most the level. The tests
-are t tests by the linearised variance over inputs (`meta_eval.linearised`).
+A gate fails at a condition such as `kappa < 0.6` if a one-sided test shows that the condition is true. The level is
+divided by the number of conditions (Bonferroni): for a judge within all limits, the chance of any failure is at most
+the level. The tests are t tests with the linearised variance over inputs (`meta_eval.linearised`).
 """
 
 import math
@@ -17,9 +17,9 @@ QUANTITIES = ("kappa", "accuracy", "harshness", "kappa drop", "accuracy drop")
 LONGEST_FIRST = "|".join(sorted(QUANTITIES, key=len, reverse=True))
 CONDITION = re.compile(rf"\s*({LONGEST_FIRST})\s*([<>])\s*([\d.]+)\s*")
 DIRECTIONS = {"kappa": "<", "accuracy": "<", "harshness": ">", "kappa drop": ">", "accuracy drop": ">"}
-SIDES = {"<": "lower than its limit", ">": "higher than its limit"}
+SIDES_IN_WORDS = {"<": "lower than its limit", ">": "higher than its limit"}
 POWER = 0.8  # of the smallest change that the data could have shown
-RULE = "fail_if must be conditions such as 'kappa < 0.6', 'harshness > 0.1' or 'accuracy drop > 0.05'"
+CONDITION_RULE = "fail_if must be conditions such as 'kappa < 0.6', 'harshness > 0.1' or 'accuracy drop > 0.05'"
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class GateResult:
     could_show: float
 
     def describe(self) -> str:
-        """The outcome in a sentence."""
+        """Describes the outcome in a sentence."""
         subject = f"{self.aspect}: {self.condition.quantity} of {self.judge}"
         estimate = self.estimate
         limit = f"{self.condition.limit:g}"
         if math.isnan(estimate.low):
-            return f"{subject} cannot be held against {limit}: {estimate.reason}"
+            return f"{subject} cannot be compared with {limit}: {estimate.reason}"
         outcome = "is shown to lie" if self.has_failed else "is not shown to lie"
         where = {"<": "below", ">": "above"}[self.condition.sign]
         shown = f"{estimate.value:.3f}, interval of the test {estimate.low:.3f} to {estimate.high:.3f}"
@@ -71,7 +71,7 @@ class GateResult:
 
 
 def read_conditions(given: str | Sequence[str]) -> list[Condition]:
-    """The conditions of the setting `fail_if`: one text or several, in which commas part conditions.
+    """Reads the conditions of the setting `fail_if`: one text or several, with commas between conditions.
 
     Raises SettingError for a text that is no condition.
 
@@ -83,17 +83,20 @@ def read_conditions(given: str | Sequence[str]) -> list[Condition]:
 
 
 def read_condition(text: str) -> Condition:
-    """One condition. Raises SettingError for another text, and for a sign that the quantity does not have."""
+    """Reads one condition.
+
+    Raises SettingError for a text that is none, and for `<` or `>` that does not fit its quantity.
+    """
     matched = CONDITION.fullmatch(text)
     if matched is None:
-        raise SettingError(f"{RULE}, but got {text.strip()!r}")
+        raise SettingError(f"{CONDITION_RULE}, but got {text.strip()!r}")
     quantity, sign, number = matched.groups()
     if sign != DIRECTIONS[quantity]:
-        raise SettingError(f"{quantity} fails where it is {SIDES[DIRECTIONS[quantity]]}: {RULE}")
+        raise SettingError(f"{quantity} fails where it is {SIDES_IN_WORDS[DIRECTIONS[quantity]]}: {CONDITION_RULE}")
     try:
         limit = float(number)
     except ValueError:
-        raise SettingError(f"{RULE}, but got the limit {number!r}") from None
+        raise SettingError(f"{CONDITION_RULE}, but got the limit {number!r}") from None
     return Condition(quantity, limit)
 
 
@@ -103,7 +106,7 @@ def find_confidence(
     *,
     is_two_sided: bool = False,
 ) -> float:
-    """The confidence of intervals whose ends are one-sided tests at `level`, divided by the number of conditions.
+    """Finds the confidence of intervals whose ends are one-sided tests at `level` over the number of conditions.
 
     A quantity with limits on two sides uses half of the level on each.
     """
@@ -121,7 +124,7 @@ def decide(
     confidence: float,
     inputs: int,
 ) -> GateResult:
-    """Decides a condition by the interval of its quantity at this confidence."""
+    """Decides whether the gate fails at a condition, by the interval of its quantity at this confidence."""
     if math.isnan(estimate.low) or estimate.reason is not None:
         unknown = Estimate.undefined(estimate.reason or "it has no interval", estimate.value)
         return GateResult(

@@ -1,17 +1,17 @@
-"""A statistic over all examples, within each system, within each input, or between the systems' means.
+"""Groupings: computes a statistic over all examples, within each system, within each input, or between systems' means.
 
 The four groupings of meta-evaluation (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization Evaluation
 Metrics using Resampling Methods"; mt-metrics-eval calls the first three none, sys and item):
 
-- `global`: all outputs together;
-- `per_system`: within each system, over its inputs, then the mean over systems;
-- `per_input`: within each input, over the systems' outputs, then the mean over inputs;
-- `system_means`: between systems, whose scores and ratings are means over their inputs.
+- `global`: all outputs together; - `per_system`: within each system, over its inputs, then the mean over systems; -
+`per_input`: within each input, over the systems' outputs, then the mean over inputs; - `system_means`: between systems,
+whose scores and ratings are means over their inputs.
 
-A group whose ratings are equal, or that has one output, tells nothing of any metric and is left out of the mean. A
-group in which a metric alone does not vary counts as a correlation of 0. Left out, a metric that is constant on 30 hard
-inputs and as good as another on 30 easy ones would seem the better one, which a permutation test confirmed in 8 of 8
-simulated studies; means over the groups that both metrics order would hide that the other one orders the hard inputs.
+A group with equal ratings, or with one output, says nothing about any metric and is left out of the mean. A group in
+which only the metric's scores are equal counts as a correlation of 0. If it were left out, a metric that is constant on
+30 hard inputs and as good as another on 30 easy ones would seem the better one (a permutation test confirmed this in 8
+of 8 simulated studies). A mean over the groups that both metrics order would hide that the other one orders the hard
+inputs.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -32,7 +32,10 @@ LEAST_COMMON = 0.5  # share of the fullest row's columns that a compared row mus
 
 @dataclass(frozen=True)
 class Layout:
-    """Which system wrote each example, and which input it answers: numbers from 0, of shape (n,)."""
+    """The layout of a study: the number of the system that wrote each example, and of the input that it answers.
+
+    Both have the shape (n,) and count from 0.
+    """
 
     systems: Indices
     inputs: Indices
@@ -46,13 +49,13 @@ class Layout:
         return int(self.inputs.max(initial=-1)) + 1
 
     def to_grid(self, values: Floats) -> Floats:
-        """Values of shape (n,) by system and input, of shape (systems, inputs); NaN if there is no example."""
+        """Arranges values of shape (n,) by system and input, shape (systems, inputs); NaN where there is no example."""
         grid = np.full((self.system_count, self.input_count), np.nan)
         grid[self.systems, self.inputs] = values
         return grid
 
     def groups(self, grouping: Grouping) -> list[Indices]:
-        """The indices of the examples of each system or each input; for other groupings, all examples as one group."""
+        """Lists the indices of the examples of each system or of each input; for other groupings, one group has all."""
         if grouping not in ("per_system", "per_input"):
             return [np.arange(len(self.inputs))]
         numbers = self.systems if grouping == "per_system" else self.inputs
@@ -66,7 +69,7 @@ def lay_out(
     systems: Sequence[Hashable] | None = None,
     inputs: Sequence[Hashable] | None = None,
 ) -> Layout:
-    """Numbers the systems and inputs of n examples.
+    """Makes the layout of n examples: numbers their systems and inputs.
 
     Without `systems` all examples belong to one system; without `inputs` each example has a separate input. Raises
     ValueError unless there is one name per example and no name is None.
@@ -85,7 +88,7 @@ def group(
     grouping: Grouping,
     weights: Floats,
 ) -> Floats:
-    """The statistic of x and y, both of shape (n,), in this grouping for each resample, of shape (resamples,).
+    """Computes the statistic of x and y, both (n,), in this grouping for each resample; returns shape (resamples,).
 
     The weights, of shape (resamples, inputs), say how often each resample contains each input.
     """
@@ -124,7 +127,7 @@ def explain_undefined(
     layout: Layout,
     grouping: Grouping = "global",
 ) -> str | None:
-    """The reason why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
+    """Returns the reason why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
     units = "examples"
     if len(x) and grouping == "system_means":
         once = np.ones((1, layout.input_count))
@@ -147,7 +150,7 @@ def explain_undefined(
 
 
 def restrict(layout: Layout, kept: Mask) -> Layout:
-    """The layout of the examples in the mask `kept`, of shape (n,), with new numbers for systems and inputs."""
+    """Makes the layout of the examples in the mask `kept`, of shape (n,), with new numbers for systems and inputs."""
     if kept.shape != layout.systems.shape:
         raise ValueError(f"the layout has {len(layout.systems)} examples, but there are {len(kept)} scores")
     _, systems = np.unique(layout.systems[kept], return_inverse=True)
@@ -156,11 +159,11 @@ def restrict(layout: Layout, kept: Mask) -> Layout:
 
 
 def find_common(values: Floats, names: Sequence[str] | None = None) -> tuple[Mask, Mask]:
-    """Chooses the rows and columns of `values` (NaN for a missing one) that are compared with one another.
+    """Chooses rows (systems) of `values`, and the columns (inputs) for which all of them have a value that is not NaN.
 
-    The columns in common are at least `LEAST_COMMON` of those that the fullest row has values for. A set grows from
-    each row by the row that keeps most columns; the largest set wins (most rows, then most columns). Ties are broken by
-    `names`, so that the order of rows decides nothing.
+    The common columns are at least `LEAST_COMMON` of those of the fullest row. Starting from each row, the set grows by
+    the row that leaves the most columns. The largest set wins (most rows, then most columns). `names` break ties, so
+    that the order of rows decides nothing.
     """
     is_known = ~np.isnan(values)
     fullest = is_known.sum(axis=1).max(initial=0)

@@ -3,11 +3,11 @@
 The drawn units decide what an interval generalises to (Deutsch, Dror & Roth 2021). Inputs are drawn: an interval is
 about these systems on other inputs. Single outputs are never drawn, because outputs for one input are not independent.
 
-Intervals are percentile intervals, expanded as in `meta_eval.bootstrap`, and need `FEWEST_UNITS` units. Three further
-intervals hold where percentiles fail: Student's t for the mean of few inputs, Tango's score interval for a share
-(Wilson's interval, which it extends to ties), and the jackknife for means in standard deviations and for the mean of
-correlations within systems or inputs. A resample holds some outputs twice, and their ties lower every rank correlation
-within a system: at 30 inputs of 8 systems and a rho of .97, percentiles cover .52 and the jackknife .95.
+Intervals are percentile intervals, expanded as in `meta_eval.bootstrap`, and need `FEWEST_UNITS` units. Three other
+intervals are used where percentiles fail: Student's t for the mean of few inputs; Tango's score interval for a share
+(Wilson's interval, extended to ties); and the jackknife for means in standard deviations and for the mean of
+correlations within systems or inputs. A resample contains some outputs twice, and their ties lower every rank
+correlation within a system: at 30 inputs of 8 systems and a rho of .97, percentiles cover .52 and the jackknife .95.
 """
 
 import math
@@ -69,7 +69,7 @@ def grouped_estimate(
     grouping: Grouping = "global",
     resampling: Resampling = USUAL_RESAMPLING,
 ) -> Estimate:
-    """A statistic of `scores` with `ratings`, both of shape (n,), and its interval; a NaN score is left out.
+    """Estimates a statistic of `scores` with `ratings`, both of shape (n,), in a grouping; NaN scores are left out.
 
     Raises ValueError for arrays that do not have the layout's shape, infinite scores, and ratings that are not finite.
     """
@@ -89,7 +89,7 @@ def weigh_grouped(
     layout: Layout,
     grouping: Grouping,
 ) -> Weighted:
-    """A statistic of x and y, both of shape (n,), in this grouping, as a function of weights of inputs."""
+    """Returns a function of weights of inputs that computes a statistic of x and y, both (n,), in this grouping."""
 
     def grouped(weights: Floats) -> Floats:
         return group(
@@ -112,7 +112,7 @@ def difference(
     groups: Sequence[Hashable] | None = None,
     statistic: Statistic = spearman,
 ) -> Estimate:
-    """Spearman, or another correlation, of metric a minus that of metric b with the same `ratings`, all of shape (n,).
+    """Estimates the correlation (default: Spearman) of metric a with `ratings` minus that of metric b; all are (n,).
 
     Both are computed on the same resamples of whole groups, so that what makes examples easy for both cancels. Only
     examples that both metrics scored count.
@@ -141,11 +141,11 @@ def estimate_grouped(
     resampling: Resampling,
     draws: "Draws | None" = None,
 ) -> Estimate:
-    """The value of a grouped statistic in [-1, 1] with its interval; known `draws` are reused.
+    """Estimates a grouped statistic in [-1, 1] with its interval; known `draws` are reused.
 
-    The mean of a statistic within systems or inputs has a jackknife interval, every other statistic percentiles.
-    Between the means of fewer than `FEWEST_SYSTEMS` systems there is no interval: Spearman's rho of 4 systems has few
-    values, and percentiles cover .78.
+    The mean of a statistic within systems or inputs has a jackknife interval, every other statistic a percentile
+    interval. Between the means of fewer than `FEWEST_SYSTEMS` systems there is no interval: Spearman's rho of 4 systems
+    has few possible values, and percentile intervals cover .78.
     """
     if grouping in ("per_system", "per_input"):
         estimate = jackknife_interval(statistic, layout)
@@ -219,7 +219,7 @@ def draw_grouped(
 
 
 def mean_interval(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean of `values`, of shape (inputs,), and its Student's t interval."""
+    """Estimates the mean of `values`, of shape (inputs,), with Student's t interval."""
     mean = float(values.mean())
     inputs = len(values)
     if inputs < FEWEST_FOR_MEAN:
@@ -233,7 +233,7 @@ def mean_interval(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
 
 
 def mean_over_inputs(values: Floats, layout: Layout) -> Estimate:
-    """The mean of `values`, of shape (n,), and Student's interval by its variance over inputs."""
+    """Estimates the mean of `values`, of shape (n,), with Student's interval from the variance over inputs."""
     inputs = layout.input_count
     if inputs == len(values):
         return mean_interval(values)
@@ -263,12 +263,12 @@ def is_within_margin(
     tests: int,
     largest: float = 0.0,
 ) -> bool:
-    """Whether the mean of `values`, of shape (inputs,), lies within the margin of 0, at `level` over the tests.
+    """Whether the mean of `values` (inputs,) is shown to lie within the margin of 0, at `level` over the tests.
 
-    Schuirmann's two one-sided tests: by Student's t if values have both signs and many sizes; by Tango's score
-    interval if they have one size or one sign, because t tests of rare differences declare too much equal. `largest` is
-    the maximum size of a difference if it is known, else the largest observed one. If nothing bounds the values and all
-    are 0, they are equal.
+    These are Schuirmann's two one-sided tests. They use Student's t if values have both signs and many sizes. They use
+    Tango's score interval if values have one size or one sign, because t tests of rare differences declare too much
+    equal. `largest` is the maximum size of a difference if it is known, else the largest observed one is taken. If all
+    values are 0 and no maximum is known, they are equal.
     """
     inputs = len(values)
     sizes = np.abs(values)
@@ -296,11 +296,11 @@ def is_within_margin(
 
 
 def share_interval(wins: Floats, layout: Layout) -> Estimate:
-    """The mean of `wins`, of shape (n,) with 1 for a win, 0.5 for a tie and 0 for a loss, and `score_interval`.
+    """Estimates the mean of `wins` (n,), which are 1 for a win, 0.5 for a tie and 0 for a loss, with `score_interval`.
 
-    Where inputs repeat, n is divided by the design effect (Kish 1965), the ratio of the variances of the mean over
-    inputs and over examples, and the quantile is Student's. If all values are equal, n is the number of inputs. Other
-    values in [0, 1] have Student's interval of their mean, by the variance over inputs.
+    If inputs repeat, n is divided by the design effect (Kish 1965), the ratio of the variances of the mean over inputs
+    and over examples, and the quantile is Student's. If all values are equal, n is the number of inputs. Other values
+    in [0, 1] get Student's interval from the variance over inputs.
     """
     share = float(wins.mean())
     inputs = layout.input_count
@@ -324,7 +324,7 @@ def bound_difference(
     layout: Layout,
     unit: float = 1.0,
 ) -> Estimate:
-    """The mean of differences -1, 0 and 1, of shape (n,), in `unit`, with Tango's score interval."""
+    """Estimates the mean of differences from -1 to 1, of shape (n,), times `unit`, with `share_interval`'s interval."""
     share = share_interval((1 + differences) / 2, layout)
 
     def to_difference(end: float) -> float:
@@ -376,11 +376,12 @@ def score_interval(
     freedom: float = math.inf,
     confidence: float = CONFIDENCE,
 ) -> tuple[float, float]:
-    """Tango's score interval (1998) of a share of n values that counts ties half; without ties it is Wilson's (1927).
+    """Computes Tango's score interval (1998) of a share of n values, ties counted half; without ties it is Wilson's.
 
-    The share is (1 + d)/2, where d is the share of wins minus that of losses. The interval holds every d0 whose
-    distance from d is below the quantile of standard errors, (q - d0²)/n with the q, the share without ties, that is
-    likeliest under d0. `untied` is the q of the values. The quantile is Student's, by default the normal one.
+    The share is (1 + d)/2, where d is the share of wins minus that of losses. The interval contains every d0 that is
+    nearer to d than the quantile times the standard error under d0. The square of this error is (q - d0²)/n, with the q
+    (the share of values that are no ties) that is likeliest under d0. `untied` is the q of the values. The quantile is
+    that of Student's t with `freedom` degrees of freedom, by default the normal one.
     """
     d = 2 * share - 1
     quantile = t_quantile(freedom, confidence)
@@ -409,7 +410,7 @@ def score_interval(
 
 
 def jackknife_interval(statistic: Weighted, layout: Layout) -> Estimate:
-    """The value of a statistic and its jackknife interval: Student's t on the values without one input."""
+    """Estimates a statistic with its jackknife interval: Student's t on the values without one input at a time."""
     inputs = layout.input_count
     value = _evaluate(statistic, layout)
     if math.isnan(value):

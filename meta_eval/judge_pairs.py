@@ -1,9 +1,9 @@
 """Two judges of the same texts: which is closer to people, which is harsher, and whether one is as good as the other.
 
-Every difference is judge b minus judge a on the texts that both and people labelled. Accuracy and harshness of two
-labels have Tango's score interval for paired shares, the other differences Student's interval by their linearised
-variance over inputs (`meta_eval.linearised`). The tests flip the signs of the inputs' differences, which all pairs of
-judges and all statistics share, so that p-values are adjusted for all of them (`meta_eval.step_down`).
+Every difference is judge b minus judge a on the texts that both judges and people labelled. With two labels, accuracy
+and harshness have Tango's score interval for paired shares. The other differences have Student's interval, from their
+linearised variance over inputs (`meta_eval.linearised`). The tests flip the signs of the inputs' differences. All pairs
+of judges and all statistics share the flips, so that p-values are adjusted for all of them (`meta_eval.step_down`).
 """
 
 import math
@@ -51,7 +51,7 @@ class JudgeDifference:
     is_as_good: bool
 
     def turn(self) -> "JudgeDifference":
-        """The same difference with the judges exchanged."""
+        """Returns the same difference with the judges exchanged."""
         return replace(
             self,
             judge_a=self.judge_b,
@@ -76,11 +76,11 @@ def compare_judges(
     level: float = 0.05,
     seed: int = 0,
 ) -> list[JudgeDifference]:
-    """The differences of each pair of judges; labels and lengths have the shape (n,), with NaN for no label.
+    """Computes the differences of each pair of judges; labels and lengths have the shape (n,), with NaN for no label.
 
-    For more than two labels, kappa is weighted. `weights`, of shape (n,), count texts of a drawn sample. `margin`
-    is a difference of kappas that does not matter: two one-sided tests at `level` over the number of pairs decide
-    whether a judge is as good as another.
+    For more than two labels, kappa is weighted. `weights`, of shape (n,), count texts of a drawn sample. `margin` is a
+    difference of kappas that does not matter: two one-sided tests at `level` over the number of pairs decide whether a
+    judge is as good as another.
     """
     pairs = [*combinations(judges, 2)]
     differences: list[JudgeDifference] = []
@@ -175,7 +175,9 @@ def linearise_differences(
     lengths: Floats | None = None,
     weights: Floats | None = None,
 ) -> dict[str, Linearised]:
-    """Differences, b minus a, of the kappa, accuracy, harshness and length effect of two judges.
+    """Computes the differences, b minus a, of the kappa, accuracy, harshness and length effect of two judges.
+
+    Each has the contribution of every text (`Linearised`).
 
     `people`, `a` and `b` are labels of shape (n,) without NaN; `labels` are the possible ones. The length effect needs
     `lengths`, and is left out with `weights`.
@@ -260,7 +262,7 @@ def _spread_over_inputs(
 
 
 def find_constant(people: Floats) -> float:
-    """The most frequent label: the best that a judge could say without looking at the texts.
+    """Finds the most frequent label: the best that a judge could say without looking at the texts.
 
     >>> find_constant(np.array([1.0, 0.0, 1.0, np.nan]))
     1.0
@@ -272,7 +274,7 @@ def find_constant(people: Floats) -> float:
 
 
 def name_difference(difference: JudgeDifference, level: float = 0.05) -> Sequence[str]:
-    """The statistics with significant differences, the most certain first."""
+    """Names the statistics with significant differences, the most certain first."""
     p_values = difference.p_values
     shown = [name for name in difference.differences if p_values.get(name, math.nan) < level]
     return sorted(shown, key=lambda name: p_values[name])

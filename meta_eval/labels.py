@@ -1,9 +1,9 @@
 """Agreement on labels: kappa of a judge with people and of people among themselves, and a judge's confusions.
 
-Labels are numbers in their order, such as 0 and 1 for no and yes, or 1 to 5. Kappa is that of Cohen (1960); weighted
-kappa that of Cohen (1968), where a confusion counts by the square of its distance. Of several pairs of people the
-observed disagreement is summed over pairs, and so is the expected one (Davies & Fleiss 1982, "Measuring Agreement for
-Multinomial Data"). 1 is full agreement, 0 is chance. Intervals draw the units of a layout, by default its inputs.
+Labels are numbers in their order, such as 0 and 1 for no and yes, or 1 to 5. Kappa is that of Cohen (1960): 1 is full
+agreement, 0 is chance. Weighted kappa is that of Cohen (1968): a confusion counts by the square of its distance. For
+several pairs of people, the observed disagreement is summed over pairs, and so is the expected one (Davies & Fleiss
+1982, "Measuring Agreement for Multinomial Data"). Intervals draw inputs.
 """
 
 import math
@@ -15,6 +15,7 @@ import numpy as np
 
 from meta_eval.bootstrap import Estimate, Floats, Indices, Mask
 from meta_eval.chance import measure_label_chance
+from meta_eval.crowds import seat_crowd
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import Draws, Resampling, Weighted, bound_difference, draw_grouped, share_interval
 from meta_eval.linearised import measure_distances
@@ -81,7 +82,7 @@ class SingleAgreement:
 
 
 def find_labels(ratings: Floats) -> Floats | None:
-    """The labels in ratings: 2 to `MOST_LABELS` different whole numbers; None for other ratings.
+    """Finds the labels in ratings: 2 to `MOST_LABELS` different whole numbers; None for other ratings.
 
     >>> find_labels(np.array([1.0, 0.0, np.nan])), find_labels(np.array([1.0, 1.5, 2.0]))
     (array([0., 1.]), None)
@@ -98,7 +99,7 @@ def assign_labels(
     labels: Floats,
     threshold: float | None = None,
 ) -> tuple[Floats, Floats]:
-    """The nearest label of each score (the higher one of two), and the distance of the score from another label.
+    """Assigns each score its nearest label (of two equally near ones the higher), and finds how near another label is.
 
     With two labels, `threshold` is the lowest score of the higher label. A score of NaN has no label.
 
@@ -115,7 +116,7 @@ def assign_labels(
 
 
 def find_consensus(table: Floats, labels: Floats) -> Floats:
-    """The median of people's labels, of shape (people, texts), of each text; NaN if it lies between two labels."""
+    """Finds the median of people's labels (people, texts) for each text; NaN if it lies between two labels."""
     is_rated = ~np.isnan(table).all(axis=0)
     medians = np.full(table.shape[1], np.nan)
     medians[is_rated] = np.nanmedian(table[:, is_rated], axis=0)
@@ -129,7 +130,7 @@ def agree_on_labels(
     layout: Layout,
     resampling: Resampling,
 ) -> LabelAgreement:
-    """How well the labels of a judge agree with those of people, both of shape (n,) with NaN for no label."""
+    """Measures how well the labels of a judge agree with those of people, both of shape (n,), with NaN for no label."""
     labelled = ~np.isnan(people)
     kept = labelled & ~np.isnan(judge)
     x = people[kept]
@@ -219,11 +220,13 @@ def agree_with_single(
     *,
     is_ordered: bool = True,
 ) -> list[SingleAgreement]:
-    """How well each of `judges` agrees with each person, people with one another, and the majority with each person.
+    """Measures agreement with single people: of each judge, of people with one another, and of their majority.
 
-    `table` has shape (people, n), each judge (n,). No judge can agree with more
-    of these labels than the majority of people, which includes their own votes.
+    `table` has shape (people, n), each judge (n,); a crowd, of whom each pair shares few texts, is compared by seats
+    (`meta_eval.crowds`). No judge can agree with more of these labels than the majority of people, which includes their
+    own votes.
     """
+    table = seat_crowd(table)
     by_distance = is_ordered and len(labels) > 2
     rated = (~np.isnan(table)).sum(axis=0)
 
@@ -314,7 +317,7 @@ def estimate_kappa(
     *,
     is_weighted: bool = False,
 ) -> Estimate:
-    """Cohen's kappa, or the weighted one, of pairs of columns of labels of shape (n,), NaN if there is none.
+    """Estimates Cohen's kappa, or the weighted one, over pairs of columns of labels, of shape (n,), with NaN for none.
 
     The interval comes from resamples, or, if these are too alike (`FEWEST_ALIKE`), from `estimate_rare_kappa`.
     """
@@ -344,7 +347,7 @@ def estimate_kappa(
 
 
 def count_confusion(pairs: Pairs, labels: Floats) -> Floats:
-    """How often each pair of labels is given, of shape (labels, labels), by all pairs of columns with NaN."""
+    """Counts how often each pair of labels is given, over all pairs of columns; returns shape (labels, labels)."""
     k = len(labels)
     table = np.zeros(k * k)
     for x, y in pairs:
@@ -364,10 +367,10 @@ def estimate_rare_kappa(
     *,
     is_weighted: bool = False,
 ) -> Estimate:
-    """The interval of kappa from a confusion table in which the rarer labels hardly occur on both sides.
+    """Estimates kappa with an interval from a confusion table in which both sides hardly ever give the rarer labels.
 
-    All resamples of such labels are below 0 or nearly alike. Tables are drawn from a Dirichlet distribution with 2
-    pseudo counts, spread over the cells (Jeffreys' prior for two labels). Each input counts as one label.
+    All resamples of such labels are below 0 or nearly alike. Instead, tables are drawn from a Dirichlet distribution
+    with 2 pseudo counts, spread over the cells (Jeffreys' prior for two labels). Each input counts as one label.
     """
     k = len(labels)
     distances = measure_distances(labels, is_weighted=is_weighted)
@@ -393,7 +396,7 @@ def weigh_kappa(
     *,
     is_weighted: bool = False,
 ) -> Weighted:
-    """Kappa, 1 - O/E, as a function of weights; see `estimate_kappa`.
+    """Returns a function of weights that computes kappa, 1 - O/E; see `estimate_kappa`.
 
     The observed disagreement O and the expected one E are summed over the pairs of columns.
     """
@@ -442,7 +445,7 @@ def weigh_macro_f1(
     labels: Floats,
     layout: Layout,
 ) -> Weighted:
-    """The mean F1 of the labels that people or the judge give, as a function of weights; no value may be NaN."""
+    """Returns a function of weights that computes the mean F1 of all labels that occur; no value may be NaN."""
     by_people = np.equal.outer(people, labels).astype(np.float64)  # (n, labels)
     by_judge = np.equal.outer(judge, labels).astype(np.float64)
     given_by_either = by_people + by_judge
@@ -465,7 +468,7 @@ def weigh_macro_f1(
 
 
 def weigh_mean(values: Floats, layout: Layout) -> Weighted:
-    """The mean of values of shape (n,) as a function of weights; NaN without values."""
+    """Returns a function of weights that computes the mean of values (n,); NaN without values."""
 
     def mean(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]

@@ -5,20 +5,20 @@ preference q of system a over b on an input x, with the standardised difference 
 
     logit q = theta_a - theta_b + (phi_a + phi_b) tanh(d) + (psi_a - psi_b) gamma_x,
 
-where the difficulty gamma_x of an input counts only if one baseline is in every pair, beside `FEWEST_SYSTEMS` others.
-It is fitted first, with psi = 1 for all of them, as in the paper. A length-controlled win rate is the mean of q at a
-difference of 0.
+where the difficulty gamma_x of an input is used only if all pairs have one baseline, with `FEWEST_SYSTEMS` or more
+other systems. It is fitted first, with psi = 1 for all of them, as in the paper. A length-controlled win rate is the
+mean of q at a difference of 0.
 
-Departures: the program of the paper takes difficulties that were fitted to all models of its leaderboard, chooses an
-L1 penalty by cross-validation and adds pairs of two models that were asked for long and short answers; a ridge penalty
-stands in place of these. The paper's model has one baseline; phi_a + phi_b extends it to any pairs. Intervals are over
-inputs (sandwich variance and Student's t); they take the difficulties as known, as the paper does, and cover .92 to .94
-of simulated studies of 10 and 27 systems.
+Departures: the program of the paper takes difficulties that were fitted to all models of its leaderboard, chooses an L1
+penalty by cross-validation and adds pairs of two models that were asked for long and short answers; a ridge penalty
+replaces these. The paper's model has one baseline; phi_a + phi_b extends it to any pairs. Intervals are over inputs
+(sandwich variance and Student's t). They take the difficulties as known, as the paper does, and cover .92 to .94 of
+simulated studies of 10 and 27 systems.
 
-Where one of two systems is longer nearly everywhere, the penalty decides what is the length's and what the system's.
-There is no figure if the lengths multiply the variance of a system's log odds by more than 1/`LEAST_LEFT` (the variance
-inflation factor): of two systems, x with 10 to 150 characters more than y has none, and intervals that are shown cover
-.91 or more.
+If one of two systems is longer nearly everywhere, the penalty decides which part of the preference is due to length and
+which to the system. There is no figure if the lengths multiply the variance of a system's log odds by more than
+1/`LEAST_LEFT` (the variance inflation factor). For two systems, one 10 to 150 characters longer than the other, there
+is no figure; intervals that are shown cover .91 or more.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Controlled:
 
 
 def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]:
-    """Win rates and strengths of each system at equal lengths; judgements without an outcome are left out.
+    """Estimates win rate and strength of each system at equal lengths; judgements without an outcome are left out.
 
-    `lengths` are those of both outputs, of shape (n, 2). No intervals below `FEWEST_UNITS` inputs. Empty if no lengths
-    differ, so that there is nothing to control.
+    `lengths` are those of both outputs, of shape (n, 2). There are no intervals below `FEWEST_UNITS` inputs. Empty if
+    no lengths differ, because then there is nothing to control for.
     """
     kept = ~np.isnan(given.outcomes) & ~np.isnan(lengths).any(axis=1)
     given = given.take(kept)
@@ -293,7 +293,9 @@ def fit_logistic(
     y: Floats,
     penalties: Floats,
 ) -> Floats:
-    """The weights of a logistic regression of y in [0, 1] with a ridge penalty for each, by Newton's method.
+    """Fits a logistic regression of y in [0, 1] by Newton's method, with a ridge penalty for each weight.
+
+    Returns the weights.
 
     `design` has the shape (n, weights), y (n,), and the penalties (weights,).
     """

@@ -1,9 +1,9 @@
 """Linearised statistics of labels: one term per text, so that paired tests, slices and designs share one variance.
 
-A smooth statistic differs from its true value by about a sum of one part per text, its influence (Hampel 1974). The
-parts of one input are summed, because its texts may depend on one another, and the sums of inputs are independent. So
-the variance of any difference of statistics is that of the difference of their sums. The statistics are kappa, the
-share of equal labels, the mean difference of labels (harshness) and its change with length.
+The error of a smooth statistic is about a sum of one term per text, the text's influence (Hampel 1974). The terms of
+one input are summed, because its texts may depend on one another; the sums of different inputs are independent. So the
+variance of any difference of statistics is that of the difference of their sums. The statistics are kappa, the share of
+equal labels, the mean difference of labels (harshness) and its change with length.
 """
 
 import math
@@ -39,12 +39,12 @@ class Linearised:
         )
 
     def over_inputs(self, layout: Layout) -> Floats:
-        """The sums of the contributions by input, of shape (inputs,)."""
+        """Sums the contributions by input; returns shape (inputs,)."""
         sums = np.bincount(layout.inputs, self.parts, minlength=layout.input_count)
         return sums.astype(np.float64)
 
     def estimate(self, layout: Layout, confidence: float = 0.95) -> Estimate:
-        """The value with Student's interval by its variance over inputs; it needs `FEWEST_UNITS` of them."""
+        """Makes the estimate: the value with Student's interval over inputs, of which it needs `FEWEST_UNITS`."""
         if math.isnan(self.value):
             return Estimate.undefined(self.reason or NO_CHANCE)
         inputs = layout.input_count
@@ -55,14 +55,14 @@ class Linearised:
         return t_interval(self.value, variance, inputs - 1, confidence)
 
     def variance(self, layout: Layout) -> float:
-        """The variance of the value, by sums over inputs."""
+        """Computes the variance of the value from the sums over inputs."""
         sums = self.over_inputs(layout)
         inputs = layout.input_count
         return float((sums**2).sum()) * inputs / (inputs - 1)
 
 
 def undefined(n: int, reason: str) -> Linearised:
-    """A statistic of n texts that is undefined."""
+    """Makes a statistic of n texts that is undefined, for this reason."""
     return Linearised(math.nan, np.zeros(n), reason)
 
 
@@ -84,10 +84,10 @@ def linearise_kappa(
     is_weighted: bool = False,
     weights: Floats | None = None,
 ) -> Linearised:
-    """Linearises Cohen's kappa of two columns of labels without NaN, or its form with squared distances, 1 - O/E.
+    """Linearises Cohen's kappa (1 - O/E) of two columns of labels without NaN, or the kappa with squared distances.
 
-    O is the observed disagreement and E that of independent labels with the same shares. A text moves O/E by its share
-    times (dO E - O dE)/E², where dO and dE are what it adds to O and to E beyond their values.
+    O is the observed disagreement and E that of independent labels with the same shares. A text changes O/E by its
+    share times (dO E - O dE)/E², where dO and dE are the text's values of O and E less their means.
     """
     n = len(people)
     if not n:
@@ -112,7 +112,7 @@ def linearise_kappa(
 
 
 def measure_distances(labels: Floats, *, is_weighted: bool) -> Floats:
-    """The disagreement of each pair of labels, of shape (labels, labels): 1 unless equal, or the squared distance.
+    """Measures the disagreement of each pair of labels (labels, labels): 1 unless equal, or the squared distance.
 
     >>> measure_distances(np.array([1.0, 2.0, 4.0]), is_weighted=True)[0].tolist()
     [0.0, 1.0, 9.0]
@@ -125,7 +125,7 @@ def measure_distances(labels: Floats, *, is_weighted: bool) -> Floats:
 def linearise_length_effect(differences: Floats, is_long: Mask) -> Linearised:
     """Linearises the mean difference of labels on long texts minus that on other texts; all of shape (n,).
 
-    `differences` are a judge's labels minus people's: above 0 the judge is milder where texts are long.
+    `differences` are a judge's labels minus people's: above 0, the judge is milder on long texts.
     """
     n = len(differences)
     long_texts = int(is_long.sum())
@@ -150,7 +150,7 @@ def find_long(lengths: Floats) -> Mask:
 def spread_evenly(several: Sequence[Linearised], layout: Layout) -> Floats:
     """Turns statistics into one difference per input, of shape (inputs, statistics), for tests by sign flips.
 
-    A column sums to the value of its statistic: each input gets an equal share of the value plus its contribution.
+    Each input gets an equal share of the value, plus its contribution, so that a column sums to the value.
     """
     inputs = layout.input_count
     columns = [statistic.over_inputs(layout) + statistic.value / inputs for statistic in several]

@@ -5,20 +5,20 @@ two metrics were equally good, it would not matter which of them gave which scor
 each unit are swapped with probability 1/2, and the difference of correlations is computed again. All pairs of metrics
 share the swaps, so that `step_down` adjusts their p-values for one another.
 
-A unit is an input with all its outputs. This departs from the paper's PERM-BOTH
-(Algorithm 4), which swaps single outputs and so takes outputs for one input as independent. With a metric's error that
-all outputs for an input share, PERM-BOTH called equally good metrics different in .19 of 500 simulated studies of 30
-inputs and 8 systems. Where every output has a separate input, both are the same test. Correlations within systems or
-inputs are standardised there and not over all outputs, so that a metric's bias for a system does not blur the swaps.
+A unit is an input with all its outputs. This departs from the paper's PERM-BOTH (Algorithm 4), which swaps single
+outputs and so takes outputs for one input as independent. In 500 simulated studies of 30 inputs and 8 systems, in which
+a metric had one error for all outputs of an input, PERM-BOTH called equally good metrics different in .19. If every
+output has an input of its own, both are the same test. For correlations within systems or inputs, scores are
+standardised within these and not over all outputs, so that a metric's bias for a system does not affect the swaps.
 
-Rank correlations swap ranks and not scores. Swaps of the scores of a skewed and a symmetric metric found a difference
-of equally good ones in .01 of studies in place of .06, and of unequal ones in .24 in place of .36 (a log-normal metric,
-100 inputs). A swap that leaves a metric without variation counts as a correlation of 0.
+For rank correlations, ranks are swapped and not scores. In simulations with a log-normal and a symmetric metric and 100
+inputs, swapped scores found a difference between equally good metrics in .01 of studies (ranks: .06), and between
+unequal ones in .24 (ranks: .36). A swap that leaves a metric without variation counts as a correlation of 0.
 
 All permutations are computed together. With s = 1 (kept) or -1 (swapped) for each output:
 
-- the sums of Pearson's r, and of Spearman's rho on ranks, are linear in s;
-- Kendall's balance of pairs is a quadratic form in s, one matrix product for all permutations.
+- the sums of Pearson's r, and of Spearman's rho on ranks, are linear in s; - Kendall's balance of pairs is a quadratic
+form in s, one matrix product for all permutations.
 """
 
 import logging
@@ -78,9 +78,9 @@ def permutation_tests(
 ) -> PermutationTests:
     """Tests whether `pairs` of metrics agree equally well with ratings; scores and ratings have the shape (n,).
 
-    Only examples that all metrics scored count. Where no more than `permutations` swaps of inputs exist, each is made
-    once. The statistic of a pair is its difference in standard deviations of its swapped differences, so that all pairs
-    are on one scale.
+    Only examples that all metrics scored count. If no more than `permutations` swaps of inputs exist, each is made
+    once. The statistic of a pair is its difference of correlations, divided by the standard deviation of the swapped
+    differences, so that all pairs have one scale.
 
     Raises ValueError for infinities and arrays that do not have the layout's shape.
     """
@@ -207,9 +207,9 @@ def permuted_pearson(
     y: Floats,
     swaps: Swaps,
 ) -> tuple[Floats, Floats]:
-    """Pearson's r of a and of b with y after each swap, both of shape (permutations,), as in the functions below.
+    """Computes Pearson's r of a and of b with y after each swap, both of shape (permutations,).
 
-    A swap changes the sums of products with y, of scores, and of their squares: what one metric gains the other loses.
+    A swap changes the sums of products with y, of scores, and of their squares; one metric gains what the other loses.
     """
     n = len(y)
     centred = y - y.mean()
@@ -234,7 +234,7 @@ def permuted_kendall(
     y: Floats,
     swaps: Swaps,
 ) -> tuple[Floats, Floats]:
-    """Kendall's tau-b after each swap."""
+    """Computes Kendall's tau-b of a and of b with y after each swap, both of shape (permutations,)."""
 
     def concord(
         first: Floats,

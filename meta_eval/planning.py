@@ -45,7 +45,7 @@ class SampleSize:
 
 @dataclass(frozen=True)
 class Pilot:
-    """The size of a pilot of two systems: inputs with ratings of both, and those with several raters."""
+    """The size of a pilot study of two systems: inputs with ratings of both, and those with several raters."""
 
     inputs: int
     with_several_raters: int
@@ -64,7 +64,7 @@ class Spread:
     pilot: Pilot | None = None
 
     def of_mean(self, raters: int) -> float:
-        """The standard deviation of differences of so many raters' means; of one rater's, if it is unknown."""
+        """The standard deviation of differences between means of so many raters; that of one rater if it is unknown."""
         if self.raters is None:
             return self.inputs
         variance = self.inputs**2 + self.raters**2 / raters
@@ -80,9 +80,9 @@ def williams_power(
     level: float = 0.05,
     seed: int = 0,
 ) -> float:
-    """The power of Williams' two-sided test for correlations r_a and r_b, given r_ab and n examples.
+    """Computes the power, in [0, 1], of Williams' two-sided test of r_a against r_b, given r_ab and n examples.
 
-    In [0, 1]; NaN if no three variables have these correlations. The test needs 4 examples.
+    NaN if no three variables have these correlations. The test needs 4 examples.
     """
     truth = np.array([[1, r_a, r_b], [r_a, 1, r_ab], [r_b, r_ab, 1]])
     smallest_eigenvalue = np.linalg.eigvalsh(truth)[0]
@@ -101,7 +101,7 @@ def williams_t(
     r_ab: ArrayLike,
     n: int,
 ) -> Floats:
-    """Williams' t (1959) of r_a - r_b, correlations with one variable on the same n examples, of any common shape.
+    """Computes Williams' t (1959) of r_a - r_b: correlations with one variable on the same n examples, of any shape.
 
     t = (r_a - r_b) sqrt((n - 1)(1 + r_ab) / (2 K (n - 1)/(n - 3) + (r_a + r_b)²/4 (1 - r_ab)³)), with n - 3 degrees of
     freedom, where K = 1 - r_a² - r_b² - r_ab² + 2 r_a r_b r_ab is the determinant of the three variables' correlations.
@@ -118,7 +118,7 @@ def williams_t(
 
 
 def rank_correlation(r: float) -> float:
-    """Spearman's rho of two normal variables whose correlation is r (Pearson 1907).
+    """Computes Spearman's rho of two normal variables whose correlation is r (Pearson 1907).
 
     >>> round(rank_correlation(0.4), 3)
     0.385
@@ -137,7 +137,7 @@ def n_to_test_metrics(
     level: float = 0.05,
     seed: int = 0,
 ) -> SampleSize:
-    """The number of examples that the permutation test needs for one pair among `metrics` metrics; see the module."""
+    """Finds the number of examples that the permutation test needs for one pair among `metrics` metrics (see above)."""
     correlations = [r_a, r_b, r_ab]
     if statistic != "pearson":
         correlations = [rank_correlation(r) for r in correlations]
@@ -153,7 +153,7 @@ def n_to_test_metrics(
 
 
 def count_pairs(compared: int) -> int:
-    """The number of pairs of so many systems, or metrics."""
+    """Counts the pairs of so many systems or metrics."""
     return compared * (compared - 1) // 2
 
 
@@ -166,7 +166,7 @@ def n_to_tell_metrics(
     level: float = 0.05,
     seed: int = 0,
 ) -> SampleSize:
-    """The number of examples (or systems, at system level) that Williams' test needs to detect r_a - r_b."""
+    """Finds the number of examples (or systems, at system level) that Williams' test needs to detect r_a - r_b."""
     if r_a == r_b:
         return _no_size("the two correlations are equal, so there is no difference to detect")
     if math.isnan(williams_power(r_a, r_b, r_ab, 10)):
@@ -193,7 +193,7 @@ def paired_power(
     n: int,
     level: float = 0.05,
 ) -> float:
-    """The power of the two-sided paired t-test for a mean difference d of n pairs with standard deviation `spread`."""
+    """Computes the power of the two-sided paired t-test: n pairs, mean difference d, standard deviation `spread`."""
     freedom = n - 1
     critical = float(stdtrit(freedom, 1 - level / 2))
     shift = abs(d) / spread * math.sqrt(n)
@@ -211,7 +211,7 @@ def n_to_tell_systems(
     power: float = 0.8,
     level: float = 0.05,
 ) -> SampleSize:
-    """The number of inputs that the paired t-test needs to detect a difference d of mean ratings."""
+    """Finds the number of inputs that the paired t-test needs to detect a difference d of mean ratings."""
     if d == 0:
         return _no_size("the difference is 0, so there is no difference to detect")
 
@@ -256,7 +256,7 @@ def estimate_spread(differences: ArrayLike) -> Spread:
 
 
 def deviation_interval(n: int) -> tuple[float, float]:
-    """The interval of a standard deviation of n normal values, as multiples of the estimate (chi-squared).
+    """Computes the interval of a standard deviation of n normal values, as multiples of the estimate (chi-squared).
 
     >>> [round(end, 2) for end in deviation_interval(10)]
     [0.69, 1.83]
@@ -270,7 +270,7 @@ def deviation_interval(n: int) -> tuple[float, float]:
 
 
 def reliability(raters: int, between_raters: float) -> float:
-    """The reliability of the mean of `raters` raters, two of whom correlate by `between_raters` (Spearman-Brown).
+    """Computes the reliability of the mean of `raters`, two of whom correlate by `between_raters` (Spearman-Brown).
 
     >>> reliability(3, 0.5)
     0.75
@@ -319,7 +319,7 @@ def find_least(
     first: int,
     most: int,
 ) -> int | None:
-    """The smallest number from `first` to `most` that is enough, by doubling and bisection; None if none is."""
+    """Finds the smallest number from `first` to `most` that is enough, by doubling and bisection; None if none is."""
     high = first
     while high > most or not is_enough(high):
         if high >= most:

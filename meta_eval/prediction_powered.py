@@ -9,15 +9,15 @@ where lambda minimises the variance. The interval is valid for any metric; a bet
 part must be a random sample of all examples.
 
 Departures from the paper's program (ppi-python): lambda is not clipped to [0, 1], because a metric may have another
-scale or direction than the ratings. The interval needs `FEWEST_UNITS` ratings (simulated for skewed ratings, 10 to 20
-cover .81 to .91). It uses Student's t with n - 2 degrees of freedom, and residuals with
-n - 2 in the denominator, because lambda is fitted; the program uses the normal distribution. A rate lies in [0, 1]
-and has Tango's score interval (Wilson's where nothing ties) for the number of labels that the estimate is worth:
-t intervals of high rates cover too rarely and leave [0, 1].
+scale or direction than the ratings. The interval needs `FEWEST_UNITS` ratings (in simulations with skewed ratings, 10
+to 20 ratings cover .81 to .91). It uses Student's t with n - 2 degrees of freedom, and residuals with n - 2 in the
+denominator, because lambda is fitted; the program uses the normal distribution. A rate lies in [0, 1] and has Tango's
+score interval (without ties: Wilson's) for the number of labels that the estimate is worth: t intervals of high rates
+cover too rarely and leave [0, 1].
 
-The difference of two systems is that of their mean ratings, each corrected by its own lambda; both lambdas minimise its
-variance together. An input that both answered counts once, with all that is known of it, so the difference is paired
-where inputs are shared.
+The difference of two systems is that of their mean ratings, each corrected by its own lambda; both lambdas together
+minimise its variance. An input that both systems answered counts once, with all that is known of it. So the difference
+is paired on inputs that both answered.
 """
 
 import math
@@ -68,7 +68,7 @@ class PoweredEstimate:
 
     @property
     def saved(self) -> float:
-        """The number of ratings that the metric saved, never below 0."""
+        """How many ratings the metric saved, compared with ratings alone at equal precision; never below 0."""
         return self.effective_n - self.rated
 
 
@@ -79,7 +79,7 @@ def powered_mean(
 ) -> PoweredEstimate:
     """Estimates the mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
 
-    An example without a score is left out. Examples of one input of the `layout` may depend on each other: an input
+    An example without a score is left out. Examples of one input of the `layout` may depend on each other, so an input
     counts once, with all that is known of it. Raises ValueError for wrong shapes and infinities.
     """
     y, f = to_columns(ratings=ratings, scores=scores)
@@ -283,11 +283,11 @@ def powered_rate(
 ) -> PoweredEstimate:
     """Estimates the mean of all labels, of which some are known, with the verdicts of a judge on all examples.
 
-    Labels are 1, 0, or 0.5 for a tie, and NaN where there is none; verdicts lie between 0 and 1, and one that is NaN
-    says nothing. Both have the shape (n,). Examples of one input may depend on each other: an input counts once, with
-    all that is known of it. The estimate lies in [0, 1]; its score interval takes as many labels as it is worth, and
-    needs `FEWEST_UNITS` labelled inputs. Where the judge has few errors on labels, a part
-    of one that no label shows is added.
+    Labels are 1, 0, or 0.5 for a tie, and NaN if there is none. Verdicts lie between 0 and 1, and are NaN if there is
+    none. Both have the shape (n,). Examples of one input may depend on each other, so an input counts once, with all
+    that is known of it. The estimate lies in [0, 1]. Its score interval is that of the number of labels which the
+    estimate is worth, and needs `FEWEST_UNITS` labelled inputs. If the judge has few errors on the labels, a part of
+    one more error is added, because few labels may not show the errors it has.
     """
     y, f = to_columns(labels=labels, verdicts=verdicts)
     f = _fill_verdicts(f)
@@ -360,10 +360,10 @@ def _has_few_errors(labels: Floats, verdicts: Floats) -> bool:
 def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Estimate]:
     """Fits Bradley-Terry strengths to all pairs, of which some have outcomes and the others only verdicts of a judge.
 
-    The gradient of the likelihood sums, over all pairs, what verdicts predict of outcomes (.5 + lambda (f - .5)), and
-    over those with outcomes N/n times the errors of this prediction; lambda minimises their squares. Intervals are
-    Student's t by a sandwich variance over inputs, and need `FEWEST_UNITS` inputs with outcomes. Pairs without a
-    verdict count as ties of the judge. The pairs with outcomes must be a random sample.
+    The gradient of the likelihood sums two things: over all pairs, the outcomes that verdicts predict (.5 + lambda (f -
+    .5)), and over pairs with outcomes, N/n times the errors of this prediction. Lambda minimises the squares of the
+    errors. Intervals are Student's t with a sandwich variance over inputs, and need `FEWEST_UNITS` inputs with
+    outcomes. Pairs without a verdict count as ties of the judge. The pairs with outcomes must be a random sample.
     """
     is_labelled = ~np.isnan(given.outcomes)
     n = int(is_labelled.sum())
@@ -437,9 +437,9 @@ def tune_weight(
     f_rated: Floats,
     f_unrated: Floats,
 ) -> float:
-    """The lambda that minimises the variance (Eq. 8 of the paper): cov(Y, f) / ((1 + n/N) var(f)).
+    """Computes the lambda that minimises the variance (Eq. 8 of the paper): cov(Y, f) / ((1 + n/N) var(f)).
 
-    0 for a metric that gives every example the same score.
+    It is 0 for a metric that gives every example the same score.
     """
     all_scores = np.concatenate([f_rated, f_unrated])
     variance = float(all_scores.var(ddof=1))
@@ -461,7 +461,7 @@ def no_estimate(
     reason: str,
     value: float = math.nan,
 ) -> PoweredEstimate:
-    """What so many ratings say where there is no interval, and by default no value, with this reason."""
+    """Makes the estimate from so many ratings without an interval, and by default without a value, for this reason."""
     none = Estimate.undefined(reason, value)
     return PoweredEstimate(
         rated=rated,

@@ -1,4 +1,4 @@
-"""Preferences: which of two systems' outputs for one input people, a judge or a metric prefer."""
+"""Preferences: which of two systems' outputs for an input people, a judge or a metric prefer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.chance import measure_preference_chance
+from meta_eval.crowds import tabulate_people
 from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import Resampling, draw_grouped, share_interval
+from meta_eval.intervals import Resampling, bound_difference, draw_grouped, share_interval
 from meta_eval.labels import estimate_kappa, weigh_macro_f1
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
@@ -70,7 +71,7 @@ class Preferences:
 
     @cached_property
     def outputs(self) -> tuple[list[Output], list[Output]]:
-        """The output of system a of each judgement, by system and input, and that of system b."""
+        """The two outputs of each judgement, as (system, input): first those of system a, then those of system b."""
         first = list(zip(self.systems_a, self.inputs, strict=True))
         second = list(zip(self.systems_b, self.inputs, strict=True))
         return first, second
@@ -81,7 +82,7 @@ class Preferences:
         return lay_out(len(self), inputs=self.inputs)
 
     def take(self, kept: NDArray[np.bool_]) -> Preferences:
-        """The judgements in the mask `kept`."""
+        """Returns the judgements in the mask `kept`."""
         places = np.flatnonzero(kept)
         return replace(
             self,
@@ -96,8 +97,8 @@ class Preferences:
         )
 
     def by_majority(self) -> Preferences:
-        """Merges the judgements of several named raters of an input and pair: their majority, else a tie."""
-        if len(set(self.raters) - {None}) < 2:
+        """Merges the judgements of several named raters of one input and pair into their majority, or else a tie."""
+        if len(self.named_raters) < 2:
             return self
         outcomes = self.outcomes.copy()
         is_first = np.zeros(len(self), dtype=np.bool_)
@@ -118,22 +119,31 @@ class Preferences:
         return [*units.values()]
 
     def by_rater(self) -> Floats:
-        """The outcomes of each named rater, of shape (raters, units), in the units of `by_majority`; NaN for none.
+        """The outcomes by each named rater, of shape (raters, units); NaN for none.
 
-        A rater who judged the same pair several times counts with the majority.
+        A rater who judged the same pair several times counts with the majority. Of a crowd the rows are seats
+        (`meta_eval.crowds`).
         """
-        names = [name for name in dict.fromkeys(self.raters) if name is not None]
-        if not names:
-            return np.empty((0, len(self.units)))
-        number = {name: place for place, name in enumerate(names)}
-        sums = np.full((len(names), len(self.units)), np.nan)
+        numbers = {name: number for number, name in enumerate(self.named_raters)}
+        leads: dict[tuple[int, int], float] = {}  # by rater and unit
         for unit, rows in enumerate(self.units):
-            for row, outcome in zip(rows, self._turn(rows), strict=True):
+            for row, outcome in zip(rows, self._turn(rows).tolist(), strict=True):
                 rater = self.raters[row]
                 if rater is not None:
-                    before = np.nan_to_num(sums[number[rater], unit])
-                    sums[number[rater], unit] = before + outcome - 0.5
-        return to_outcomes(sums)
+                    key = (numbers[rater], unit)
+                    leads[key] = leads.get(key, 0.0) + outcome - 0.5
+        judged = np.array([*leads], dtype=np.intp).reshape(-1, 2)
+        return tabulate_people(
+            people=judged[:, 0],
+            texts=judged[:, 1],
+            labels=to_outcomes(np.array([*leads.values()])),
+            shape=(len(numbers), len(self.units)),
+        )
+
+    @cached_property
+    def named_raters(self) -> tuple[str, ...]:
+        """The raters with a name, in the order of their first judgements."""
+        return tuple(name for name in dict.fromkeys(self.raters) if name is not None)
 
     def _turn(self, rows: Sequence[int]) -> Floats:
         """The outcomes of one unit, as its first judgement calls a and b."""
@@ -143,7 +153,7 @@ class Preferences:
         return np.where(is_same, outcomes, 1 - outcomes)
 
     def of(self, system: str) -> Floats:
-        """The outcomes from the view of a system: 1 for a win, 0 for a loss, .5 for a tie; NaN if it is not compared.
+        """Returns the outcomes for a system: 1 for a win, 0 for a loss, .5 for a tie; NaN if it is not compared.
 
         >>> Preferences("p", ("i",), ("x",), ("y",), np.array([1.0]), (None,)).of("y").tolist()
         [0.0]
@@ -153,11 +163,11 @@ class Preferences:
         return np.where(is_first, self.outcomes, as_second)
 
     def between(self, system: str, other: str) -> Floats:
-        """`of(system)` for judgements against `other`, else NaN."""
+        """Returns the outcomes for a system in judgements against `other`; NaN in all other judgements."""
         return np.where(self.compares(other), self.of(system), np.nan)
 
     def compares(self, system: str) -> NDArray[np.bool_]:
-        """Whether each judgement compares the system."""
+        """Whether each judgement has an output of the system."""
         is_first, is_second = self._sides(system)
         return is_first | is_second
 
@@ -194,7 +204,7 @@ def agree_on_preferences(
     outcomes: Floats,
     resampling: Resampling,
 ) -> PreferenceAgreement:
-    """How well `outcomes` of a metric or a judge, of shape (n,), agree with those of people on the same pairs."""
+    """Measures how well `outcomes` (n,) of a metric or a judge agree with those of people on the same pairs."""
     is_judged = ~np.isnan(people.outcomes)
     kept = is_judged & ~np.isnan(outcomes)
     missing = int((is_judged & ~kept).sum())
@@ -229,7 +239,7 @@ def measure_untied(
     judged: Floats,
     layout: Layout,
 ) -> Estimate:
-    """The share with the same outcome where people prefer one output; a tie of the judge counts half."""
+    """Estimates the share with the same outcome if people prefer one output; a tie of the judge counts half."""
     is_preferred = human != 0.5
     if not is_preferred.any():
         return Estimate.undefined("people prefer neither output of any pair")
@@ -242,7 +252,7 @@ def agree_among(
     layout: Layout,
     resampling: Resampling,
 ) -> Estimate:
-    """Krippendorff's alpha of win, tie and loss among raters whose outcomes have the shape (raters, n).
+    """Computes Krippendorff's alpha of win, tie and loss among raters, from outcomes of shape (raters, n).
 
     Each judgement counts in both orders, so that alpha does not depend on which system is called a.
     """
@@ -251,7 +261,7 @@ def agree_among(
 
 
 def find_majority(table: Floats) -> Floats:
-    """The majority of the outcomes in each column of (raters, n): 1, 0, or .5 without a majority.
+    """Finds the majority of the outcomes in each column of (raters, n): 1, 0, or .5 without a majority.
 
     >>> find_majority(np.array([[1, 1, 0.5], [1, 0, np.nan], [0, np.nan, np.nan]])).tolist()
     [1.0, 0.5, 0.5]
@@ -275,7 +285,7 @@ def in_both_orders(table: Floats, layout: Layout) -> tuple[Floats, Layout]:
 
 
 def list_pairs(scored: ScoredSet) -> Preferences:
-    """All pairs of systems on each input, without outcomes. Every example names its system and its input."""
+    """Lists all pairs of systems on each input, without outcomes. Every example must name its system and its input."""
     systems = scored.systems or []
     groups = scored.groups or []
     outputs = set(zip(systems, groups, strict=True))
@@ -304,7 +314,7 @@ def prefer_by_scores(
     outputs: Mapping[Output, int],
     scores: Floats,
 ) -> Floats:
-    """The outcomes by scores: the output with the higher score wins; NaN if one has no score.
+    """Finds the outcomes by scores: the output with the higher score wins; NaN if one has no score.
 
     `outputs` maps (system, input) to the index of the output's score.
     """
@@ -357,7 +367,7 @@ class Verdicts:
         reasons: Sequence[str | None],
         signature: str,
     ) -> Verdicts:
-        """The majority of a panel of judges in each order; one judge is not a panel."""
+        """Makes the verdicts of a panel: the majority of its judges in each order. One judge is not a panel."""
         if len(panel) == 1:
             ((name, first),) = panel.items()
             return cls(first, reasons, signature, name=name)
@@ -367,22 +377,22 @@ class Verdicts:
 
     @property
     def by_judge(self) -> dict[str, Floats]:
-        """`first` of the judge, or of the panel and each of its judges."""
+        """The verdicts (`first`) of the judge, or of the panel and each of its judges, by name."""
         if not self.panel:
             return {self.name: self.first}
         return {PANEL: self.first, **self.panel}
 
     @property
     def outcomes(self) -> Floats:
-        """As `settle_orders`."""
+        """The outcome of each pair from both orders, of shape (n,); see `settle_orders`."""
         return settle_orders(self.first)
 
 
 def settle_orders(first: Floats) -> Floats:
-    """The outcomes of pairs that were shown in both orders; `first` is that of `Verdicts`.
+    """Finds the outcomes of pairs that were shown in both orders; `first` is that of `Verdicts`.
 
-    The mean of both orders where a judge gives probabilities. Of bare verdicts 1 or 0 where both orders agree on the
-    winner, .5 where they do not. NaN where an answer is missing.
+    If a judge gives probabilities, the outcome is their mean over both orders. Of plain verdicts it is 1 or 0 if both
+    orders agree on the winner, and .5 if they do not. NaN if an answer is missing.
 
     >>> settle_orders(np.array([[1, 0], [1, 1], [1, 0.5], [0.9, 0.8], [0.9, 0.5]])).round(2).tolist()
     [1.0, 0.5, 0.5, 0.55, 0.7]
@@ -396,7 +406,7 @@ def settle_orders(first: Floats) -> Floats:
 
 
 def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:
-    """The share of preferences for the output shown first, ties counted half, minus 1/2; 0 without an effect.
+    """Estimates the share of preferences for the output shown first, ties counted half, minus 1/2; 0 is no effect.
 
     `first` is that of `Verdicts`.
     """
@@ -405,5 +415,5 @@ def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:
         return Estimate.undefined("no pair was judged in both orders")
     layout = restrict(lay_out(len(first), inputs=inputs), kept)
     twice = Layout(np.repeat(layout.systems, 2), np.repeat(layout.inputs, 2))
-    share = share_interval(first[kept].ravel(), twice)
-    return Estimate(share.value - 0.5, share.low - 0.5, share.high - 0.5, share.reason)
+    differences = 2 * first[kept].ravel() - 1
+    return bound_difference(differences, twice, unit=0.5)

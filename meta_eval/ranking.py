@@ -1,4 +1,4 @@
-"""Which metric agrees best with the ratings of an aspect: a ranking, and a test of every pair of metrics."""
+"""Ranks metrics by their agreement with the ratings of an aspect, and tests every pair of metrics."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class RankingSettings:
         return self.grouping
 
     def expand(self, layout: Layout) -> list[Self]:
-        """One comparison for each grouping that is meant."""
+        """Returns these settings once for each grouping, where `all` stands for all that the layout allows."""
         if self.grouping != "all":
             return [self]
         return [replace(self, grouping=grouping) for grouping in list_groupings(layout)]
 
 
 def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping]:
-    """The groupings that the systems and inputs of the layout allow, and the one asked for."""
+    """Lists the groupings that the systems and inputs of the layout allow, and the one asked for."""
     groupings: list[Grouping] = ["global"]
     if layout.system_count > 1:
         groupings.extend(("per_system", "system_means"))
@@ -106,7 +106,7 @@ def measure(
     comparison: RankingSettings,
     resampling: Resampling,
 ) -> tuple[Estimate, Draws]:
-    """The statistic of scores `x` with ratings `y`, both of shape (n,), without NaN: its estimate and its draws."""
+    """Computes the statistic of scores `x` with ratings `y`, both (n,), without NaN: its estimate and its resamples."""
     grouping = comparison.one_grouping
     statistic = CORRELATIONS[comparison.statistic]
     grouped = weigh_grouped(statistic, x, y, layout, grouping)
@@ -191,7 +191,7 @@ def compare_with_cues(
 ) -> tuple[MetricPair, ...]:
     """Compares every ranked metric with the scores `cheap_cues` of the set; p-values are adjusted for these pairs.
 
-    No pairs if the set lacks these scores, or if their agreement is undefined.
+    There are no pairs if the set lacks these scores, or if their agreement is undefined.
     """
     if CHEAP_CUES not in scored.scores:
         return ()
@@ -258,7 +258,7 @@ def _compare(
 
 
 def number_clusters(ranking: Ranking) -> dict[str, str]:
-    """The cluster of each ranked metric (`clusters`); 1 is the best."""
+    """Finds the cluster of each ranked metric (`step_down.clusters`); 1 is the best."""
     values = {name: estimate.value for name, estimate in ranking.agreement.items()}
     p_values = {}
     for pair in ranking.pairs:

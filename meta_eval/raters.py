@@ -4,9 +4,9 @@ Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability". Ratings are a
 missing rating; a unit is an output or a system. Intervals draw the inputs that a layout gives: outputs for one input
 are not independent.
 
-No metric correlates with the mean rating by more than the root of its reliability (Spearman 1904). The reliability of
-the mean of k ratings is that of Spearman and Brown, k r/(1 + (k - 1) r), where r is the mean correlation of two raters;
-where k differs between units it is their harmonic mean.
+No metric can correlate with the mean rating by more than the root of its reliability (Spearman 1904). The reliability
+of the mean of k ratings is that of Spearman and Brown, k r/(1 + (k - 1) r), where r is the mean correlation of two
+raters. If units differ in k, their harmonic mean is taken.
 """
 
 import math
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats
+from meta_eval.crowds import seat_crowd
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import USUAL_RESAMPLING, Draws, Resampling, Weighted, draw_grouped
 
@@ -49,7 +50,7 @@ class Corrected:
 
 
 def name_scale(ratings: Floats) -> Scale:
-    """The scale of alpha that suits the ratings: nominal for two values, ordinal for whole numbers, else interval.
+    """Names the scale of alpha for these ratings: nominal for two values, ordinal for whole numbers, else interval.
 
     >>> [name_scale(np.array(values)) for values in ([0.0, 1.0, np.nan], [1.0, 2.0, 5.0], [1.0, 2.5, 3.0])]
     ['nominal', 'ordinal', 'interval']
@@ -68,11 +69,11 @@ def krippendorff_alpha(
     *,
     layout: Layout | None = None,
 ) -> Estimate:
-    """Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
+    """Estimates Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
-    1 is full agreement, 0 is chance. Units with fewer than two ratings are left out; without a `layout` each unit is an
-    input. Expected disagreement leaves out pairs of an input and its copy in a resample, because inputs of a sample
-    differ.
+    1 is full agreement, 0 is chance. Units with fewer than two ratings are left out. Without a `layout` each unit is an
+    input. In a resample, the expected disagreement leaves out pairs of an input and its copy, because the inputs of a
+    sample are all different.
     """
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
     units = table.shape[1]
@@ -180,7 +181,7 @@ def correlate_raters(
     *,
     layout: Layout | None = None,
 ) -> Estimate:
-    """The mean correlation of two raters, over all pairs of them with units in common and a defined correlation."""
+    """Estimates the mean correlation of two raters, over all pairs of raters for which it is defined."""
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
     correlation = _weigh_correlation([*combinations(table, 2)], kind, layout)
     if correlation is None:
@@ -195,9 +196,9 @@ def find_ceiling(
     *,
     layout: Layout | None = None,
 ) -> Estimate:
-    """The correlation that a perfect metric would reach: the root of the reliability of the mean rating.
+    """Estimates the correlation that a perfect metric would reach: the root of the reliability of the mean rating.
 
-    It holds for Pearson's correlation, and nearly so for Spearman's.
+    This holds for Pearson's correlation, and nearly for Spearman's.
     """
     table, layout = _keep_rated_units(ratings, layout)
     return _draw_ceiling(table, kind, resampling, layout).estimate
@@ -211,7 +212,7 @@ def correct_agreement(
     *,
     layout: Layout | None = None,
 ) -> Corrected:
-    """The correlation of `scores`, of shape (n,), with the mean of `ratings`, of shape (raters, n), over the ceiling.
+    """Estimates the correlation of `scores` (n,) with the mean of `ratings` (raters, n), divided by the ceiling.
 
     Examples with a NaN score or without a rating do not count.
     """
@@ -329,7 +330,10 @@ def _keep_rated_units(
     layout: Layout | None,
     fewest: int = 1,
 ) -> tuple[Floats, Layout]:
-    """Keeps the units with at least `fewest` ratings: their ratings, of shape (raters, units), and their layout."""
+    """Keeps the units with at least `fewest` ratings: their ratings, of shape (raters, units), and their layout.
+
+    Of a crowd the rows are seats (`meta_eval.crowds`).
+    """
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"ratings must have shape (raters, units), but have shape {table.shape}")
@@ -337,4 +341,4 @@ def _keep_rated_units(
         raise ValueError("ratings must be finite, or NaN where a rater did not rate")
     rated = (~np.isnan(table)).sum(axis=0) >= fewest
     units = layout or lay_out(table.shape[1])
-    return table[:, rated], restrict(units, rated)
+    return seat_crowd(table[:, rated]), restrict(units, rated)

@@ -1,8 +1,8 @@
 """Whether the labelled part of a set may be a random sample, judged by properties of all its texts.
 
-A correction of a judge by some labels holds if these are a random sample. Labels where a judge said "a", or of one pair
-of systems, are visibly none: the judge's verdicts, or the systems, differ between the labelled part and the rest.
-Labels that people chose by what they think cannot be found so.
+Labels can correct a judge only if they are a random sample of all texts. Labels of texts for which the judge said "a",
+or of one pair of systems, are visibly no such sample: the judge's verdicts, or the systems, differ between the labelled
+part and the rest. If people chose texts by what they think of them, this cannot be found out.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ def compare_verdicts(
     verdicts: Floats,
     layout: Layout,
 ) -> SampleDifference | None:
-    """The difference of a judge's verdicts, of shape (n,), between the labelled part and the rest; None if small."""
+    """Compares a judge's verdicts (n,) between the labelled part and the rest; None if the difference is small."""
     is_known = ~np.isnan(verdicts)
     labelled = is_labelled & is_known
     others = ~is_labelled & is_known
@@ -65,9 +65,9 @@ def compare_cells(
     cells: Sequence[str],
     layout: Layout,
 ) -> SampleDifference | None:
-    """The cell of examples with the most unusual share of labels, by name of each example's cell; None if it is small.
+    """Finds the cell of examples with the most unusual share of labels; None if no share is unusual.
 
-    The statistic is Pearson's chi-squared.
+    `cells` names the cell of each example, such as its pair of systems. The statistic is Pearson's chi-squared.
     """
     as_text = np.asarray(cells, dtype=object).astype(str)
     names, numbers = np.unique(as_text, return_inverse=True)

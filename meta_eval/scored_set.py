@@ -50,7 +50,7 @@ class ScoredSet:
         return len(self.examples)
 
     def locate(self, i: int) -> Location:
-        """The file and line of an example; in memory the name of the set and the position, counted from 1."""
+        """Returns the file and line of an example; in memory the name of the set and the position, counted from 1."""
         if self.places:
             return self.places[i]
         return self.name, i + 1
@@ -75,13 +75,13 @@ class ScoredSet:
         return columns
 
     def ratings(self, aspect: str) -> Floats:
-        """The ratings of an aspect; NaN for an example without one."""
+        """Returns the ratings of an aspect; NaN for an example without one."""
         if aspect not in self.aspects:
             return np.full(len(self), np.nan)
         return self._ratings[aspect]
 
     def values(self, metric: str, aspect: str) -> Floats:
-        """The scores of a metric for an aspect; if it does not score one of this name, the scores of its first aspect.
+        """Returns the scores of a metric for an aspect, or for its first aspect if it does not score this one.
 
         NaN for an example that could not be scored.
         """
@@ -91,7 +91,7 @@ class ScoredSet:
         return next(iter(values.values()))
 
     def scored(self, *metrics: str, aspect: str) -> Mask:
-        """Whether all of these metrics score an example."""
+        """Says for each example whether all of these metrics scored it."""
         columns = [self.values(metric, aspect) for metric in metrics]
         lacks_score = np.isnan(columns).any(axis=0)
         return np.asarray(~lacks_score)
@@ -106,7 +106,7 @@ class ScoredSet:
 
     @cached_property
     def groups(self) -> list[str] | None:
-        """The input that each example answers, a separate one where an example names none; None if none does."""
+        """The input that each example answers; an example that names none has its own. None if no example names one."""
         groups = [example.group for example in self.examples]
         if all(group is None for group in groups):
             return None
@@ -114,7 +114,7 @@ class ScoredSet:
 
     @cached_property
     def layout(self) -> Layout:
-        """Systems and inputs as numbers: one system if they are not named, and an input for each example."""
+        """Systems and inputs of the examples as numbers: one system if none are named, and an input for each text."""
         return lay_out(len(self), self.systems, self.groups)
 
     @cached_property
@@ -123,14 +123,14 @@ class ScoredSet:
         return count_cues(self.examples)
 
     def rated(self, aspect: str) -> Self:
-        """The examples that are rated for an aspect."""
+        """Returns the set of the examples that are rated for an aspect."""
         is_rated = ~np.isnan(self.ratings(aspect))
         if is_rated.all():
             return self
         return self.take(np.flatnonzero(is_rated))
 
     def by_system(self) -> Iterator[ScoredSet]:
-        """The examples of each system, as sets named after it; none unless several systems are named."""
+        """Yields the examples of each system, as a set named after it; nothing unless several systems are named."""
         systems = self.systems or []
         names = dict.fromkeys(systems)
         if len(names) < 2:
@@ -140,7 +140,7 @@ class ScoredSet:
             yield self.take(indices, system)
 
     def take(self, indices: Sequence[int] | Indices, name: str | None = None) -> Self:
-        """The examples at these indices."""
+        """Returns the set of the examples at these indices."""
         kept = list(indices)
         return replace(
             self,
@@ -152,7 +152,7 @@ class ScoredSet:
         )
 
     def choose(self, metrics: Collection[str]) -> ScoredSet:
-        """The scores of some metrics; names without scores are left out."""
+        """Returns the set with the scores of these metrics only; names without scores are ignored."""
         chosen = {metric: scores for metric, scores in self.scores.items() if metric in metrics}
         return replace(self, scores=chosen)
 
@@ -164,15 +164,17 @@ class ScoredSet:
         check_names(lower_is_better, self.scores, "lower_is_better")
         directed: dict[str, Scores] = {}
         for metric, scores in self.scores.items():
-            if metric in lower_is_better:
-                negated = {aspect: -values for aspect, values in scores.values.items()}
-                directed[f"{metric} (negated)"] = replace(scores, values=negated)
-            else:
+            if metric not in lower_is_better:
                 directed[metric] = scores
+                continue
+            negated: dict[str, Floats] = {}
+            for aspect, values in scores.values.items():
+                negated[aspect] = -values
+            directed[f"{metric} (negated)"] = replace(scores, values=negated)
         return replace(self, scores=directed)
 
     def split_aspects(self) -> ScoredSet:
-        """The same scores with one aspect per metric: a metric with several aspects becomes `metric/aspect`."""
+        """Returns the set with one aspect per metric: one with several aspects becomes several, `metric/aspect`."""
         split = {}
         for metric, scores in self.scores.items():
             for aspect, values in scores.values.items():

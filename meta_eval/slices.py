@@ -1,10 +1,11 @@
 """Slices: how a judge agrees with people in each part of the texts, and whether a part differs from the rest.
 
-The tests compare each slice with all other texts. The statistic is the difference of kappa, or of harshness, in
-standard errors over inputs; its distribution is that of slices whose names change places between inputs, or within
-inputs that have texts in several slices. All slices and both statistics share the permutations, so that p-values are
-adjusted for all of them. Statistics in standard errors keep the level where slices differ in other ways, such as the
-shares of labels (Chung & Romano 2013). A slice with fewer than `FEWEST_UNITS` inputs has no interval and no test.
+The tests compare each slice with all other texts. The statistic is the difference of kappa, or of harshness, divided by
+its standard error over inputs. Its distribution comes from permutations: the names of slices are exchanged between
+inputs, or within inputs that have texts in several slices. All slices and both statistics share the permutations, so
+that p-values are adjusted for all of them. Division by the standard error keeps the level if slices differ in other
+ways, such as the shares of labels (Chung & Romano 2013). A slice with fewer than `FEWEST_UNITS` inputs has no interval
+and no test.
 """
 
 import math
@@ -176,7 +177,7 @@ def standardise_gaps(
     labels: Floats,
     layout: Layout,
 ) -> Floats:
-    """Kappa and harshness of the texts inside minus those of the others, in standard errors, of shape (rows, 2).
+    """Computes kappa and harshness of the texts inside minus those of the others, in standard errors; shape (rows, 2).
 
     `inside` has the shape (rows, n), `cells` number the pairs of labels of people and judge, of shape (n,). NaN if a
     difference is undefined, 0 if nothing varies.

@@ -1,7 +1,7 @@
-"""Adjusted p-values of many tests that share their resamples, tests of pairs by shared swaps, and clusters.
+"""Adjusts the p-values of many tests that share their resamples; tests pairs by shared swaps; finds clusters.
 
 Westfall & Young (1993), "Resampling-Based Multiple Testing", Algorithm 2.8. The joint distribution of the statistics
-takes the place of Holm's factor, so that the smallest p-value is 1/(1 + B) with any number of tests.
+replaces Holm's factor, so that the smallest p-value from B resamples is 1/(1 + B) with any number of tests.
 """
 
 import math
@@ -21,15 +21,15 @@ Swaps = Mask  # (rows, n): whether each of n units is swapped
 
 
 def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Floats]) -> Floats:
-    """Adjusted p-values of shape (m,): at most `level` keeps the chance of any false positive at or below `level`.
+    """Computes adjusted p-values (m,): if a test counts at p <= `level`, any false positive has at most this chance.
 
     A test's p-value is the share of resamples, (1 + count) / (1 + B), in which the largest statistic of this and all
-    weaker tests reaches the observed one; it is never below that of a stronger test. Tests that differ in their spread
-    under the null need statistics that are studentised alike in every resample.
+    weaker tests reaches the observed one. It is never below the p-value of a stronger test. If tests differ in their
+    spread under the null hypothesis, their statistics must be divided by it in every resample.
 
     `observed` has the shape (m,); larger is more evidence. NaN is a test that cannot be made: its p-value is NaN.
-    `resampled` holds the same statistics under the null, drawn together, of shape (B, m), or blocks of such rows. An
-    undefined one counts against its own test only.
+    `resampled` has the same statistics under the null hypothesis, drawn together, of shape (B, m), or blocks of such
+    rows. An undefined one counts against its own test only.
     """
     statistics = np.asarray(observed, dtype=np.float64)
     tested = np.flatnonzero(~np.isnan(statistics))
@@ -61,12 +61,12 @@ def randomisation_p(
     fitted: float = 0.0,
     rows: NDArray[np.intp] | None = None,
 ) -> Floats:
-    """Two-sided p-values, adjusted for all pairs, of paired `differences`, of shape (n, pairs), by sign flips.
+    """Computes two-sided p-values of paired `differences` (n, pairs) by sign flips, adjusted for all pairs.
 
     All pairs share the flips. The statistic is the sum of differences over the root of the sum of their squares, which
-    no flip changes, so that pairs of any spread count alike. Up to `MOST_ENUMERATED` differences every pattern of signs
-    counts, and the p-value of a pair alone is exact; for more, `permutations` random ones do. A pair whose differences
-    are all 0 has a p-value of 1.
+    no flip changes, so that pairs of any spread count alike. With up to `MOST_ENUMERATED` differences every pattern of
+    signs is used, and the p-value of a single pair is exact; with more, `permutations` random patterns are used. A pair
+    whose differences are all 0 has a p-value of 1.
 
     Args:
         fitted: if the differences are residuals of a model, its parameters over the observations: residuals are too
@@ -120,7 +120,9 @@ def smallest_p(
     permutations: int,
     is_exact: bool | None = None,
 ) -> float:
-    """The smallest p-value of swaps of n units, which are by default `is_exact` up to `MOST_ENUMERATED`.
+    """Computes the smallest possible p-value of swaps of n units.
+
+    `is_exact` says whether all swaps are made; by default they are up to `MOST_ENUMERATED` units.
 
     >>> smallest_p(5, 1000), smallest_p(30, 999)
     (0.0625, 0.001)
@@ -141,8 +143,8 @@ def list_swaps(
 ) -> Iterator[Swaps]:
     """Yields patterns of swaps of n units, of shape (up to `rows`, n).
 
-    If `is_exact`, all patterns except the empty one and reverses, which give statistics of equal size; else random
-    ones.
+    If `is_exact`, these are all patterns, except the one without a swap and the reverse of another, which gives a
+    statistic of equal size. Else they are random.
     """
     if is_exact:
         return _enumerate_swaps(n, rows)
@@ -180,14 +182,14 @@ def clusters(
     p_values: Mapping[tuple[str, str], float],
     level: float = 0.05,
 ) -> dict[str, str]:
-    """The cluster of each metric (or system), "1" for the best; "1-2" is in both.
+    """Finds the cluster of each metric (or system), "1" for the best; "1-2" is in both clusters.
 
-    A cluster is a longest run of the order in which the tests separate no pair, so that no cluster ever holds a pair
-    that they separate. This departs from the compact letter display of Piepho (2004), where two without a common letter
-    are separated: here a pair that no test separates lies in two clusters where one between them is separated from
-    either, because numbers of clusters follow the order.
+    A cluster is a longest run, in the order of values, in which the tests separate no pair. So no cluster contains a
+    pair that they separate. In the compact letter display of Piepho (2004), two without a common letter are always
+    separated. Here this need not be so: a pair that no test separates is in two clusters if a metric between them is
+    separated from either, because numbers of clusters follow the order.
 
-    Higher values are better. `p_values` hold all pairs, each in one order; NaN separates nothing.
+    Higher values are better. `p_values` has all pairs, each in one order; NaN separates nothing.
     """
     order = sorted(values, key=lambda name: -values[name])
     separated = {frozenset(pair) for pair, p in p_values.items() if p < level}

@@ -1,14 +1,15 @@
-"""Bradley-Terry: how strong systems are by preferences, and which of them the tests separate.
+"""Bradley-Terry strengths: how strong systems are, judged by preferences, and which of them the tests separate.
 
 Strengths are those of Bradley & Terry (1952), "Rank Analysis of Incomplete Block Designs": system i is preferred to j
-with the odds exp(s_i - s_j). A tie is half a win of each system. Each compared pair of k systems counts 1/(k - 1) tie
-more, so that a system that always wins has a finite strength; for two systems the difference of strengths is then the
-log odds log((wins + 1/2) / (losses + 1/2)), which has the smallest bias (Firth 1993). A whole tie for each pair of many
-systems would outweigh few judgements: of 20 systems with 200 judgements, strengths would be half as far apart.
+with the odds exp(s_i - s_j). A tie is half a win of each system. For each compared pair of k systems, 1/(k - 1) of a
+tie is added, so that a system that always wins has a finite strength. For two systems the difference of strengths is
+then the log odds log((wins + 1/2) / (losses + 1/2)), which has the smallest bias (Firth 1993). A whole tie for each
+pair of many systems would outweigh few judgements: the strengths of 20 systems with 200 judgements would be half as far
+apart.
 
-Intervals draw inputs and fit the strengths anew. Tests are score tests: the strengths are fitted as if the two systems
-of a pair were equally strong, and what an input then says for one of them (its part of the efficient score) could as
-well be turned round. For two systems this is the exact test that swaps outputs.
+Intervals draw inputs and fit the strengths again. Tests are score tests: the strengths are fitted as if the two systems
+of a pair were equally strong. If they are, the evidence of an input for one of them (its part of the efficient score)
+may have either sign. For two systems this is the exact test that swaps outputs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FEWEST_EXPECTED = 5  # wins, and losses, of a pair that says whether strengths f
 
 @dataclass(frozen=True)
 class Wins:
-    """How often a system is preferred."""
+    """How often a system is preferred: its wins, ties and losses, and its win rate."""
 
     n: int
     wins: int
@@ -74,7 +75,7 @@ class PreferredPair(Wins):
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether strengths, which imply one order of the systems, fit the comparisons of single pairs."""
+    """A test whether strengths, which put the systems into one order, fit the comparisons of single pairs."""
 
     # of Pearson's chi-squared test over pairs, with the variance over inputs; NaN where too few pairs can be tested
     p_value: float
@@ -85,7 +86,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class PreferenceRanking:
-    """The systems, the strongest first, and all pairs of them."""
+    """The systems, the strongest first, all pairs of them, and how well strengths fit the data."""
 
     systems: tuple[PreferredSystem, ...]
     pairs: tuple[PreferredPair, ...]
@@ -93,11 +94,11 @@ class PreferenceRanking:
 
 
 def fit_strengths(wins: Floats) -> Floats:
-    """Bradley-Terry strengths with mean 0, of shape (rows, systems), by Newton's method on the likelihood.
+    """Fits Bradley-Terry strengths with mean 0, of shape (rows, systems), by Newton's method on the likelihood.
 
-    `wins` says how often each system wins against each other one, of shape (rows, systems, systems). Each system needs
-    a chain of wins and a chain of losses to every other one. A row is NaN if the likelihood has no maximum, which, with
-    such chains, only happens with wins below 0.
+    `wins` says how often each system beats each other system, of shape (rows, systems, systems). Each system needs a
+    chain of wins and a chain of losses to every other one. With such chains the likelihood has a maximum, unless wins
+    are below 0; a row without a maximum is NaN.
 
     >>> fit_strengths(np.array([[[0.0, 3.0], [1.0, 0.0]]])).round(4).tolist()  # their difference is log 3
     [[0.5493, -0.5493]]
@@ -123,12 +124,12 @@ def fit_strengths(wins: Floats) -> Floats:
 
 
 def expect_wins(strengths: Floats) -> Floats:
-    """The win rates of each system against each other one, (rows, systems, systems), by strengths (rows, systems)."""
+    """Computes expected win rates between systems (rows, systems, systems) from strengths (rows, systems)."""
     return expit(strengths[:, :, None] - strengths[:, None, :])
 
 
 def find_information(games: Floats, expected: Floats) -> Floats:
-    """Fisher's information about strengths; all shapes are (rows, systems, systems)."""
+    """Computes Fisher's information about strengths; all shapes are (rows, systems, systems)."""
     information = -games * expected * (1 - expected)
     diagonal = np.arange(information.shape[-1])
     information[:, diagonal, diagonal] = -information.sum(axis=2)
@@ -140,11 +141,12 @@ def rank_by_preferences(
     resampling: Resampling,
     level: float = 0.05,
 ) -> PreferenceRanking:
-    """Win rates and strengths of the systems, and tests of all pairs; judgements without an outcome are left out.
+    """Ranks systems by win rates and strengths, and tests all pairs; judgements without an outcome are left out.
 
-    No interval of strengths below `FEWEST_UNITS` inputs, nor for a system with fewer than `FEWEST_ON_A_SIDE` wins or
-    losses: its resamples vary by the added ties only. Such a system is left out of the mean that is 0, because its
-    error would move all other strengths. NaN with a reason where no chain of comparisons links two systems.
+    There is no interval of strengths below `FEWEST_UNITS` inputs, nor for a system with fewer than `FEWEST_ON_A_SIDE`
+    wins or losses, whose resamples vary only by the added ties. The mean strength of all other systems is 0; such a
+    system is left out of this mean, because its error would move all other strengths. Strengths are NaN with a reason
+    if no chain of comparisons links two systems.
     """
     given = given.take(~np.isnan(given.outcomes))
     names = given.systems
@@ -198,20 +200,20 @@ class Strengths:
 
     @cached_property
     def centre(self) -> float:
-        """What is taken from each strength, so that the mean of those that have an interval is 0."""
+        """What is subtracted from each strength, so that the mean of those that have an interval is 0."""
         if not self.is_known or self.is_usual.sum() < 2:
             return 0.0
         return float(self.values[self.is_usual].mean())
 
     @cached_property
     def centre_of_draws(self) -> Floats:
-        """As `centre`, in each resample."""
+        """What is subtracted from each strength in each resample; see `centre`."""
         if not self.is_known or self.is_usual.sum() < 2:
             return np.zeros(len(self.draws))
         return self.draws[:, self.is_usual].mean(axis=1)
 
     def estimate(self, name: str) -> Estimate:
-        """The strength of a system; the mean of those that have an interval is 0."""
+        """Estimates the strength of a system; the mean of those that have an interval is 0."""
         place = self.names.index(name)
         value = math.nan
         if self.is_known:
@@ -225,7 +227,7 @@ class Strengths:
         return estimate_from(value, centred, self.inputs)
 
     def compare(self, name: str, other: str) -> Estimate:
-        """The strength of a system minus that of another one."""
+        """Estimates the strength of a system minus that of another one."""
         place = self.names.index(name)
         other_place = self.names.index(other)
         value = math.nan
@@ -243,7 +245,7 @@ def estimate_strengths(
     games: Games,
     resampling: Resampling,
 ) -> Strengths:
-    """The strengths, and those of resamples of inputs."""
+    """Fits the strengths of the systems, and those of resamples of inputs."""
     # with scipy's solvers, which other verbs never need
     from scipy.sparse.csgraph import connected_components
 
@@ -281,7 +283,7 @@ def estimate_strengths(
 
 
 def explain_extreme(name: str, outcomes: Floats) -> str | None:
-    """Why the strength of a system with these outcomes, NaN where it is not compared, has no interval; else None."""
+    """Explains why the strength of a system with these outcomes (NaN if not compared) has no interval; else None."""
     known = outcomes[~np.isnan(outcomes)]
     counts = {"wins": float(known.sum()), "losses": float((1 - known).sum())}
     for what, count in counts.items():
@@ -292,10 +294,10 @@ def explain_extreme(name: str, outcomes: Floats) -> str | None:
 
 
 def measure_fit(given: Preferences, strengths: Floats) -> Fit:
-    """Whether the win rates of pairs follow strengths of shape (systems,), by Pearson's chi-squared test over pairs.
+    """Tests whether the win rates of pairs follow strengths (systems,), by Pearson's chi-squared test over pairs.
 
-    Pairs with at least `FEWEST_EXPECTED` expected wins and losses count; the variance of their wins is that over
-    inputs, and at least the binomial one without ties.
+    Pairs with at least `FEWEST_EXPECTED` expected wins and losses count. The variance of their wins is the one over
+    inputs, but at least the binomial variance without ties.
     """
     if not len(strengths):
         return Fit(math.nan)
@@ -332,7 +334,7 @@ def measure_distance(
     rate: float,
     inputs: NDArray[np.intp],
 ) -> float:
-    """The squared distance of wins from what a win rate expects, divided by their variance."""
+    """Computes the squared difference of wins from the number that a win rate expects, divided by their variance."""
     left = won - rate
     by_input = np.bincount(inputs, left)
     binomial = rate * (1 - rate) * float((won != 0.5).sum())
@@ -346,9 +348,9 @@ def find_p_values(
     strengths: Floats,
     resampling: Resampling,
 ) -> Floats:
-    """The adjusted p-value of each pair of systems, 1 where score and strengths contradict.
+    """Computes the adjusted p-value of each pair of systems; 1 if the score and the strengths contradict each other.
 
-    NaN without strengths, and for two systems that were never compared: their strengths follow from others alone.
+    NaN without strengths, and for two systems that were never compared with each other.
     """
     first, second = np.triu_indices(games.systems, 1)
     p_values = np.full(len(first), np.nan)
@@ -376,9 +378,9 @@ def collect_evidence(
     first: NDArray[np.intp],
     second: NDArray[np.intp],
 ) -> Floats:
-    """What an input of each kind says for the first system of each pair, of shape (kinds, pairs).
+    """Computes the evidence of an input of each kind for the first system of each pair, of shape (kinds, pairs).
 
-    It is its part of the efficient score for the difference of both strengths, where these are equal.
+    It is the input's part of the efficient score for the difference of both strengths, fitted as if these were equal.
     """
     wins = games.wins + games.added
     evidence = np.empty((games.kind_count, len(first)))
@@ -407,7 +409,10 @@ def fit_equal(
     first: NDArray[np.intp],
     second: NDArray[np.intp],
 ) -> Floats:
-    """The strengths of shape (pairs, systems) with equally strong systems in each pair, first < second."""
+    """Fits, for each pair, strengths in which its two systems are equally strong; returns shape (pairs, systems).
+
+    In each pair the index `first` is below `second`.
+    """
     systems = len(wins)
     pairs = np.arange(len(first))
     merge = np.zeros((len(first), systems, systems - 1))  # the systems, of which the pair is one
@@ -420,7 +425,7 @@ def fit_equal(
 
 
 def count_outcomes(outcomes: Floats, layout: Layout) -> tuple[int, int, int, int, Estimate]:
-    """Number, wins, ties, losses and win rate of outcomes of shape (n,); NaN is left out."""
+    """Counts outcomes of shape (n,), leaving out NaN: returns number, wins, ties, losses and win rate."""
     kept = ~np.isnan(outcomes)
     known = outcomes[kept]
     wins = int((known > 0.5).sum())

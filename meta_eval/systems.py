@@ -1,13 +1,13 @@
 """Comparison of systems on the same inputs: means and clusters, then pair by pair.
 
-Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation", for the paired bootstrap; Riezler &
-Maxwell (2005), "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT", for randomisation, which
-swaps the two outputs of an input: all swaps of few inputs, random swaps of many. All pairs share the swaps, and their
-p-values are adjusted together (`step_down`). Systems are ranked and tested on the same inputs, those that all of them
-have a score for, so that the order, the pairs and the clusters agree.
+The paired bootstrap is that of Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation". The
+randomisation test is that of Riezler & Maxwell (2005), "On Some Pitfalls in Automatic Evaluation and Significance
+Testing for MT": the two outputs of an input are swapped, in all ways if inputs are few, else at random. All pairs share
+the swaps, and their p-values are adjusted together (`step_down`). Systems are ranked and tested on the same inputs,
+those for which all of them have a score, so that the order, the pairs and the clusters agree.
 
-Below `FEWEST_UNITS` inputs the mean has Student's t interval. The win rate has Tango's score interval, which is
-Wilson's where nothing ties. Simulated coverage is in tests/meta_eval/test_small_studies.py.
+Below `FEWEST_UNITS` inputs the mean has Student's t interval. The win rate has Tango's score interval, which without
+ties is Wilson's. Simulated coverage is in tests/meta_eval/test_small_studies.py.
 """
 
 import math
@@ -124,8 +124,8 @@ def compare_pairs(
     """Compares every pair of systems; `values` have the shape (systems, inputs), NaN if one is missing.
 
     All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
-    `margin`, two systems are equal within it at `level`, divided by the number of pairs, where the interval of their
-    difference lies inside (`is_within_margin`). Raises ValueError for infinite or too large scores.
+    `margin`, two systems count as equal if the interval of their difference lies inside the margin
+    (`is_within_margin`), at `level` divided by the number of pairs. Raises ValueError for infinite or too large scores.
     """
     refuse_large("scores", values)
     kept, common_inputs = find_common(values, systems)
@@ -174,11 +174,11 @@ def leave_out_incomplete(
     compare: Callable[[Floats], Pairs],
     level: float = 0.05,
 ) -> tuple[Floats, dict[str, tuple[str, str]]]:
-    """Leaves out systems whose missing scores change the verdict on others; names a pair on which it changes for each.
+    """Leaves out systems whose missing scores change the result for other systems; names one changed pair for each.
 
-    A system with missing scores removes inputs from all comparisons. It stays only if the others have the same verdicts
-    on the inputs that remain as on all inputs that they have scores for. `compare` gives the pairs of such values;
-    those of a system that is left out are NaN.
+    A system with missing scores removes inputs from all comparisons. It stays only if the tests separate the same pairs
+    of other systems on the inputs that remain as on all inputs for which these have scores. `compare` compares the
+    pairs of such values. The values of a system that is left out become NaN.
     """
     left_out: dict[str, tuple[str, str]] = {}
     while True:
@@ -234,7 +234,7 @@ def add_beyond_cues(
 ) -> Pairs:
     """Adds to comparisons by `scores`, laid out as the grid, the part of each difference that cues do not explain.
 
-    `cues` are those of the examples that the grid was laid from, as `add_normal_scores` gives them.
+    `cues` are those of the examples that the grid was made from, as `add_normal_scores` returns them.
     """
     _, common_inputs = find_common(scores, grid.systems)
     row_of = {system: row for row, system in enumerate(grid.systems)}
@@ -264,10 +264,10 @@ def rank_systems(
     level: float = 0.05,
     resampling: Resampling = USUAL_RESAMPLING,
 ) -> list[SystemMean]:
-    """The mean of each system with its cluster by the p-values of `pairs`, best first, then those left out.
+    """Ranks systems by their means, with clusters by the p-values of `pairs`; systems that were left out come last.
 
-    Means are over the inputs that `find_common` keeps, so that a system that could not be scored on hard inputs gains
-    nothing.
+    Means are over the inputs that `find_common` keeps, so that a system that could not be scored on hard inputs has no
+    advantage.
     """
     kept, common_inputs = find_common(values, systems)
     names = [systems[row] for row in np.flatnonzero(kept).tolist()]

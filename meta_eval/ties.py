@@ -1,4 +1,4 @@
-"""Wins and ties by differences of scores; a difference that only rounding makes is a tie everywhere."""
+"""Wins and ties from differences of scores; a difference that is only a rounding error is a tie everywhere."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,10 +11,10 @@ LARGER = 0.75  # the quantile from which sizes count as large
 
 
 def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
-    """Differences of scores, both of shape (..., n); differences that are only rounding become 0.
+    """Computes differences of scores, both of shape (..., n); differences that are only rounding errors become 0.
 
-    A difference is rounding if it is tiny relative to its two scores, or to the larger scores (upper quartile) of its
-    row. Scores that are not compared, and a single huge score, do not affect other differences.
+    A difference is a rounding error if it is tiny relative to its two scores, or to the larger scores (upper quartile)
+    of its row. Scores that are not compared, and a single huge score, do not affect other differences.
 
     >>> subtract([0.7999999999999999, 0.9, np.nan], [0.8, 0.8, 0.8]).round(3).tolist()
     [0.0, 0.1, nan]
@@ -36,7 +36,7 @@ def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
 
 
 def merge_ties(means: Floats, scores: Floats) -> Floats:
-    """Gives means of `scores`, of shape (..., n), one value if they differ only by rounding.
+    """Makes means of `scores`, of shape (..., n), equal if they differ only by rounding errors.
 
     >>> merge_ties(np.array([[(0.1 + 0.2 + 0.3) / 3, 0.5, (0.3 + 0.2 + 0.1) / 3]]), np.array([0.1, 0.6])).tolist()
     [[0.19999999999999998, 0.5, 0.19999999999999998]]

@@ -1,4 +1,4 @@
-"""Where people agree and where they are split: the accuracy of a judge by how many people give the same label."""
+"""The accuracy of a judge where people agree and where they are split, by how many people give the same label."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MOST_KINDS = 6  # kinds of unity, such as 2 of 3; with more there are three: all
 
 @dataclass(frozen=True)
 class UnityAccuracy:
-    """How often a judge gives the label of most people, on texts where they are united to this extent."""
+    """How often a judge gives the label of most people, on texts about which as many people agree."""
 
     judge: str
     # such as "3 of 3"
@@ -24,7 +24,7 @@ class UnityAccuracy:
 
 
 def count_unity(table: Floats) -> tuple[Floats, Floats]:
-    """How many people give the most frequent label of each text, and how many label it, from labels of (people, n).
+    """Counts the people who give the most frequent label of each text, and all who label it; labels are (people, n).
 
     >>> count_unity(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, np.nan]]))
     (array([2., 1.]), array([3., 2.]))
@@ -38,7 +38,7 @@ def count_unity(table: Floats) -> tuple[Floats, Floats]:
 
 
 def name_unity(table: Floats) -> list[str]:
-    """How united people are about each text, such as "2 of 3"; "" if fewer than two labelled it."""
+    """Says how many people agree about each text, such as "2 of 3"; "" if fewer than two labelled it."""
     most, rated = count_unity(table)
     exact = list(map(_name_counts, most, rated))
     if len({*exact}) <= MOST_KINDS:
@@ -66,7 +66,7 @@ def measure_by_unity(
     judges: Mapping[str, Floats],
     layout: Layout,
 ) -> list[UnityAccuracy]:
-    """Measures the accuracy of each judge by how united people are, the most united texts first.
+    """Measures the accuracy of each judge by how many people agree about a text, unanimous texts first.
 
     Labels of judges have the shape (n,), those of people (people, n).
 

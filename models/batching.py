@@ -19,7 +19,10 @@ BUCKET = 8  # costs that differ by less are shuffled among one another: at most 
 
 @dataclass(frozen=True)
 class Task:
-    """Token ids to read and token ids to write; the first `given` ids of the target are read, but not learned."""
+    """What a language model learns: the token ids of a source, and of the target that it should write after it.
+
+    The first `given` ids of the target are read, but not learned.
+    """
 
     source: Sequence[int]
     target: Sequence[int]
@@ -63,8 +66,9 @@ def batches_by_budget(
 def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list[int]]:
     """Indices of pairs in batches; rows x (highest first cost + highest second cost) <= `budget`, except a single pair.
 
-    Both sides are padded, by at most an eighth of what each row costs on that side, or by more if the padding of the
-    whole batch is then at most `SPARE`: another batch would cost more. Pairs of the highest first cost come first.
+    Each row is padded on both sides, by at most an eighth of its cost on that side. More is allowed while the padding
+    of the whole batch is at most `SPARE`, because another batch would cost more. Pairs with the highest first cost come
+    first.
 
     >>> batches_of_pairs([(20, 80), (80, 20), (20, 70), (90, 20)], budget=250)
     [[3, 1], [0, 2]]
@@ -112,7 +116,10 @@ def is_near(cost: int, highest: int) -> bool:
 
 
 def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:
-    """`work(size)`; if the device runs out of memory, `work(size // 2)`, and so on down to 1, which may raise, too."""
+    """Returns `work(size)`. If the device runs out of memory, tries `work(size // 2)`, and so on down to 1.
+
+    If memory runs out even at size 1, that error is raised.
+    """
     while True:
         try:
             return work(size)
@@ -124,7 +131,10 @@ def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:
 
 
 def halve_when_out_of_memory(work: Callable[[list[int]], Sequence[T]], batch: list[int]) -> list[T]:
-    """`work(batch)`, a result for each row; if the device runs out of memory, in parts that it can hold."""
+    """Returns `work(batch)`, a result for each row.
+
+    If the device runs out of memory, the batch is read in smaller parts.
+    """
     results: list[T] = []
 
     def read_rest(size: int) -> list[T]:
@@ -174,7 +184,7 @@ def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]],
 
 
 def join_ids(sequences: Sequence[Sequence[int]], separator: Sequence[int]) -> list[int]:
-    """The sequences as one, with a separator between neighbours.
+    """Joins the sequences into one, with a separator between neighbours.
 
     >>> join_ids([[5, 6], [7]], separator=[1])
     [5, 6, 1, 7]
@@ -190,7 +200,7 @@ def pad(
     value: int,
     device: torch.device | str = "cpu",
 ) -> Int[Tensor, "rows time"]:
-    """The sequences as one tensor, padded on the right with `value`.
+    """Puts the sequences into one tensor, padded on the right with `value`.
 
     >>> pad([[1, 2], [3]], value=0).tolist()
     [[1, 2], [3, 0]]
@@ -205,7 +215,7 @@ def pad_with_mask(
     value: int | None,
     device: torch.device | str = "cpu",
 ) -> dict[str, Int[Tensor, "rows time"]]:
-    """`input_ids`, padded on the right, with zeros for a model without a padding token, and `attention_mask`.
+    """Returns `input_ids`, padded on the right with `value`, and `attention_mask`; None pads with zeros.
 
     >>> pad_with_mask([[1, 2], [3]], value=None)["attention_mask"].tolist()
     [[1, 1], [1, 0]]

@@ -1,6 +1,6 @@
 """Causal language models: the source is a context, the target continues it.
 
-A context is read as it is given: the caller adds the tokens that the tokenizer puts in front of a text.
+No special tokens are added to a context: the caller adds those that the tokenizer puts in front of a text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -58,7 +58,10 @@ class CausalLM(ConditionalLM):
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """The last hidden states; without a source, the model begins with its start token."""
+        """Returns the last hidden states (see `ConditionalLM.predict`).
+
+        Without a source the model begins with its start token.
+        """
         sequences = [self._sequence(pair) for pair in pairs]
         trees = self._plant(sequences, LARGEST_TREE)
         rows: dict[int, int] = {}  # by pair, and the slots of what is asked for
@@ -77,7 +80,10 @@ class CausalLM(ConditionalLM):
         return [hidden[rows[i], slots[i]] for i in range(len(pairs))]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
-        """Batches of whole trees (`models.shared_prefixes`), by their padded tokens."""
+        """Puts the pairs into batches by their padded tokens; sequences that share a beginning stay in one tree.
+
+        A tree (`models.shared_prefixes`) reads a common beginning once.
+        """
         sequences = [self._sequence(pair) for pair in pairs]
         trees = self._plant(sequences, min(LARGEST_TREE, token_budget))
         costs = [(len(tree.ids), 0) for tree in trees]
@@ -124,10 +130,10 @@ class CausalLM(ConditionalLM):
 
 @contextmanager
 def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[None]:
-    """Restricts the feed-forward part of the last layer to these positions (row, time); it adds nothing elsewhere.
+    """Computes the feed-forward part of the last layer at these positions (row, time) only, which saves time.
 
-    No position reads the last layer's output at another one. Most positions belong to a context, and the feed-forward
-    part has most products of a layer. Models of types outside `WITH_MLP` compute all positions.
+    No other position reads the last layer's output, most positions belong to a context whose output nobody needs, and
+    the feed-forward part is most of a layer's work. Models of types outside `WITH_MLP` compute all positions.
     """
     if model.config.model_type not in WITH_MLP:
         yield
@@ -158,7 +164,7 @@ def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[Non
 
 @dataclass
 class CausalReader(Reader):
-    """A causal model that has read distinct sources of at least one token, and continues copies of them."""
+    """A causal model that has read distinct sources of at least one token each, and continues copies of them."""
 
     start: Int[Tensor, "sources time"]
     mask: Int[Tensor, "reading read"]  # of the sources, later of the rows

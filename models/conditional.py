@@ -1,4 +1,4 @@
-"""Models of targets given sources, of whichever kind their configuration says."""
+"""Loads a model of targets given sources as an encoder-decoder or a causal model, as its configuration says."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ def load_conditional(
 
 
 class ConditionalLoader:
-    """A loader in the form of a class of models: it has `from_pretrained`."""
+    """Loads models of either kind through `from_pretrained`, as a class of one kind does."""
 
     from_pretrained = staticmethod(load_conditional)
 
 
 @dataclass(frozen=True)
 class PretrainedLM:
-    """An encoder-decoder or a causal model to build, by its hub name or folder."""
+    """A pretrained encoder-decoder or causal model to start a training from, given by hub name or folder."""
 
     name: str
     device: str = "cpu"
@@ -44,10 +44,10 @@ class PretrainedLM:
         additional: tuple[str, ...],
         seed: int,
     ) -> ConditionalLM:
-        """Loads the model; its tokenizer gets the `additional` special tokens.
+        """Loads the model, and adds the `additional` special tokens to its tokenizer.
 
-        Their embeddings are unused rows of the checkpoint (T5 and Pythia have some), else new and random.
-        A causal model that fills in the middle has its own tokens for it and gets no others.
+        The new tokens use spare rows of the checkpoint's embeddings (T5 and Pythia have some), else new random rows. A
+        causal model that fills in the middle has tokens of its own for this and gets no others.
         """
         lm = load_conditional(self.name, self.device, self.dtype)
         if not lm.model.config.is_encoder_decoder and find_family(lm.model.config, lm.tokenizer) != LEFT_TO_RIGHT:

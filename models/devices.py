@@ -23,7 +23,7 @@ GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container
 
 
 def check_device(device: str, dtype: str = "float32") -> None:
-    """Raises SettingError for a device that this machine lacks, an unknown dtype, and one that the device lacks."""
+    """Raises SettingError for a device that this machine lacks, and for a dtype that is unknown or not supported."""
     try:
         asked = torch.device(device)
     except RuntimeError:
@@ -44,9 +44,9 @@ def check_device(device: str, dtype: str = "float32") -> None:
 
 
 def choose_dtype(device: str, dtype: str) -> str:
-    """The dtype; for `auto` bfloat16 on a device that multiplies it fast, and float32 on others.
+    """Returns the dtype. For `auto` it is bfloat16 if the device multiplies it fast, else float32.
 
-    A CPU is fast at it with AVX512-BF16 or AMX. Without them it emulates bfloat16, which is slower than float32.
+    A CPU with AVX512-BF16 or AMX is fast at bfloat16. Other CPUs emulate it, which is slower than float32.
     """
     if dtype != AUTO:
         return dtype
@@ -63,7 +63,7 @@ def check_memory(
     dtype: str,
     *devices: str,
 ) -> None:
-    """Raises SettingError for a model whose weights (safetensors) need more memory than one of the devices has free."""
+    """Raises SettingError if the weights of a model (safetensors) need more memory than any of the devices has free."""
     count = count_weights(name)
     if count is None:
         return
@@ -81,8 +81,8 @@ def check_memory(
 def count_weights(name: str | Path) -> int | None:
     """The number of weights of a model, from the headers of its safetensors files; None if it has no such files.
 
-    For a model on the hub only the headers are fetched, and nothing in offline mode. Raises MissingModelError for an
-    incomplete file, and InputError as `check_folder`.
+    For a model on the hub only the headers are fetched; in offline mode nothing is fetched. Raises MissingModelError
+    for an incomplete file, and InputError as `check_folder` does.
     """
     files = find_weights(name)
     if files and files[0].suffix == ".safetensors":

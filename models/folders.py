@@ -37,7 +37,7 @@ LONGEST_NAME = 4096  # bytes of a path
 
 
 def find_folder(name: str | Path) -> Path | None:
-    """The folder of a model, for a hub name that in the hub's cache; None if the model is not on this machine."""
+    """Finds the folder of a model, for a hub name in the hub's cache; None if the model is not on this machine."""
     if Path(name).is_dir():
         return Path(name)
     try:
@@ -48,7 +48,7 @@ def find_folder(name: str | Path) -> Path | None:
 
 
 def require_model(name: str) -> None:
-    """Raises MissingModelError for a model that is not here, in offline mode; loads no library."""
+    """In offline mode, raises MissingModelError for a model that is not on this machine. Loads no library."""
     if Path(name).exists() or find_folder(name) is not None:
         return
     try:
@@ -95,9 +95,9 @@ def check_model_folder(folder: Path) -> None:
 def check_folder(folder: Path) -> None:
     """Raises InputError, with file and key, for forbidden content of a model's folder; weights are checked when loaded.
 
-    Forbidden are links out of the folder (except those of the hub's cache), anything but files, adapters, an index of
-    files outside the folder, and arguments of loaders that are not on the list of allowed ones. Other faults show when
-    the model is tried (`models.loading`).
+    Forbidden are: links out of the folder (except those of the hub's cache); pipes, devices and the like; adapters; an
+    index that names files outside the folder; and arguments of loaders that are not on the list of allowed ones. Other
+    faults are found when the model is loaded and tried (`models.loading`).
     """
     faults = list(_find_foreign(folder))
     if not faults:
@@ -201,7 +201,7 @@ def _texts_in(node: Any) -> Iterator[str]:
 
 
 def find_weight(folder: Path, name: str) -> Path:
-    """The safetensors file that has a weight, possibly under a longer or shorter name; the folder if there is none."""
+    """The safetensors file that contains a weight, also under a longer or shorter name; the folder if no file does."""
     for file in sorted(folder.rglob("*.safetensors")):
         try:
             with safe_open(file, "pt") as opened:

@@ -1,4 +1,4 @@
-"""Infilling: how a family fills gaps (`models.families`) in the ids of one tokenizer, and models that do it."""
+"""Infilling: texts with a gap as the token ids that a model reads and writes (`models.families`), and their scores."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Infilling:
-    """How a family of models fills gaps, in the ids of one tokenizer.
+    """How a family of models fills gaps, in the token ids of one tokenizer.
 
-    The model is given the tokens of `opening`, which are never scored. `closing` ends a segment.
+    A target begins with the tokens of `opening`, which are given and never scored. `closing` ends a segment.
     """
 
     family: Family
@@ -37,16 +37,16 @@ class Infilling:
 
     @property
     def marks(self) -> Ids:
-        """The ids of the source that mark a gap."""
+        """The token ids that mark a gap in the source."""
         return tuple(part for part in self.source if isinstance(part, int))
 
     @property
     def reads_after(self) -> bool:
-        """Whether the model reads what follows a gap."""
+        """Whether the model reads the text after a gap."""
         return self.family.reads_after
 
     def read(self, before: Sequence[int], after: Sequence[int]) -> list[int]:
-        """The source ids of a gap between two texts."""
+        """Makes the source: the token ids that the model reads for a gap between two texts."""
         texts = {BEFORE: before, AFTER: after, AROUND: [*before, *after]}
         ids: list[int] = []
         for part in self.source:
@@ -54,7 +54,7 @@ class Infilling:
         return ids
 
     def target(self, segment: Sequence[int]) -> list[int]:
-        """The target ids of a missing segment and its end."""
+        """Makes the target: the token ids that the model writes for a missing segment, with its end."""
         return [*self.opening, *segment, *self.closing]
 
 
@@ -92,7 +92,7 @@ def find_token(tokenizer: PreTrainedTokenizerBase, token: str) -> int:
 
 @dataclass(frozen=True)
 class Infill:
-    """One gap as token ids: the source around it, and the target up to its last scored token."""
+    """One gap as token ids: the texts around it, which the model reads, and the segment that it writes there."""
 
     infilling: Infilling
     # the texts around the gap
@@ -112,18 +112,18 @@ class Infill:
 
     @property
     def longest(self) -> int:
-        """How many tokens the model must read or write at once."""
+        """The number of tokens that the model must be able to read or write at once."""
         if self.infilling.family.causal:
             return len(self.source) + len(self.target)
         return max(len(self.source), len(self.target))
 
     def cut(self, max_length: int, around: bool) -> tuple["Infill", int]:
-        """Cuts the gap to what the model reads at once; returns it with the number of dropped tokens.
+        """Cuts source and target to what the model reads at once, and returns the number of dropped tokens, too.
 
-        An encoder-decoder model reads `max_length` tokens of the source and as many of the target; a causal model reads
-        `max_length` tokens of both together, and the source is cut first. The markers stay. With `around`, the source
-        keeps the tokens nearest to the gap, else its beginning. The target keeps its frame and the beginning of the
-        segment; text before the segment is dropped first.
+        An encoder-decoder model reads `max_length` tokens of the source and as many of the target. A causal model reads
+        `max_length` tokens of both together; the source is cut first. The tokens that mark the gap stay. With `around`,
+        the source keeps the tokens nearest to the gap, else its beginning. The target keeps its special tokens and the
+        beginning of the segment; text before the segment is dropped first.
 
         >>> from models.families import T5
         >>> infill = Infill(Infilling(T5, (BEFORE, 9, AFTER, 0)), (1, 2), (4, 5), (7, 8), 0, 2)
@@ -157,10 +157,8 @@ def encode_infills(
 ) -> list[Infill]:
     """Encodes gaps as a model of this family reads and writes them; segment and surrounding texts are encoded apart.
 
-    Text that spells a special token is read as plain text. With `closed`, the closing token of the segment is scored
-    too.
-
-    Raises SettingError as `make_infilling`.
+    Text that spells a special token is read as plain text. With `closed`, the token that closes the segment is scored,
+    too. Raises SettingError as `make_infilling` does.
     """
     infilling = make_infilling(family, tokenizer)
     if AROUND in family.source:
@@ -250,7 +248,7 @@ def _whole_texts(tokenizer: PreTrainedTokenizerBase, gaps: Sequence[TextGap], fr
 
 @checked_dataclass
 class Infiller:
-    """A model that fills gaps; it is loaded at first use, its tokenizer and family before."""
+    """A model that fills gaps. Its tokenizer and family are known at once, its weights are loaded at first use."""
 
     # loads the model; called when the first gap is scored
     load: Callable[[], ConditionalLM]
@@ -265,7 +263,7 @@ class Infiller:
     def from_pretrained(
         cls, model: str | Path, device: str = "cpu", dtype: str = "float32", order: Order | None = None
     ) -> "Infiller":
-        """Takes a hub name or a folder, whose weights are loaded at first use. Raises as `find_family`."""
+        """Takes a hub name or a folder, whose weights are loaded at first use. Raises errors as `find_family` does."""
         config = load_pretrained(AutoConfig.from_pretrained, model)
         tokenizer = load_tokenizer(model)
         family = find_family(config, tokenizer, order)
@@ -285,10 +283,10 @@ class Infiller:
         return self.lm.notes
 
     def encode(self, gaps: Sequence[TextGap], closed: bool = False) -> list[Infill]:
-        """Encodes gaps, each (text before, missing segment, text after), by `encode_infills`."""
+        """Encodes gaps, each (text before, missing segment, text after), as `encode_infills` does."""
         return encode_infills(self.tokenizer, self.family, gaps, closed)
 
     def log_probabilities(self, infills: Sequence[Infill], token_budget: int) -> list[NDArray[np.float32]]:
-        """log P of every scored token of each segment, given its source and the target tokens before it."""
+        """Returns log P (nats) of each scored token of each segment, given the source and all target tokens before."""
         pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
         return self.lm.log_probabilities(pairs, given=[each.start for each in infills], token_budget=token_budget)

@@ -44,15 +44,15 @@ def load_pretrained(
     name: Path | str,
     **settings: Any,
 ) -> Loaded:
-    """The result of `load(name, trust_remote_code=False, **settings)`.
+    """Loads a model or tokenizer: `load(name, trust_remote_code=False, **settings)`, with checks.
 
     `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
 
     The loaded object is tried on one text. BPE dropout, which makes a tokenizer random, is switched off.
 
-    Raises MissingModelError for a model that neither a folder nor a reachable hub has, that needs its own code, that
-    has broken files or missing, too large or non-finite weights, or that fails when it is tried. Raises InputError as
-    `check_folder`.
+    Raises MissingModelError if neither a folder nor a reachable hub has the model, if it needs its own code, if files
+    are broken, if weights are missing, too large or not finite, and if it fails when it is tried. Raises InputError as
+    `check_folder` does.
     """
     if Path(name).is_file():
         raise MissingModelError(str(name), "a model is a folder or a name of the model hub, but this is a file")
@@ -94,7 +94,7 @@ FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")  # of a folder that th
 
 
 def fetch_folder(name: Path | str) -> Path:
-    """The folder of a model that this project saved, by its path or its name on the model hub.
+    """Returns the folder of a model that this project saved, given by its path or its name on the model hub.
 
     Only tensors, JSON and vocabulary are fetched. Raises MissingModelError if neither a folder nor a reachable hub has
     the model.
@@ -111,7 +111,7 @@ PEGASUS_MASKS = {"mask_token": "<mask_1>", "mask_token_sent": "<mask_2>"}  # ids
 
 
 def load_tokenizer(name: Path | str) -> PreTrainedTokenizerBase:
-    """The tokenizer of a model; raises as `load_pretrained`.
+    """Loads the tokenizer of a model; raises errors as `load_pretrained` does.
 
     transformers 5 swaps the ids of PEGASUS's two masks when it reads `spiece.model`; this function corrects them.
     """
@@ -276,9 +276,9 @@ def check_tokens(
     count: int,
     unread: Collection[str] = (),
 ) -> None:
-    """Raises MissingModelError if the tokenizer has a token beyond the `count` tokens of the model.
+    """Raises MissingModelError if the tokenizer has a token whose id the model, with `count` tokens, does not have.
 
-    The `unread` tokens (`pad_token`, `mask_token`) may be beyond, as the mask of facebook/bart-large-cnn is.
+    The tokens named in `unread` (`pad_token`, `mask_token`) are not checked: facebook/bart-large-cnn has no mask.
     """
     unused = {getattr(tokenizer, kind) for kind in unread}
     beyond = {token: i for token, i in tokenizer.get_vocab().items() if i >= count and token not in unused}
@@ -336,14 +336,14 @@ def weights_fingerprint(model: Any, unread: str | None = None) -> str:
 
 
 def model_fingerprint(model: Any, tokenizer: Any) -> str:
-    """A fingerprint of weights, configuration and tokenizer; the pooler of a bare encoder does not count."""
+    """A fingerprint of weights, configuration and tokenizer, without the unused pooling layer of a bare encoder."""
     settings = {name: value for name, value in model.config.to_dict().items() if name not in NOT_OF_THE_MODEL}
     parts = [weights_fingerprint(model, unread=UNREAD), json.dumps(settings, sort_keys=True, default=str)]
     return fingerprint([*parts, tokenizer_fingerprint(tokenizer)])
 
 
 def copy_backend(tokenizer: Any) -> Tokenizer:
-    """A copy of a fast tokenizer's backend, without padding and truncation, whose settings calls change."""
+    """Copies the backend of a fast tokenizer, without padding and truncation, which calls of the tokenizer change."""
     own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     own.no_padding()
     own.no_truncation()

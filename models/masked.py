@@ -37,7 +37,7 @@ class MaskedLM(LanguageModel):
         return super().from_pretrained(name, device, dtype)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """The targets are as long as their sources, with NOT_LEARNED at positions without a mask."""
+        """Makes the batch: targets are as long as their sources, with NOT_LEARNED at positions without a mask."""
         return {
             **pad_with_mask([task.source for task in tasks], self.model.config.pad_token_id),
             "labels": pad([task.target for task in tasks], NOT_LEARNED),
@@ -68,9 +68,10 @@ def most_likely_at_masks(
     rows: Sequence[Sequence[int]],
     token_budget: int = 8192,
 ) -> list[list[int]]:
-    """The most likely token at each mask of each row, without special tokens; one pass reads all masks of a row.
+    """Returns the most likely token (never a special one) at each mask of each row; one pass reads all masks of a row.
 
-    The smallest id wins a tie. Logits within 1e-4 are tied, because the batch size changes them that much.
+    Logits that differ by less than 1e-4 count as equal, because the batch size changes them by as much. Of equal ones
+    the smallest id is taken.
     """
     mask = lm.special("mask")
     special = torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)

@@ -1,4 +1,4 @@
-"""LanguageModel: a model of transformers with its tokenizer. ConditionalLM: log-probabilities of given tokens."""
+"""LanguageModel: a model of transformers with its tokenizer. ConditionalLM: log-probabilities of target tokens."""
 
 import json
 from abc import ABC, abstractmethod
@@ -49,7 +49,7 @@ READ_AT_ONCE = 16_384  # tokens, at most: some models state 131,072 or 1e30, whi
 
 
 def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """The ids of each text, not cut and without special tokens; text that spells one is read as plain text."""
+    """Returns the token ids of each text, uncut, without special tokens. Text that spells one is read as plain text."""
     if not texts:
         return []
     encoded: Any = tokenizer(
@@ -69,8 +69,8 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
 def encode_plainly(tokenizer: Any, text: str) -> Encoding:
     """Encodes a text, with the character span of each id, and reads special tokens as plain text.
 
-    A unigram vocabulary of SentencePiece contains its special tokens as pieces, so that `split_special_tokens` alone
-    would not keep a text from producing one.
+    With SentencePiece's unigram vocabularies `split_special_tokens` alone is not enough: they contain the special
+    tokens as pieces, so that a text could still produce one.
     """
     return _plain_backend(tokenizer).encode(text, add_special_tokens=False)
 
@@ -98,7 +98,7 @@ def decode_tokens(
     ids: Sequence[int],
     keep_special: bool = False,
 ) -> str:
-    """The text of token ids, exactly as the tokens spell it; special tokens only with `keep_special`."""
+    """Returns the text of token ids, exactly as the tokens spell it; special tokens only with `keep_special`."""
     text = tokenizer.decode(
         list(ids),
         skip_special_tokens=not keep_special,
@@ -129,7 +129,7 @@ def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
 
 
 def get_layers(model: Any) -> nn.ModuleList:
-    """The layers of a model of one stack."""
+    """Returns the layers of a model that has a single stack of layers (no encoder-decoder model)."""
     depth = model.config.num_hidden_layers
     lists = (module for module in model.modules() if isinstance(module, nn.ModuleList))
     return next(layers for layers in lists if len(layers) == depth)
@@ -153,7 +153,7 @@ class Float32Linear(nn.Linear):
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model and its tokenizer; each subclass names the class of transformers that loads it."""
+    """A model and its tokenizer. Each subclass names the class of transformers that loads it."""
 
     loader: ClassVar[Any]
     unread: ClassVar[tuple[str, ...]] = ("mask_token",)  # special tokens that it need not know: no text has them
@@ -190,7 +190,7 @@ class LanguageModel:
         self.tokenizer.save_pretrained(folder)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """The model's inputs for learning these tasks, with `labels` of shape (rows, time)."""
+        """Makes the inputs of the model for learning these tasks, with `labels` of shape (rows, time)."""
         raise NotImplementedError
 
     @property
@@ -232,10 +232,10 @@ class Reader(ABC):
 
     @abstractmethod
     def inputs(self, chosen: Int[Tensor, " rows"] | None) -> dict[str, Any]:
-        """The arguments of the model for reading the chosen tokens."""
+        """Makes the arguments of the model for reading the chosen tokens."""
 
     def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """The log-probabilities of the next token after the chosen ones; `None` asks for the first token."""
+        """Reads the chosen tokens and returns the log-probabilities of the next one; None asks for the first one."""
         output = self.model(**self.inputs(chosen), past_key_values=self.cache, use_cache=True)
         self.cache = output.past_key_values
         return output.logits[:, -1].float().log_softmax(-1)
@@ -247,15 +247,18 @@ class Reader(ABC):
 
 @dataclass(frozen=True)
 class ConditionalLM(LanguageModel, ABC):
-    """A model of targets given sources: it encodes the source (Seq2SeqLM), or reads it before the target (CausalLM)."""
+    """A model of P(target | source): it encodes the source (Seq2SeqLM), or reads it before the target (CausalLM)."""
 
     @abstractmethod
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> Reader:
-        """Reads the sources; every target begins with the tokens `before`."""
+        """Reads the sources, and returns a Reader that continues them; every target begins with the tokens `before`."""
 
     @abstractmethod
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """The last hidden states that predict each target token from `given` on, and the token after the target."""
+        """Returns, for each pair, the last hidden states that predict each target token from `given` on.
+
+        The last state predicts the token after the target.
+        """
 
     @abstractmethod
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
@@ -263,19 +266,19 @@ class ConditionalLM(LanguageModel, ABC):
 
     @abstractmethod
     def dummy_inputs(self) -> dict[str, Any]:
-        """Minimal arguments of a forward call whose hidden states do not matter: `project` replaces them."""
+        """Minimal arguments for a forward call. Its hidden states do not matter, because `project` replaces them."""
 
     @torch.inference_mode()
     def project(self, states: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens vocabulary"]:
-        """The logits of last hidden states, in float32, with all that the model applies after its output layer."""
+        """Returns the float32 logits of last hidden states, with all that the model applies after its output layer."""
         with output_layer_given(self.model, lambda _: states):
             return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
 
     @torch.inference_mode()
     def output_head(self) -> "OutputHead":
-        """How last hidden states become logits; two test states show whether the model does more than multiply.
+        """The matrix and bias that turn last hidden states into logits, and whether the model does more than multiply.
 
-        The logits of the state 0 are the bias; a far state shows whether the model also caps or scales logits.
+        Two test states show this: the logits of the zero state are the bias, and a large state shows caps or scales.
         """
         weight = self.model.get_output_embeddings().weight
         states = weight.new_tensor([[0.0], [1e3]]).expand(2, weight.shape[1])
@@ -297,7 +300,7 @@ class ConditionalLM(LanguageModel, ABC):
         given: int | Sequence[int] = 0,
         token_budget: int = 16_384,
     ) -> list[NDArray[np.float32]]:
-        """log P(target token | source, target tokens before it) of every (source, target) pair, in nats.
+        """Returns log P(target token | source, target tokens before it) of every (source, target) pair, in nats.
 
         The first `given` tokens of the targets (one number, or one per target) are read, but not scored. Pairs are
         token ids that the caller has cut to fit. Batches have `token_budget` padded tokens, or one pair; those that do
@@ -386,7 +389,7 @@ CAPPED = 2**27  # logits of a model that caps them, held at a time
 
 @dataclass(frozen=True)
 class OutputHead:
-    """How last hidden states become logits, in float32: `states @ weight.T + bias`."""
+    """The last step of a language model, from hidden states to logits, in float32: `states @ weight.T + bias`."""
 
     # of the output layer, with what the model adds to its logits
     weight: Float[Tensor, "vocabulary dim"]
@@ -417,9 +420,9 @@ def token_log_probabilities(
     tokens: Sequence[int],
     rows: Sequence[int] | None = None,
 ) -> Float[Tensor, " tokens"]:
-    """The log softmax of the states' logits at the tokens, in nats.
+    """Returns the log-probability of each token, in nats: the log softmax of the logits of its hidden state.
 
-    `rows` gives the state that predicts each token; None if each state predicts one token.
+    `rows` gives the index of the state that predicts each token; None if state i predicts token i.
 
     >>> token_log_probabilities(OutputHead(torch.eye(4)), torch.zeros(1, 4), [2]).exp().tolist()
     [0.25]
@@ -455,9 +458,9 @@ def token_log_probabilities(
 
 @contextmanager
 def native_output_layer(model: Any) -> Iterator[None]:
-    """The model's output layer multiplies in the precision of its weights: faster, and its largest logits often equal.
+    """In the block, the output layer multiplies in the precision of its weights, not in float32.
 
-    Where many tokens are drawn and few logits looked at, `ConditionalLM.project` gives these in float32.
+    This is faster, but the largest logits are often equal. `ConditionalLM.project` gives chosen logits in float32.
     """
     layer = model.get_output_embeddings()
     kind = layer.__class__
@@ -471,7 +474,7 @@ def native_output_layer(model: Any) -> Iterator[None]:
 
 @contextmanager
 def output_layer_given(model: Any, choose: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
-    """Makes the output layer read `choose(hidden states)`; the list collects the hidden states.
+    """In the block, the output layer reads only `choose(hidden states)`, and the list collects all hidden states.
 
     The logits have the leading axes of the chosen states.
     """
@@ -490,7 +493,7 @@ def output_layer_given(model: Any, choose: Callable[[Tensor], Tensor]) -> Iterat
 
 @torch.inference_mode()
 def last_hidden_states(model: Any, **inputs: Any) -> Float[Tensor, "rows time dim"]:
-    """The states that the model's output layer reads."""
+    """Runs the model and returns the hidden states that its output layer reads."""
     with output_layer_given(model, lambda hidden: hidden[:, :0]) as seen:
         model(**inputs)
     return seen[0]

@@ -14,7 +14,7 @@ EPSILON = 1e-7  # keeps a zero gradient from dividing by zero
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum with orthogonalised updates of matrices, as `torch.optim.Muon(adjust_lr_fn="match_rms_adamw")` does.
+    """An optimizer: momentum with orthogonalised updates, equal to `torch.optim.Muon(adjust_lr_fn="match_rms_adamw")`.
 
     The learning rate is on AdamW's scale, because an update has the root mean square of AdamW's.
     """
@@ -62,7 +62,7 @@ class Muon(torch.optim.Optimizer):
 def orthogonalise(matrix: Float[torch.Tensor, "rows columns"], steps: int = 5) -> Float[torch.Tensor, "rows columns"]:
     """Moves the singular values of a matrix close to 1 (most end between 0.7 and 1.2), by Newton-Schulz iteration.
 
-    Runs in float32 on CPUs and in bfloat16 elsewhere. The coefficients of the quintic are Jordan's.
+    Runs in float32 on CPUs and in bfloat16 elsewhere. The coefficients of the polynomial of degree 5 are Jordan's.
     """
     a, b, c = 3.4445, -4.7750, 2.0315
     x = matrix.float() if matrix.device.type == "cpu" else matrix.bfloat16()

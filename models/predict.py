@@ -23,7 +23,7 @@ EXPECTED = ("does not have many workers", "Total length of .* is zero", "LeafSpe
 
 
 class Part(NamedTuple):
-    """Items that are read together."""
+    """Items that one process reads together, by their indices."""
 
     number: int
     # of the items
@@ -58,12 +58,12 @@ class PartDataModule(pl.LightningDataModule):
 
 
 def keep_part(part: Part) -> Part:
-    """Passes a part to the module unchanged."""
+    """Returns the part unchanged; it replaces the collation of the data loader."""
     return part
 
 
 def part_file(folder: Path, part: Part) -> Path:
-    """The path of the result of a part."""
+    """The path of the file that keeps the result of a part."""
     return folder / f"{part.number}.json"
 
 
@@ -96,9 +96,9 @@ def predict(
 ) -> list[Any]:
     """Calls `module.predict_step(part, number)` on all parts of `count` items; returns the results in order.
 
-    Results are JSON values; all processes get all of them. The models, which are parts of the module, read on the
-    devices of the trainer, each on a whole one, in the precision that they were loaded with, and return to their own
-    device. Until all parts are there, the results lie in `folder/parts`, where a call that was killed finds them.
+    Results are JSON values; all processes get all of them. The models, which are parts of the module, run on the
+    devices of the trainer, whole on each device, in the precision in which they were loaded, and then return to their
+    own device. Until all parts are done, the results lie in `folder/parts`, where a restarted call finds them.
     """
     parts, place = split_into_parts(count, size), folder / "parts"
     trainer = make_trainer(

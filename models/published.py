@@ -1,4 +1,4 @@
-"""The sizes of the published checkpoints of papers and baselines, which are not on this machine."""
+"""The sizes of the published checkpoints of papers and baselines, known without loading them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

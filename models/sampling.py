@@ -1,4 +1,4 @@
-"""Samples continuations from a causal language model, with logits processors of the caller."""
+"""Samples continuations from a causal language model. The caller may pass logits processors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -65,7 +65,10 @@ def sample_in_batches(
     batch_size: int,
     advance: Callable[[int], None] = lambda prompts: None,
 ) -> list[Any]:
-    """Calls `sample` on batches of indices; halves a batch that does not fit into memory, which changes the draws."""
+    """Calls `sample` on batches of indices and joins the results; a batch that does not fit into memory is halved.
+
+    Halving changes what is drawn.
+    """
     samples: list[Any] = []
     for start in range(0, prompts, batch_size):
         batch = list(range(start, min(start + batch_size, prompts)))

@@ -37,7 +37,7 @@ class Seq2SeqLM(ConditionalLM):
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """The decoder's last hidden states; equal sources are encoded once. Padding replaces an empty source."""
+        """Returns the decoder's last hidden states; equal sources are encoded once, padding replaces an empty one."""
         pad_id = self.model.config.pad_token_id
         unique, copies = distinct_rows([source or (pad_id,) for source, _ in pairs])
         inputs = pad_with_mask(unique, pad_id, self.device)
@@ -65,7 +65,7 @@ class Seq2SeqLM(ConditionalLM):
         return batches_of_pairs(costs, token_budget)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """The decoder reads the targets shifted one position to the right, after the model's start token."""
+        """Makes the batch: the decoder reads the targets shifted one position to the right, after its start token."""
         config = self.model.config
         targets = pad([task.target for task in tasks], config.pad_token_id)
         start = torch.full_like(targets[:, :1], config.decoder_start_token_id)
@@ -107,7 +107,7 @@ class Seq2SeqReader(Reader):
 
 @contextmanager
 def cross_attention_absorbed(decoder: Any) -> Iterator[None]:
-    """Makes decoders of BART's kind (PEGASUS, mBART, Marian) use `attend_to_states` if that takes fewer products."""
+    """In the block, decoders of BART's kind (PEGASUS, mBART, Marian) use `attend_to_states` where that is cheaper."""
     # LED's layers return more
     modules = () if decoder.config.model_type == "led" else decoder.named_modules()
     layers = [module for name, module in modules if name.endswith("encoder_attn")]
@@ -147,10 +147,10 @@ def attend_to_states(
     states: Float[Tensor, "rows read dim"],
     mask: Tensor | None,
 ) -> Float[Tensor, "rows time dim"]:
-    """Cross-attention without keys and values, from the weights of a layer of BART's kind.
+    """Computes the cross-attention of a layer of BART's kind without its keys and values.
 
-    With q = W_q h, the score q'(W_k s + b_k) equals (W_k' q)'s plus a constant for all states, and the weighted sum of
-    W_v s + b_v is W_v times the weighted sum of s, plus b_v. `mask` (rows, 1, time, read) is that of transformers.
+    With q = W_q h, the score q'(W_k s + b_k) equals (W_k' q)'s plus a constant for all states s. The weighted sum of
+    W_v s + b_v is W_v times the weighted sum of s, plus b_v. `mask` has the shape (rows, 1, time, read).
     """
     rows, time, width = hidden.shape
     heads = layer.num_heads

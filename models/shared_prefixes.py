@@ -1,7 +1,7 @@
-"""Sequences with common prefixes in one row of a causal model, so that each prefix is read once.
+"""Puts sequences with common prefixes into one row of a causal model, so that each prefix is read once.
 
-A row is a tree of tokens. A token sees those on the way from the root to it, and its position is its depth, so that its
-hidden state is that of its sequence read alone.
+A row is a tree of tokens. A token attends to the tokens between the root and itself, and its position is its depth. Its
+hidden state is therefore the same as if its sequence were read alone.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Tree:
     branches: bool = False
 
     def add(self, index: int, sequence: Sequence[int], path: Sequence[int]) -> None:
-        """Adds a sequence that begins with the tokens of a path of the tree."""
+        """Adds a sequence whose first tokens are those of a path of the tree."""
         self.branches |= len(path) < len(self.ids)
         first = len(self.ids)
         self.ids += sequence[len(path) :]
@@ -38,7 +38,7 @@ class Tree:
         self.paths[index] = [*path, *range(first, len(self.ids))]
 
     def mask(self, width: int) -> Tensor:
-        """The attention mask between tokens of the row, (width, width); padding sees itself."""
+        """The attention mask between the tokens of the row, shape (width, width); a padding token attends to itself."""
         sees = torch.eye(width, dtype=torch.bool)
         for path in self.paths.values():
             at = torch.tensor(path)
@@ -47,9 +47,9 @@ class Tree:
 
 
 def plant_trees(sequences: Sequence[Sequence[int]], room: int, branching: bool) -> list[Tree]:
-    """Packs all sequences into trees; a tree with branches has at most `room` tokens.
+    """Packs all sequences into trees. A tree with branches has at most `room` tokens.
 
-    Without `branching` a tree contains one sequence and its prefixes.
+    Without `branching`, each tree contains one sequence and those that are prefixes of it.
 
     >>> [tree.ids for tree in plant_trees([[1, 2, 3], [7], [1, 2]], room=9, branching=False)]
     [[1, 2, 3], [7]]

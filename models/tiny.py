@@ -126,10 +126,10 @@ class TinyT5:
 
 @torch.no_grad()
 def prefer_near_tokens(attention: T5Attention) -> None:
-    """Sets the relative position biases of a T5 stack to fall with distance, as in ALiBi (Press et al. 2022).
+    """Makes the attention of a T5 stack fall with distance, by its position biases, as in ALiBi (Press et al. 2022).
 
-    A short training hardly moves biases that begin near zero, and the model would read a text as a bag of tokens. Each
-    head has its own slope. In an encoder the first head is centred on the previous token, the second on the next.
+    Biases that begin near zero hardly move in a short training, and the model would read a text as a bag of tokens.
+    Each head has its own slope. In an encoder the first head prefers the previous token, the second one the next.
     """
     bias = attention.relative_attention_bias.weight  # (buckets, heads)
     heads = bias.shape[1]
@@ -150,7 +150,7 @@ def prefer_near_tokens(attention: T5Attention) -> None:
 
 @checked_dataclass
 class TinyStack:
-    """A model of one stack of layers to build from scratch, with a tokenizer trained on the given texts."""
+    """A model with one stack of layers, to build from scratch with a tokenizer that is trained on the given texts."""
 
     # tokens of the byte-level BPE, at most
     vocabulary: Count

@@ -1,6 +1,7 @@
-"""Training of a language model: tasks of a source and a target, batches of them, and the loss (see `fit`).
+"""Trains a language model on tasks, each a source and a target: the batches, the loss, the optimizers (see `fit`).
 
-An encoder-decoder model encodes the source, a causal model reads it before the target, a masked model's has masks.
+An encoder-decoder model encodes the source. A causal model reads it before the target. The source of a masked model has
+masks, which the target fills.
 """
 
 import json
@@ -34,8 +35,8 @@ MOVED = "new_tokens.json"  # beside a trained model: how far the embeddings of i
 class Lora:
     """LoRA through peft (extra `peft`): small matrices beside every linear layer but the output layer (Hu et al. 2022).
 
-    They are trained while the weights are frozen, and merged with them when the model is saved. The embeddings of
-    special tokens are trained too, because the model has not learned new ones.
+    The small matrices are trained while the weights are frozen, and are merged with them when the model is saved. The
+    embeddings of special tokens are trained, too, because those of new tokens are random.
     """
 
     # of the product of two matrices
@@ -48,7 +49,7 @@ class Lora:
 
 @checked_dataclass
 class LanguageModelSchedule(Schedule):
-    """How long and how fast a language model trains; its first step already learns."""
+    """How long and how fast a language model trains. The learning rate is above 0 in the first step already."""
 
     _: KW_ONLY
     # tasks in a batch
@@ -72,7 +73,8 @@ class LanguageModelSchedule(Schedule):
 class LanguageModelModule(TrainingModule):
     """A Lightning module: a language model that learns targets given sources.
 
-    `val/discrepancy` is the held-out loss of another model after the same epoch (`against`) minus the model's own.
+    If `against` holds another model's held-out loss after each epoch, `val/discrepancy` is that loss minus the model's
+    own.
     """
 
     def __init__(
@@ -107,11 +109,11 @@ class LanguageModelModule(TrainingModule):
         return batch["labels"].shape[1] + batch["input_ids"].shape[1]  # written and read
 
     def warm_up(self, steps: int) -> tuple[float, float]:
-        """The learning rate rises in whole steps; it is above 0 in the first step."""
+        """Share of warm-up and lead, chosen so that the rate rises in whole steps and is above 0 in the first one."""
         return max(1, round(steps * self.schedule.warm_up)) / steps, 1 / steps
 
     def on_fit_start(self) -> None:
-        """Raises SettingError for settings that would fail in the first step or later."""
+        """Raises SettingError for settings that would fail in the first step or later, before anything is trained."""
         if str(self.trainer.precision).startswith("16"):
             raise SettingError(
                 "trainer.precision must be 32-true or bf16-mixed for language models, but is "
@@ -185,7 +187,7 @@ class TaskDataModule(BatchDataModule):
 def batches_of_tasks(tasks: Sequence[Task], size: int, shuffle_seed: int | None = None) -> list[list[Task]]:
     """Batches of at most `size` tasks of similar length, the shortest first, or in random order with a seed.
 
-    Their sizes differ by one at most; otherwise a small rest of the longest tasks would be a whole step.
+    The sizes differ by at most one. Otherwise a few of the longest tasks could be left over as a batch of their own.
     """
     ordered = sorted(tasks, key=lambda task: (len(task.source), len(task.target)))
     number = math.ceil(len(ordered) / size)
@@ -215,7 +217,7 @@ def add_lora(model: Any, lora: Lora, seed: int, tokens: Sequence[int]) -> Any:
 
 
 def read_new_rows(lm: LanguageModel) -> dict[str, torch.Tensor]:
-    """The embeddings of the tokens that were added to a pretrained model (`PretrainedLM`), by token."""
+    """Returns the embeddings of the tokens that were added to a pretrained model (`PretrainedLM`), by token."""
     tokens: Sequence[str] = getattr(lm.model.config, "new_tokens", ())
     ids: Any = lm.tokenizer.convert_tokens_to_ids(list(tokens))
     weights = lm.model.get_input_embeddings().weight.detach()
@@ -223,7 +225,7 @@ def read_new_rows(lm: LanguageModel) -> dict[str, torch.Tensor]:
 
 
 def measure_moves(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> dict[str, float]:
-    """The distance between two embeddings of each token as a share of the first one's norm."""
+    """Returns how far each token's embedding moved: the distance, divided by the norm of the embedding before."""
     return {token: float((after[token] - row).norm() / row.norm()) for token, row in before.items()}
 
 

@@ -1,4 +1,4 @@
-"""Windows: which tokens of a long text a model reads at once. All rules of truncation are here."""
+"""Windows: the parts of a long text that a model reads at once. All rules of truncation are here."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -17,7 +17,7 @@ def refuse_cut(
     rule: str,
     dropped: Iterable[int],
 ) -> None:
-    """Raises ExampleError, with `truncation=error`, for all examples that would lose tokens, by the rule they break."""
+    """With `truncation=error`, raises ExampleError for all examples that would lose tokens, and gives the `rule`."""
     if truncation != "error":
         return
     faults: list[tuple[int, str]] = []
@@ -70,7 +70,7 @@ def find_near(
     room: int,
     centred: bool = True,
 ) -> range:
-    """The positions nearest to `at`; without `centred`, the first window of positions that contains it.
+    """Returns a window of `room` positions around `at`. Without `centred`, the first window that contains it.
 
     >>> find_near(9, at=6, room=4), find_near(9, at=6, room=4, centred=False)
     (range(4, 8), range(3, 7))
@@ -86,9 +86,9 @@ def find_turns_near(
     room: int,
     separator: int = 1,
 ) -> range:
-    """The turn `at` and as many whole turns around it as fit into `room`, added before and after alternately.
+    """Returns the turn `at` and as many whole turns around it as fit into `room` tokens.
 
-    A separator between two turns takes `separator` tokens.
+    Turns are added before and after it alternately. A separator between two turns takes `separator` tokens.
 
     >>> find_turns_near([1, 3, 2, 1], at=2, room=7)
     range(1, 3)
@@ -141,10 +141,11 @@ def pack_turns(
 
 
 def overlapping_windows(ids: Sequence[int], room: int) -> list[Pair]:
-    """Windows (tokens before, tokens) of a text that score each token once, by a causal model that reads `room` tokens.
+    """Splits a text into windows (context tokens, scored tokens) for a causal model that reads `room` tokens at once.
 
-    The model does not read the last token of a window; the first window begins with a start token. In every later
-    window, the first half is context for the tokens that it scores. Raises ValueError for a room below 2.
+    Each token is scored in one window. In every window but the first, the first half is context. The first window
+    begins with a start token, and the model does not need to read the last token of a window. Raises ValueError for a
+    room below 2.
 
     >>> overlapping_windows([4, 5, 6, 7, 8, 9], room=4)
     [([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])]

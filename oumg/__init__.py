@@ -1,1 +1,1 @@
-"""OUMG: two generators compared through a discriminator of human and machine text, and decoding guided by one."""
+"""OUMG: compares two generators by a discriminator of human and machine text, and guides decoding with one."""

@@ -1,12 +1,12 @@
-"""Pairs of outputs of two systems and human texts, which discriminators learn and judge (OUMG, section 3.1).
+"""Pairs outputs of two systems with human texts; discriminators learn and judge the pairs (OUMG, section 3.1).
 
-Texts are paired by input, and the inputs are split before anything else. Then all texts are treated alike, so that a
-discriminator learns how a text is written and not which file it comes from: they get the same white space and Unicode
-form, templates (a beginning or an end that nearly all texts of one origin share) are removed from all, and the texts
-of a pair are cut to one length.
+Texts are paired by input, and the inputs are split into training and test inputs first. Then all texts are treated
+alike, so that a discriminator learns how a text is written and not which file it comes from. All get the same white
+space and Unicode form. Templates (a beginning or an end that nearly all texts of one origin share) are removed from
+all. The texts of a pair are cut to one length.
 
-Case, kinds of quotation marks and spaces before punctuation stay as they are. Where one file is tokenised and another
-is not, the discriminator will learn that difference; detokenise both first.
+Case, kinds of quotation marks and spaces before punctuation stay as they are. If one file is tokenised and another is
+not, the discriminator learns that difference; detokenise both first.
 """
 
 import hashlib
@@ -86,7 +86,7 @@ class PairedOutputs:
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """Logits of pairs by discriminators of several seeds."""
+    """The logits that discriminators of several seeds give to the texts of pairs."""
 
     # of shape (seeds, pairs, 4), in the order of `OutputPair.texts`
     logits: Float[NDArray[np.float64], "seeds pairs 4"]
@@ -137,15 +137,16 @@ def pair_texts(
     """Pairs texts by input, splits the inputs, and removes differences of form.
 
     The k-th output of the first system for an input is paired with the k-th of the second. Our choice: each pair gets
-    two human texts of the input, drawn without replacement until all are used and then again, so that N_human = N_G1 +
-    N_G2 and every input has the same weight in both classes. If texts have forms, as poems do, human texts with the
+    two human texts of the input, drawn without replacement until all are used, and then again. So N_human = N_G1 +
+    N_G2, and every input has the same weight in both classes. If texts have forms, as poems do, human texts with the
     form of the outputs are taken; the input must have one.
 
     Our choice: with `match_length` the four texts of a pair are cut to one length if their lengths differ. The length
-    is drawn between half the shortest and the shortest less one: at the shortest itself, the one text that is not cut
-    would show by its ending. So the scores are about how a text is written, not about where it ends.
+    is drawn between half of the shortest length and the shortest length less one. At the shortest length itself, one
+    text would not be cut, and its ending would give it away. The scores then measure how a text is written, not where
+    it ends.
 
-    Raises InputError with all faults of the three together.
+    Raises InputError with the faults of all three sets together.
     """
     sets = (human, first, second)
     pieces: dict[str, list[str]] = {}
@@ -189,7 +190,7 @@ def _find_templates(
 
 
 def judge_pairs(pairs: Sequence[OutputPair], discriminators: Iterable[Discriminator]) -> JudgedPairs:
-    """The logits of all texts of the pairs by each discriminator, one after the other."""
+    """Computes the logits of all texts of the pairs, with one discriminator after the other."""
     texts = [tuple(segments) for pair in pairs for segments in pair.segments]
     # Each different text is read once, so equal texts of both systems tie whatever their batch.
     distinct = list(dict.fromkeys(texts))
@@ -205,7 +206,7 @@ def judge_pairs(pairs: Sequence[OutputPair], discriminators: Iterable[Discrimina
 
 
 def label_pairs(pairs: Sequence[OutputPair]) -> list[LabelledText]:
-    """The texts that a discriminator learns: human texts with label 1 and as many outputs with label 0."""
+    """Makes the training texts of a discriminator: human texts with label 1, and as many outputs with label 0."""
     labelled: list[LabelledText] = []
     for pair in pairs:
         for segments, label in zip(pair.segments, (1, 1, 0, 0), strict=True):

@@ -1,7 +1,8 @@
 """The form of a poem: the number of characters of each phrase, and the mark after it (SongNet, Li et al. 2020).
 
-A phrase ends with a mark; a line ends with a full stop and is a unit of rhyme. A generator reads the form as three
-symbols for every token of the poem: the kind of the token, its phrase, and how many characters of the phrase are left.
+A phrase ends with a punctuation mark. A line ends with a full stop and is a unit of rhyme. A generator reads the form
+as three symbols for every token of the poem: the kind of the token, the number of its phrase, and how many characters
+of the phrase are left.
 """
 
 import re
@@ -15,7 +16,7 @@ STOPS = "。！？"  # what ends a line
 class SlotKind(IntEnum):
     """The kind of a token: none (padding or prompt), a mark, a character, the last character of a phrase, the end.
 
-    These are SongNet's symbols C and one for the end of the poem.
+    These are SongNet's symbols C, and one more for the end of the poem.
     """
 
     NONE = 0
@@ -27,7 +28,7 @@ class SlotKind(IntEnum):
 
 @dataclass(frozen=True)
 class Slot:
-    """The position of one token in a poem."""
+    """The position of one token in the form of a poem."""
 
     # SongNet's C
     kind: SlotKind
@@ -57,7 +58,7 @@ class Form:
 
     @classmethod
     def of(cls, text: str) -> "Form":
-        """The form of a poem.
+        """Finds the form of a poem.
 
         Raises ValueError for a poem without a phrase, with an empty one, or that does not end with a mark.
 
@@ -74,7 +75,7 @@ class Form:
         return sum(length + 1 for length, _ in self.phrases)
 
     def slots(self) -> list[Slot]:
-        """The slot of every token and of the end."""
+        """The slots of all tokens of a poem with this form, and of its end."""
         slots: list[Slot] = []
         for number, (length, mark) in enumerate(self.phrases, start=1):
             slots += [Slot(SlotKind.CHARACTER, number, left) for left in range(length, 1, -1)]
@@ -85,7 +86,7 @@ class Form:
 
 
 def split_phrases(text: str) -> list[str]:
-    """The phrases of a poem without punctuation; the rest after the last mark counts as a phrase.
+    """Splits a poem into phrases without punctuation; the rest after the last mark counts as a phrase.
 
     >>> split_phrases("春花，秋月。何")
     ['春花', '秋月', '何']
@@ -95,12 +96,12 @@ def split_phrases(text: str) -> list[str]:
 
 
 def find_marks(text: str) -> list[str]:
-    """The punctuation marks of a poem in order."""
+    """Lists the punctuation marks of a poem in order."""
     return [character for character in text if character in MARKS]
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a poem with their punctuation.
+    """Splits a poem into lines, with their punctuation.
 
     >>> split_lines("春花，秋月。何时了。")
     ['春花，秋月。', '何时了。']
@@ -109,7 +110,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def line_ends(text: str) -> list[str]:
-    """The last character of every line, which carries the rhyme.
+    """Lists the last character of every line, which carries the rhyme.
 
     >>> line_ends("春花，秋月。何时了。")
     ['月', '了']

@@ -1,7 +1,7 @@
-"""How well a poem keeps its form: lengths, rhyme, tones, as shares in [0, 1], higher is better.
+"""How well a poem keeps its form: lengths, rhyme and tones, as shares in [0, 1]; higher is better.
 
-Read them beside the shares of human poems. Rhymes and tones are those of modern Mandarin (pypinyin), with all readings
-of a character. Song Ci had other rhymes and tones, so human poems do not reach 1 either.
+Compare these scores with those of human poems. Rhymes and tones are those of modern Mandarin (pypinyin), with all
+readings of a character. Song Ci had other rhymes and tones, so human poems do not reach 1, either.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ LEVEL = frozenset("12")  # tones of the level class (ping); 3 and 4 are oblique 
 
 @cache
 def finals(character: str) -> frozenset[str]:
-    """The finals of all readings of a character, without tones and glides; empty for a character without a reading.
+    """Returns the finals (rhyming parts) of all readings of a character, without tones and glides; may be empty.
 
     >>> sorted(finals("花")), sorted(finals("霞")), sorted(finals("雪")), sorted(finals("心"))
     (['a'], ['a'], ['ie'], ['en'])
@@ -43,7 +43,7 @@ def _strip_glide(final: str) -> str:
 
 @cache
 def tones(character: str) -> frozenset[str]:
-    """The tone classes of all readings of a character: `level`, `oblique` or both; empty without a reading.
+    """Returns the tone classes of all readings of a character: `level`, `oblique` or both; empty if it has none.
 
     >>> sorted(tones("花")), sorted(tones("月"))
     (['level'], ['oblique'])
@@ -68,7 +68,7 @@ def keeps_form(text: str, form: Form) -> bool:
 
 
 def phrase_lengths(text: str, form: Form) -> float:
-    """The share of phrases that have the length of the form; missing and extra phrases count as wrong.
+    """Returns the share of phrases with the length of the form; missing and extra phrases count as wrong.
 
     >>> phrase_lengths("春花，秋月何。", Form(((2, "，"), (2, "。"))))
     0.5
@@ -80,7 +80,7 @@ def phrase_lengths(text: str, form: Form) -> float:
 
 
 def rhyme_rate(text: str) -> float:
-    """The largest share of line ends with one final in common; NaN for fewer than two lines.
+    """Returns the largest share of line ends that have one final in common; NaN for fewer than two lines.
 
     >>> rhyme_rate("春花。人家。秋月。")
     0.6666666666666666
@@ -93,7 +93,7 @@ def rhyme_rate(text: str) -> float:
 
 
 def tone_pattern(texts: Sequence[str]) -> list[str | None]:
-    """The common tone class at every position of poems of one form; `None` if there is none.
+    """Finds the common tone class at every position of poems with one form; None where there is none.
 
     A class is common if at least two thirds of the characters with a single class have it.
     """
@@ -116,7 +116,7 @@ def _list_characters(text: str) -> list[str]:
 
 
 def tone_rate(text: str, pattern: Sequence[str | None]) -> float:
-    """The share of positions at which the poem's character can have the tone class of the pattern; NaN without any."""
+    """Returns the share of positions where the character can have the pattern's tone class; NaN if it has none."""
     pairs = zip(_list_characters(text), pattern, strict=False)
     fits = [wanted in tones(character) for character, wanted in pairs if wanted]
     return float(np.mean(fits)) if fits else float("nan")

@@ -50,9 +50,9 @@ class SamplingSettings:
 def choose_prompts(data: Corpus, sampling: SamplingSettings) -> tuple[list[str], list[str]]:
     """Chooses the prompts; returns them with a note if they are the first words of held-out texts.
 
-    They come from the first source that has any: `sampling.prompts`, the prefixes of the rated texts, those of the
-    held-out texts, the first words of the held-out texts. Held-out texts are taken at regular distances, because data
-    may be sorted by label. Raises InputError if there are none.
+    They come from the first of these sources that has any: `sampling.prompts`, the prefixes of the rated texts, the
+    prefixes of the held-out texts, the first words of the held-out texts. Held-out texts are taken at regular
+    distances, because data may be sorted by label. Raises InputError if there are no prompts.
     """
     rated = [example for rated_set in data.rated for example in rated_set.examples]
     chosen = list(dict.fromkeys(prompt.strip() for prompt in sampling.prompts or ()))
@@ -81,13 +81,13 @@ def choose_prompts(data: Corpus, sampling: SamplingSettings) -> tuple[list[str],
 
 
 def list_prefixes(examples: Sequence[Example]) -> list[str]:
-    """The different prefixes of examples."""
+    """Lists the different prefixes of examples, each once."""
     prefixes = [(example.prefix or "").strip() for example in examples]
     return list(dict.fromkeys(filter(None, prefixes)))
 
 
 def first_words(examples: Sequence[Example], words: int) -> list[str]:
-    """The different first words of texts that have more words; a CJK character is a word.
+    """Lists the first `words` words of all texts that are longer, each once; a CJK character is a word.
 
     >>> first_words([Example("a", text="The food was cold."), Example("b", text="Cold food")], words=2)
     ['The food']
@@ -101,7 +101,7 @@ def encode_prompts(
     prompts: Sequence[str],
     new_tokens: int,
 ) -> dict[str, list[int]]:
-    """The tokens of each prompt, after the start token.
+    """Encodes each prompt: the start token, then its tokens.
 
     Raises InputError for prompts that leave the model no room for the new tokens.
     """
@@ -131,7 +131,7 @@ def make_guidance(
     strength: float,
     k: int,
 ) -> MakeGuidance:
-    """Returns a function that makes the guidance of a batch; its argument `watch` is optional."""
+    """Returns a function that makes the guidance (a logits processor) of a batch; its argument `watch` is optional."""
     return partial(
         Guidance,
         guide,
@@ -149,7 +149,7 @@ def continue_prompts(
     k: int,
     guidance: MakeGuidance | None = None,
 ) -> list[list[int]]:
-    """The new tokens of each prompt, seed after seed and prompt after prompt, up to and with the end token.
+    """Samples the new tokens of each prompt, up to and with the end token: all prompts of a seed, then the next seed.
 
     Without guidance the generator samples from its k likeliest tokens. The same seed gives the same draws; with a
     strength of 0 the tokens are those without guidance.
@@ -182,7 +182,9 @@ def measure_overhead(
     k: int,
     guidance: MakeGuidance,
 ) -> float:
-    """The time of guided over unguided `generate()`, with the same prompts, k and number of tokens; 1 means no cost.
+    """Measures the time of guided `generate()` divided by that of unguided `generate()`; 1 means no cost.
+
+    Prompts, k and the number of tokens are the same.
 
     Both run in turn, and the fastest run of each counts. Building the guidance is not timed.
     """
@@ -241,8 +243,9 @@ def write_tokens(
 ) -> Iterator[WrittenToken]:
     """Samples up to `new_tokens` tokens after the prompt from the k likeliest, up to and with the end token.
 
-    Tokens are generated lazily, by draws of the seed alone. The prompt holds its start token. `guidance` makes guidance
-    with k candidates and a strength above 0; None for the generator alone.
+    Tokens are generated one at a time, as the caller asks for them; the draws depend only on the seed. The prompt
+    includes the start token. `guidance` makes guidance with k candidates and a strength above 0; None for the generator
+    alone.
     """
     steps: list[GuidedStep] = []
     made = None if guidance is None else guidance(watch=steps.append)

@@ -1,4 +1,6 @@
-"""Guided decoding: a guide scores each prefix + candidate and reweights the k likeliest tokens (OUMG, section 3.2).
+"""Guided decoding: a guide scores prefix + candidate and reweights the k likeliest tokens (OUMG, section 3.2).
+
+A guide is a classifier of prefixes, which says how good a text with this beginning will be.
 
 `Guidance` is a standard `LogitsProcessor` and works in any `generate()`: greedy, sampling, beams, batches with left
 padding, several return sequences. Custom processors run before temperature and top-k, and sampling has top_k=50 by
@@ -35,7 +37,7 @@ def normalise_scores(
 ) -> OfCandidates:
     """f(s_i) = alpha (s_i - s_min) / (s_max - s_min) over the candidates of a row (OUMG, Eq. 5).
 
-    0 for a row whose scores differ by less than 1e-6. s_min and s_max are those of the candidates in `among`.
+    f is 0 if the scores of a row differ by less than 1e-6. s_min and s_max are taken over the candidates in `among`.
 
     >>> normalise_scores(torch.tensor([[1.0, 3.0, 2.0], [5.0, 5.0, 5.0]]), alpha=2.0).tolist()
     [[0.0, 2.0, 1.0], [0.0, 0.0, 0.0]]
@@ -51,7 +53,7 @@ def normalise_scores(
 
 
 def fudge_scores(scores: Float[Tensor, "*rows k"], lam: float) -> Float[Tensor, "*rows k"]:
-    """lambda log sigmoid(s), in nats: lambda times the log-probability of the attribute (FUDGE, Yang and Klein 2021).
+    """FUDGE (Yang and Klein 2021): lambda log sigmoid(s), the weighted log-probability of the attribute, in nats.
 
     >>> fudge_scores(torch.tensor([0.0, 200.0]), lam=2.0).tolist()
     [-1.3862943649291992, 0.0]
@@ -60,10 +62,10 @@ def fudge_scores(scores: Float[Tensor, "*rows k"], lam: float) -> Float[Tensor, 
 
 
 def add_to_scores(scores: OfCandidates, f: OfCandidates) -> OfCandidates:
-    """scores + f, renormalised if the scores can be log-probabilities (none is above 0).
+    """Returns scores + f, renormalised if the scores can be log-probabilities (none is above 0).
 
-    Beam search sums log-probabilities; without renormalising it would prefer the tokens that were raised most. Sampling
-    takes a softmax of logits, which a constant does not change.
+    Beam search sums log-probabilities; without renormalising, it would prefer tokens only because they were raised
+    most. Sampling takes a softmax of logits, which a constant does not change.
 
     >>> add_to_scores(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[0.0, 2.0, 1.0]])).tolist()
     [[2.0, 3.0, 1.0]]
@@ -77,7 +79,7 @@ def add_to_scores(scores: OfCandidates, f: OfCandidates) -> OfCandidates:
 
 
 def find_parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> Int[Tensor, " new"] | None:
-    """For each row of `now`, the index of the row of `before` that is its prefix; None unless every row has one.
+    """Finds for each row of `now` the index of the row of `before` that is its prefix; None unless all rows have one.
 
     >>> find_parents(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[3, 4, 0], [3, 4, 1], [1, 2, 0]])).tolist()
     [1, 1, 0]
@@ -157,15 +159,15 @@ class GuidedStep:
 class Guidance(LogitsProcessor):
     """Keeps the k likeliest tokens of each row and adds the guide's f to their scores.
 
-    `tokenizer` is the generator's, `strength` alpha of Eq. 5 or lambda of FUDGE; `watch` gets each step. Padding, start
-    and end tokens are never read, only scored as candidates. Scores are compared and added in float32. With a strength
-    of 0 the result is exactly that of transformers' top-k, and the guide is not called.
+    `tokenizer` is the generator's; `strength` is alpha of Eq. 5 or lambda of FUDGE; `watch` is called with each step.
+    Padding, start and end tokens are never read, only scored as candidates. Scores are compared and added in float32.
+    With a strength of 0 the result is exactly that of transformers' top-k, and the guide is not called.
 
-    The guide's state is kept from step to step: a row finds the state of its parent by its prefix, wherever a beam
-    search has moved it, and a row without a parent is read from its beginning.
+    The guide's state is kept from step to step. A row finds the state of its parent by its prefix, because a beam
+    search moves rows. A row without a parent is read from its beginning.
 
-    Raises SettingError for a strength that is negative or not finite, k below 1 or above the vocabulary, an unknown
-    rule and a guide with other tokens; and while decoding ValueError for a guide on another device.
+    Raises SettingError for a strength that is negative or not finite, for k below 1 or above the vocabulary, for an
+    unknown rule and for a guide with other tokens. While decoding, raises ValueError for a guide on another device.
     """
 
     def __init__(

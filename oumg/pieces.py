@@ -15,7 +15,7 @@ CHARACTER = re.compile(r"\S")
 
 
 def normalise_text(text: str) -> str:
-    """The text in Unicode NFC, with one space for any white space and none at the ends."""
+    """Returns the text in Unicode NFC, with one space for any run of white space and none at the ends."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
@@ -42,7 +42,7 @@ def split_pieces(text: str, tokens: str) -> list[str]:
 
 
 def find_shared_start(rows: Sequence[Sequence[str]], share: float = TEMPLATE_SHARE) -> tuple[str, ...]:
-    """The longest common beginning of at least `share` of the rows that leaves each of them two or more pieces.
+    """Finds the longest beginning that at least `share` of the rows have and after which each has two pieces or more.
 
     >>> find_shared_start([["Answer", ": ", "a ", "b"], ["Answer", ": ", "c ", "d ", "e"]])
     ('Answer', ': ')
@@ -80,7 +80,7 @@ def strip_templates(
 
 
 def draw_common_length(lengths: Sequence[int], rng: np.random.Generator) -> int:
-    """Draws a length of at least half the shortest and below the shortest; equal lengths stay."""
+    """Draws a length that is at least half of the shortest one and below it; equal lengths are not changed."""
     shortest = min(lengths)
     if shortest == max(lengths):
         return shortest

@@ -17,7 +17,7 @@ from oumg.songnet import SongNet, generation_inputs
 
 
 class FormConstraint(LogitsProcessor):
-    """Forces punctuation and the end where the form has them; elsewhere `content` chooses among the characters.
+    """A logits processor: forces punctuation and the end where the form has them; else `content` chooses characters.
 
     `forms` has one form for each row of `generate()`; several rows of one form (beams, return sequences) are
     consecutive. `prompt` is the number of columns before the poem, left padding included.
@@ -54,9 +54,10 @@ class FormConstraint(LogitsProcessor):
 
 
 class ShiftedRanks(LogitsProcessor):
-    """The decoder of G2: keeps the tokens of ranks 4k to 5k - 1 (from 0) and renormalises their log-probabilities.
+    """The worse decoder, G2: keeps the tokens of ranks 4k to 5k - 1 (from 0) and renormalises their log-probabilities.
 
-    G1 keeps the ranks 0 to k - 1. A row with only one possible token stays unchanged: a forced mark has no other ranks.
+    The better decoder, G1, keeps the ranks 0 to k - 1. A row with only one possible token, such as a forced punctuation
+    mark, stays unchanged.
 
     >>> ShiftedRanks(2)(torch.zeros(1, 0, dtype=torch.long), -torch.arange(10.0)[None]).exp().nonzero()[:, 1].tolist()
     [8, 9]
@@ -95,7 +96,7 @@ def generate_poems(
     advance: Callable[[int], None] = lambda poems: None,
     **generation: object,
 ) -> list[str]:
-    """Generates a poem for every (tune, form); a poem depends on the seed and on its batch.
+    """Generates a poem for every (tune, form). A poem depends on the seed and on the batch it is in.
 
     `content` makes the processor for characters: top-k for G1, shifted ranks for G2, or guidance. `advance` is called
     with the number of poems after each batch. `generation` are settings of `generate()`, which samples by default.

@@ -1,12 +1,12 @@
 """Relative scores of two generators under one discriminator: HSR, HSRD and UR (OUMG, section 3.1).
 
-The scores compare logits, not the probabilities D: the sigmoid of two large logits is 1.0 for both, which would count
-as a tie. Higher means more like a human text. Logits are of shape (..., texts); a leading axis of discriminators
-(seeds) is kept. `weights`, of shape (resamples, texts), say how often each text counts, as in a bootstrap; the scores
-are then of shape (..., resamples).
+HSR is the high score rate, HSRD the difference of two, UR the upgrade rate. They compare logits, not the probabilities
+D: the sigmoid of two large logits is 1.0 for both, which would count as a tie. A higher logit means more like a human
+text. Logits have the shape (..., texts); a leading axis of discriminators (seeds) is kept. `weights`, of shape
+(resamples, texts), say how often each text counts, as in a bootstrap; scores then have the shape (..., resamples).
 
 HSR depends on the texts that a discriminator learned, so it cannot be compared between discriminators. HSRD and UR
-compare two systems under one.
+compare two systems under one discriminator.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -59,7 +59,7 @@ def tie_rate(
     second: ArrayLike,
     weights: Floats | None = None,
 ) -> Floats:
-    """The share of inputs with D(G1) = D(G2) up to rounding, in [0, 1]."""
+    """The share of inputs with D(G1) = D(G2), up to rounding errors; in [0, 1]."""
     return _share(_compare(first, second) == 0, weights)
 
 
@@ -70,10 +70,10 @@ def accuracy(
     human_weights: Floats | None = None,
     weights: Floats | None = None,
 ) -> Floats:
-    """The balanced accuracy of a discriminator: the mean of those on human texts and on outputs; 0.5 is chance.
+    """The balanced accuracy of a discriminator: the mean of its accuracy on human texts and on outputs; 0.5 is chance.
 
-    Our choice: it does not depend on how many human texts a test set has. With as many human texts as outputs, as in
-    training (N_human = N_G1 + N_G2), it is the plain accuracy.
+    This is our choice, because it does not depend on the number of human texts in a test set. With as many human texts
+    as outputs, as in training (N_human = N_G1 + N_G2), it is the plain accuracy.
     """
     outputs = (high_score_rate(first, weights) + high_score_rate(second, weights)) / 2
     return 0.5 + (high_score_rate(human, human_weights) - outputs) / 2
@@ -92,7 +92,7 @@ def _share(hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
 
 
 def check_paired(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
-    """The logits as arrays. Raises ValueError unless both have the same shape."""
+    """Returns the logits as arrays. Raises ValueError unless both have the same shape."""
     first = np.asarray(first, dtype=np.float64)
     second = np.asarray(second, dtype=np.float64)
     if first.shape != second.shape:
@@ -104,7 +104,10 @@ def check_paired(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class RelativeScores:
-    """The scores of two systems by discriminators of one kind: means over seeds, intervals over 30 or more inputs."""
+    """The relative scores of two systems: means over discriminators of several seeds, with intervals over the inputs.
+
+    With fewer than 30 inputs there are no intervals.
+    """
 
     # of the discriminators on human texts and outputs; near 0.5 the other scores mean little
     accuracy: Estimate
@@ -134,9 +137,9 @@ def relative_scores(
 ) -> RelativeScores:
     """Computes all relative scores with intervals over inputs.
 
-    The bootstrap draws inputs with replacement, each with its human texts and its outputs, the same ones for all seeds
-    and both systems. The intervals show how the mean over these seeds depends on the inputs; `by_seed` shows how the
-    scores depend on the seeds.
+    The bootstrap draws inputs with replacement, each with its human texts and its outputs; the draws are the same for
+    all seeds and both systems. The intervals show how the mean over these seeds depends on the inputs. `by_seed` shows
+    how the scores depend on the seeds.
 
     The logits of human texts have the shape (seeds, texts), those of the outputs of both systems (seeds, pairs).
     `inputs` and `human_inputs` name the input of each pair and of each human text.

@@ -1,8 +1,8 @@
 """A small SongNet: a causal model over characters that reads the form of the poem it generates (Li et al. 2020).
 
-Every position has, besides its own token, the symbols of the next token: kind (C), phrase (S) and how many characters
-of the phrase are left (P, counting down). The prompt is the tune name and the whole form, so the form is visible from
-the first character on. The model is smaller than the original and is not pretrained.
+The input at every position is its own token and the symbols of the next token: its kind (C), its phrase (S) and how
+many characters of the phrase are left (P). The prompt is the tune name and the whole form, so the model knows the form
+from the first character on. The model is smaller than the original and is not pretrained.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ LENGTHS = tuple(f"<{n}>" for n in range(1, LONGEST_PHRASE + 1))
 
 
 def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedTokenizerFast:
-    """Makes a tokenizer: a token per character with `min_count` occurrences, punctuation mark and phrase length."""
+    """Makes a tokenizer with a token for each character that occurs `min_count` times, each mark and phrase length."""
     tokens = [*SPECIAL, *LENGTHS, *MARKS, *frequent_characters(texts, min_count)]
     vocabulary = {token: i for i, token in enumerate(tokens)}
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
@@ -56,7 +56,7 @@ def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedT
 
 
 def frequent_characters(texts: Iterable[str], min_count: int = 1) -> list[str]:
-    """The characters with at least `min_count` occurrences, without punctuation, in Unicode order."""
+    """Lists the characters with at least `min_count` occurrences, without punctuation, in Unicode order."""
     counts = Counter(character for text in texts for character in text)
     frequent = [character for character, count in counts.items() if count >= min_count]
     return sorted(character for character in frequent if character not in MARKS and not character.isspace())
@@ -104,7 +104,7 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
         logits_to_keep: int = 0,
         **_: Any,
     ) -> CausalLMOutputWithPast:
-        """Logits of the next token at each position, in float32 in any precision.
+        """Computes the logits of the next token at each position, always in float32.
 
         `symbols` covers the whole sequence, also tokens that are not generated yet; with a cache, the forward pass
         takes those of its columns.
@@ -142,7 +142,7 @@ class SongNet(CausalLM):
         return self.tokenizer.get_vocab()
 
     def prompt(self, tune: str, form: Form) -> list[int]:
-        """The token ids of the tune name, the length and mark of every phrase, and the start of the poem.
+        """Encodes the prompt: the tune name, the length and mark of every phrase, and the start of the poem.
 
         Raises ValueError for a form with more or longer phrases than the model knows, and for a poem that does not fit.
         """
@@ -155,27 +155,27 @@ class SongNet(CausalLM):
         return [*self.encode(tune), *following]
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a text, one per character."""
+        """Returns the token ids of a text, one per character."""
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The characters and marks of a poem, without special tokens."""
+        """Returns the characters and marks of a poem, without special tokens."""
         return decode_tokens(self.tokenizer, ids)
 
     def task(self, tune: str, poem: str) -> Task:
-        """The training task of a poem: the prompt of its form, then the poem with the end token."""
+        """Makes the training task of a poem: source is the prompt of its form, target the poem with the end token."""
         target = [*self.encode(poem), self.vocabulary["<end>"]]
         return Task(self.prompt(tune, Form.of(poem)), target)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """The batch of a causal model, with the symbols."""
+        """Makes the training batch of a causal model, and adds the symbols of the form."""
         batch = super().training_batch(tasks)
         read = [(task.source, task.target[:-1]) for task in tasks]
         return {**batch, "symbols": self._symbols(read, batch["input_ids"].shape[1])}
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """The last hidden states; each poem has a separate row, because symbols count the remaining characters."""
+        """Returns the last hidden states. Each poem has a row of its own, because its symbols depend on its form."""
         inputs = pad_with_mask([[*prompt, *written] for prompt, written in pairs], 0, self.device)
         symbols = self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)
         hidden = last_hidden_states(
@@ -216,7 +216,7 @@ def find_misfit(
     longest_phrase: int,
     max_length: int,
 ) -> str | None:
-    """The reason why a poem does not fit into a generator of this size with its prompt; None if it fits."""
+    """Returns the reason why a poem and its prompt do not fit into a generator of this size; None if they fit."""
     number = len(form.phrases)
     longest = max(length for length, _ in form.phrases)
     prompt = len(tune) + 2 * number + 1
@@ -232,9 +232,9 @@ def find_misfit(
 
 
 def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]]) -> Float[NDArray[np.float64], " poems"]:
-    """The negative log-probability of each poem and its end in nats, given tune and form.
+    """Computes the negative log-probability of each poem and its end, in nats, given tune and form.
 
-    Punctuation counts too, though the form determines it: the generator is nearly certain of it.
+    Punctuation counts, too, though the form determines it: the generator is nearly certain of it.
     """
     tasks = (songnet.task(tune, poem) for tune, poem in poems)
     rows = songnet.log_probabilities([(task.source, task.target) for task in tasks])
@@ -247,7 +247,7 @@ def row_symbols(
     padding: int,
     width: int,
 ) -> list[tuple[int, int, int]]:
-    """The symbols (kind, phrase, left) of each column of a row: padding, prompt, poem, padding to `width`.
+    """Lists the symbols (kind, phrase, left) of each column of a row: padding, prompt, poem, padding to `width`.
 
     Column t has the symbols of the token in column t + 1.
     """
@@ -263,7 +263,7 @@ def generation_inputs(
     prompts: Sequence[Sequence[int]],
     forms: Sequence[Form],
 ) -> dict[str, Tensor]:
-    """The arguments of `generate()` for these prompts, padded on the left, with the symbols of the whole poems."""
+    """Makes the arguments of `generate()` for prompts, padded on the left, with the symbols of the whole poems."""
     padded = pad_prompts(songnet, prompts)
     width = padded["input_ids"].shape[1]
     total = width + max(map(len, forms)) + 1
@@ -321,7 +321,7 @@ def tune_of(poem: Example) -> str:
 
 
 def spell_poems(poems: Sequence[Example]) -> list[str]:
-    """The tune and the text of every poem."""
+    """Lists the tune and the text of every poem."""
     return [tune_of(poem) + poem.text for poem in poems]
 
 

@@ -1,4 +1,4 @@
-"""Prompts and verbalizers of attribute relevance: the paper's by name, or from a user's file.
+"""Prompts and verbalizers (the words for each label) of attribute relevance: the paper's, or from a user's file.
 
 The files are YAML with `prompts`, `labels` and `verbalizers`.
 """
@@ -33,7 +33,7 @@ class Prompts:
 
 
 def load_prompts(prompts: str | Path) -> Prompts:
-    """The paper's `sentiment` or `topic`, or a YAML file.
+    """Loads the paper's prompts, `sentiment` or `topic`, or a YAML file.
 
     Raises InputError with every fault of the file: a prompt without one of its two placeholders, a verbalizer whose
     number of words is not that of the labels, an empty word, a repeated label.

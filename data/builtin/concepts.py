@@ -1,6 +1,6 @@
 """Built-in concept sentences: synthetic English sentences about five concepts each, and a rated set of misused ones.
 
-In an odd sentence two nouns of its scene have exchanged their parts, in a senseless one all four nouns have.
+In an odd sentence two nouns have exchanged their roles ("The ball kicked the boy"); in a senseless one all four have.
 """
 
 import random
@@ -27,7 +27,7 @@ def generate_concept_sentences(
     seed: int,
     exclude: Collection[str] = (),
 ) -> tuple[Example, ...]:
-    """Sensible sentences with their concepts as first turn."""
+    """Generates sensible sentences: each example has two turns, the concepts and the sentence."""
     rng = random.Random(seed)
 
     def draw(_: int) -> Example | None:
@@ -38,7 +38,7 @@ def generate_concept_sentences(
 
 
 def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
-    """For each concept set a sensible sentence (1), an odd one (0.5) and a senseless one (0).
+    """Generates for each concept set a sensible sentence (rated 1), an odd one (0.5) and a senseless one (0).
 
     The three have one form and the same number of words. `label` is the level, `group` the concept set.
     """
@@ -57,13 +57,13 @@ def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
 
 
 def random_event(rng: random.Random) -> Event:
-    """An event of a random scene."""
+    """Draws a scene, and an event that fits it."""
     scene = rng.choice(SCENES)
     return {part: rng.choice(options) for part, options in scene.items()}
 
 
 def name_concepts(event: Event) -> str:
-    """The five concepts in alphabetical order, so that the order does not show their roles."""
+    """Lists the five concepts of an event in alphabetical order, so that the order does not show their roles."""
     concepts = [event[part].split("/")[0] for part in PARTS]
     return ", ".join(sorted(concepts))
 
@@ -97,7 +97,7 @@ def write_sentence(
     rng: random.Random,
     label: str | None = None,
 ) -> Example:
-    """A sentence about an event, after its concepts."""
+    """Makes the example of an event: its concepts as the first turn, a sentence about it as the second."""
     concepts = name_concepts(event)
     verb, verbs = event["verb"].split("/")
     template = rng.choice(SAID["sentences"])

@@ -1,7 +1,7 @@
 """The engine of the built-in reviews and news: texts with a prefix and a label, and three kinds of damage to them.
 
-Sentences in a wrong order or from other texts (coherence), a text about another thing than its prefix (consistency),
-and a wrong label in half of the text or in all of it (attribute relevance).
+Coherence is damaged by sentences in a wrong order or from other texts, consistency by a text about another thing than
+its prefix, attribute relevance by a wrong label in half of the text or in all of it.
 """
 
 import random
@@ -43,7 +43,7 @@ Labels = Callable[[int], Sequence[str]]  # gives the labels of n sentences
 
 
 class Prompt(NamedTuple):
-    """The beginning of a text: its prefix, the rest of the first sentence (`compose` fills {subject}), its facts."""
+    """The beginning of a text: its prefix, the rest of the first sentence, and the facts that fill its slots."""
 
     prefix: str
     rest: str
@@ -51,12 +51,12 @@ class Prompt(NamedTuple):
     opening: Opening
 
     def mentions(self, slot: str) -> bool:
-        """Whether the opening uses this slot."""
+        """Whether the opening has this slot (a name in braces, which a fact fills)."""
         return f"{{{slot}}}" in "".join(self.opening)
 
 
 class Sentence(NamedTuple):
-    """A sentence of a text."""
+    """A sentence of a text, with what the damage must know about it."""
 
     text: str
     about: tuple[str, ...]  # its subject
@@ -87,8 +87,8 @@ def generate_texts(
 ) -> tuple[Example, ...]:
     """Generates texts with prefix and label; the labels alternate.
 
-    A share `verdicts` of the texts gets a sentence before or after it that names the label ("It was great."), so that a
-    model learns to answer such prompts; `prefix` is None if the text no longer begins with it.
+    A share `verdicts` of the texts gets one more sentence, before or after the text, that names the label ("It was
+    great."). From these a model learns to answer such prompts. `prefix` is None if the text no longer begins with it.
     """
     rng = random.Random(f"{world.name} {seed}")
     comments = random.Random(f"{world.name} verdicts {seed}")
@@ -118,7 +118,7 @@ def name_label(
     verdicts: Sequence[str],
     label_words: Mapping[str, Sequence[str]],
 ) -> Example:
-    """The text with a sentence before or after it that names the label."""
+    """Adds a sentence that names the label, before or after the text."""
     template = rng.choice(verdicts)
     word = rng.choice(label_words[str(example.label)])
     verdict = template.format(word=word)
@@ -132,14 +132,14 @@ def rated_texts(
     n: int = 400,
     seed: int = 0,
 ) -> tuple[Example, ...]:
-    """Texts with known ratings from 0 (worst) to 1 of coherence, consistency and attribute relevance.
+    """Generates texts with known ratings of coherence, consistency and attribute relevance, from 0 (worst) to 1.
 
-    Every text begins with its prefix; `label` is the label that was asked for, and `group` names both. Four systems
-    answer each group (`SYSTEMS`). Coherence falls with the share of sentences after the first that are displaced or
-    foreign. Consistency is 0.5 if the text continues with another thing of the same kind, and 0 with another kind of
-    thing. Attribute relevance is 0.5 if half of the text has another label, and 0 if all of it has. Each level is
-    spread evenly over texts of all lengths, and damage keeps the number of words, so that length says nothing about
-    quality.
+    Every text begins with its prefix. `label` is the label that was asked for, and `group` names prefix and label. Four
+    systems (`SYSTEMS`) answer each group. Coherence falls with the share of sentences after the first that are
+    displaced or foreign. Consistency is 0.5 if the text continues with another thing of the same kind, and 0 with
+    another kind of thing. Attribute relevance is 0.5 if half of the text has another label, and 0 if all of it has.
+    Each level is spread evenly over texts of all lengths, and damage keeps the number of words, so that length says
+    nothing about quality.
     """
     rng = random.Random(f"{world.name} rated {seed}")
     prompts = draw_inputs(world, rng, -(-n // len(SYSTEMS)))
@@ -176,7 +176,7 @@ def rated_texts(
 
 
 def read_openings(section: Section) -> list[list[Opening]]:
-    """Parses the openings by prefix: a block has a prefix and its continuations; a whole sentence has none.
+    """Parses the openings of a section: each block has a prefix and its continuations, or a whole first sentence.
 
     >>> read_openings(((("The {noun}",), ("... is here.",)), (("Look, a {noun}!",),)))
     [[('The {noun}', ' is here.')], [('Look, a {noun}!', '')]]
@@ -189,7 +189,7 @@ def read_openings(section: Section) -> list[list[Opening]]:
 
 
 def join_sentences(sentences: Sequence[Sentence]) -> str:
-    """The sentences as one text."""
+    """Joins the sentences into one text."""
     return " ".join(sentence.text for sentence in sentences)
 
 
@@ -205,7 +205,7 @@ def random_prompts(
     rng: random.Random,
     reserved: bool,
 ) -> Iterator[Prompt]:
-    """Yields endless prompts, all from the part reserved for rated sets or all from the rest."""
+    """Yields prompts without end: with `reserved` only those kept for rated sets, else only the others."""
 
     def draw(rng: random.Random) -> Prompt:
         openings = rng.choice(world.openings)
@@ -215,7 +215,7 @@ def random_prompts(
 
 
 def repeat_label(label: str) -> Labels:
-    """The same label for every sentence."""
+    """Returns the function that gives the same label to every sentence."""
     return lambda n: [label] * n
 
 
@@ -299,7 +299,7 @@ def damage_consistency(
     labels: Labels,
     length: int,
 ) -> list[Sentence]:
-    """Writes about `length` words on the thing in the prefix (level 0), one of its kind (1) or of another kind (2)."""
+    """Writes about `length` words on the thing in the prefix (level 0), one of the same kind (1) or of another (2)."""
     best: list[Sentence] = []
     least = float("inf")
     for _ in range(DRAWS):
@@ -336,7 +336,7 @@ def _other_prompt(
 
 
 def draw_foreign_sentences(world: World, rng: random.Random) -> list[Sentence]:
-    """Sentences of other texts, except first sentences and sentences that name a thing."""
+    """Draws sentences of other texts, except first sentences and sentences that name a thing."""
     prompts = islice(random_prompts(world, rng, reserved=True), DONORS)
     foreign: list[Sentence] = []
     for prompt in prompts:
@@ -352,7 +352,7 @@ def damage_coherence(
     rng: random.Random,
     donors: Sequence[Sentence],
 ) -> tuple[str, ...]:
-    """Damages a third (level 1), two thirds (2) or all (3) of the sentences after the first: foreign or displaced.
+    """Replaces or displaces a third (level 1), two thirds (2) or all (3) of the sentences after the first.
 
     A foreign sentence has about as many words as the one that it replaces, has the same label, and is about something
     else. Sentences that name the thing stay in the text, because they affect consistency.

@@ -1,8 +1,8 @@
-"""The damage of all built-in rated sets, and the one rating: 1 without damage, 0 at the worst level.
+"""The damage of all built-in rated sets, and their rating: 1 without damage, 0 at the worst level.
 
-The damages of turns take units, a random generator and the indices of the units that are `free` to be changed, in
-order. They return as many units with one fault, or None if no free unit can have it. Code that trains a metric must
-never import this module.
+A function that damages turns takes the turns, a random generator, and the ordered indices of the turns that are `free`
+to be changed. It returns as many turns with one fault, or None if no free turn can have this fault. Code that trains a
+metric must never import this module.
 """
 
 import random
@@ -20,7 +20,7 @@ Damaged: TypeAlias = tuple[Example, Mapping[str, int]]  # a text and its level o
 
 
 class Fact(NamedTuple):
-    """A fact as a turn mentions it."""
+    """A fact that a turn mentions, and where."""
 
     owner: int  # whose fact it is (0 or 1: a speaker, 2: both)
     kind: str  # what it is about (a city, a pet, a day)
@@ -34,7 +34,7 @@ def rate(
     damaged: Iterable[Damaged],
     worst: Mapping[str, int],
 ) -> tuple[Example, ...]:
-    """The first `n` texts with the ids NAME-0, NAME-1 ..., rated 1 - level / worst level in each aspect."""
+    """Gives the first `n` texts ids (NAME-0, NAME-1 ...) and ratings: 1 - level / worst level in each aspect."""
     rated: list[Example] = []
     for i, (text, levels) in enumerate(islice(damaged, n)):
         ratings = {aspect: 1 - level / worst[aspect] for aspect, level in levels.items()}
@@ -48,7 +48,7 @@ def damage_labels(
     other: str,
     rng: random.Random,
 ) -> Callable[[int], Sequence[str]]:
-    """Labels of n sentences: the label asked for (level 0), another one for half of them (1) or for all (2)."""
+    """Returns a function that labels n sentences: as asked (level 0), half of them otherwise (1), all otherwise (2)."""
 
     def draw(n: int) -> Sequence[str]:
         if level != 1:
@@ -60,7 +60,7 @@ def damage_labels(
 
 
 def by_word_count(turns: Iterable[str]) -> dict[int, tuple[str, ...]]:
-    """The distinct turns by their number of words, in the order of their first appearance."""
+    """Groups the distinct turns by their number of words, in the order of their first appearance."""
     groups: dict[int, list[str]] = {}
     for turn in dict.fromkeys(turns):
         groups.setdefault(len(turn.split()), []).append(turn)
@@ -166,9 +166,10 @@ def contradict_fact(
     facts: Sequence[Sequence[Fact]],
     values: Mapping[str, Sequence[str]],
 ) -> Turns | None:
-    """Gives a fact that two free turns mention another value in one of them, which no other turn mentions.
+    """Chooses a fact that two free turns mention, and changes its value in one of them: the turns now contradict.
 
-    `facts` are those of each turn, `values` the possible values of each kind of fact.
+    `facts` are the facts of each turn, `values` the possible values of each kind of fact. No turn mentions the new
+    value.
     """
     mentions = [(i, fact[:2]) for i in free for fact in facts[i]]
     turns_by_fact: dict[tuple[int, str], set[int]] = {}

@@ -1,8 +1,8 @@
 """Built-in dialogues: synthetic English small talk of two speakers, and a rated set of damaged ones.
 
-`worlds/dialogues/small_talk.txt` says how a topic is written and lists the topics, one file each. What the speakers say
-agrees with what they said before and with this world. Facts are mentioned again, so that a reader can see a fault in
-the text alone.
+`worlds/dialogues/small_talk.txt` says how a topic is written and lists the topics; each topic has a file. The speakers
+never contradict themselves or this world. They mention facts more than once, so that a reader can see a fault from the
+text alone.
 """
 
 import random
@@ -50,7 +50,7 @@ class Dialogue(NamedTuple):
 
 
 class Script(NamedTuple):
-    """The lines and needed facts of a block; it `recalls` facts that an earlier turn must have mentioned."""
+    """The lines of a block of turns, and its facts; `recalls` are facts that an earlier turn must have mentioned."""
 
     news: frozenset[FactKey]  # facts that must be new
     needs: frozenset[FactKey]  # facts that must be known
@@ -58,7 +58,7 @@ class Script(NamedTuple):
 
 
 def read_topic(name: str) -> Topic:
-    """The topic of `worlds/dialogues/NAME.txt`."""
+    """Reads a topic from `worlds/dialogues/NAME.txt`."""
     world, *_ = read_world(f"dialogues/{name}")
     kinds, *rows = ((key, *others) for key, others in table(world["facts"]).items())
     return Topic(kinds, tuple(rows), world["blocks"], world["closings"])
@@ -89,7 +89,7 @@ def generate_dialogues(
     seed: int,
     exclude: Collection[Turns] = (),
 ) -> tuple[Example, ...]:
-    """Dialogues of 6 to 12 turns."""
+    """Generates sensible dialogues of 6 to 12 turns."""
     dialogues = random_dialogues(random.Random(seed), reserved=False)
 
     def draw(_: int) -> Example:
@@ -99,11 +99,11 @@ def generate_dialogues(
 
 
 def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """Dialogues of known quality: five levels of damage in equal shares, rated 1 - level / 4.
+    """Generates dialogues of known quality: levels of damage from 0 to 4 in equal shares, rated 1 - level / 4.
 
     The level is the number of damages, each of a different kind (see `data.builtin.damage`) and on different turns;
-    `label` joins the kinds by "+", and `group` names the clean dialogue. Damage keeps the number of words and of
-    turns, and the levels are spread over dialogues of similar length, so that length says nothing about quality.
+    `label` joins the kinds by "+", and `group` names the clean dialogue. Damage keeps the number of words and of turns,
+    and the levels are spread over dialogues of similar length, so that length says nothing about quality.
     """
     rng = random.Random(seed)
     dialogues = random_dialogues(rng, reserved=True)
@@ -137,13 +137,13 @@ def _count_words(turns: Turns) -> int:
 
 
 def random_dialogues(rng: random.Random, reserved: bool) -> Iterator[Dialogue]:
-    """Yields endless different dialogues, all from the part reserved for rated sets or all from the rest."""
+    """Yields different dialogues without end: with `reserved` only those kept for rated sets, else only the others."""
     dialogues = drafts(random_dialogue, rng, lambda dialogue: "\n".join(dialogue.turns), reserved)
     return distinct(dialogues, key=TURNS)
 
 
 def random_dialogue(rng: random.Random) -> Dialogue:
-    """A dialogue of 6 to 12 turns: an opening, blocks about one topic, each at most once, and a closing."""
+    """Draws a dialogue of 6 to 12 turns: an opening, different blocks about one topic, and a closing."""
     name = rng.choice(tuple(TOPICS))
     topic = TOPICS[name]
     values: dict[FactKey, str] = {(BOTH, "topic"): name}
@@ -251,7 +251,7 @@ def _write_turn(
 
 
 def lent_turns(donors: Sequence[Dialogue], topic: str) -> Iterator[str]:
-    """The turns of dialogues on other topics that mention their topic."""
+    """Yields turns of dialogues on other topics, those that mention a fact of their topic."""
     for donor in donors:
         if donor.topic != topic:
             kinds = TOPICS[donor.topic].kinds

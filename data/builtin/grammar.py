@@ -1,4 +1,4 @@
-"""The engine of the built-in corpora: phrases from world files, drafts without end, and different texts made of them.
+"""The engine of the built-in corpora: reads phrases from world files and draws different texts made of them.
 
 A world file is a list of sections, each under its `[name]`. An empty line separates the blocks of a section. Each line
 of a block lists alternatives, separated by "|"; a line that begins with "|" continues the line before. "#" begins a
@@ -27,7 +27,10 @@ TEXT = attrgetter("text")
 
 
 def read_world(name: str) -> tuple[dict[str, Section], Texts, Texts]:
-    """Reads the sections of `worlds/NAME.txt` by name, with their alternatives and words in order."""
+    """Reads `worlds/NAME.txt`.
+
+    Returns its sections, the alternatives of each section, and the words of each section.
+    """
     content = (WORLDS / f"{name}.txt").read_text(encoding="utf-8")
     file = parse_world(content)
     said = {section: phrases(blocks) for section, blocks in file.items()}
@@ -36,7 +39,7 @@ def read_world(name: str) -> tuple[dict[str, Section], Texts, Texts]:
 
 
 def parse_world(text: str) -> dict[str, Section]:
-    r"""The sections of a world file by their names.
+    r"""Parses a world file: its sections by name, each a tuple of blocks, lines and alternatives.
 
     >>> parse_world("# talk\n[greetings]\nhello. | hi.\nhow are you?\n| are you well?\n\ngood day.\n")
     {'greetings': ((('hello.', 'hi.'), ('how are you?', 'are you well?')), (('good day.',),))}
@@ -59,12 +62,12 @@ def _alternatives(line: str) -> tuple[str, ...]:
 
 
 def phrases(section: Section) -> tuple[str, ...]:
-    """All alternatives of a section, in order."""
+    """Lists all alternatives of a section, in order."""
     return tuple(phrase for block in section for line in block for phrase in line)
 
 
 def table(section: Section) -> dict[str, tuple[str, ...]]:
-    """The words of each line, keyed by its first word."""
+    """Makes a table of a section: the other words of each line by its first word."""
     lines = (phrase.split() for phrase in phrases(section))
     return {key: tuple(others) for key, *others in lines}
 
@@ -97,7 +100,7 @@ def drafts(
     key: Callable[[T], str],
     reserved: bool,
 ) -> Iterator[T]:
-    """Yields endless drafts, all with keys from the part reserved for rated sets or all from the rest."""
+    """Yields draws without end: with `reserved` only those whose key is kept for rated sets, else only the others."""
     while True:
         draft = draw(rng)
         if is_reserved(key(draft)) == reserved:

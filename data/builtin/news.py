@@ -1,7 +1,7 @@
 """Built-in news: synthetic English news on four topics, and a rated set of damaged ones.
 
-The prefix of a text names an occasion without a topic (a trial, a film); only the subject and its clauses show the
-topic.
+The prefix of a text does not show its topic: it names an occasion (a trial, a film) that fits every topic. The subject
+and its clauses show the topic.
 """
 
 import random

@@ -26,7 +26,7 @@ Kind = Literal["sentiment", "topic"]
 
 
 class Part(NamedTuple):
-    """A part of a thing: "`name` `was` ...", and the phrases about it by sentiment."""
+    """A part of a thing, such as the soup of a meal, and the phrases about it by sentiment."""
 
     name: str
     was: str
@@ -73,10 +73,10 @@ def generate_remarks(
 
 
 def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """Remarks of known quality, with their prefix and the sentiment that was asked for as label.
+    """Generates remarks of known quality, with their prefix; `label` is the sentiment that was asked for.
 
-    The rating `attribute_relevance` is 1, 0.5 or 0, where all sentences after the opening, half of them or none have
-    this sentiment. Each rating is equally frequent for both sentiments, all topics and all lengths.
+    The rating `attribute_relevance` is 1 if all sentences after the opening have this sentiment, 0.5 if half of them
+    have it, and 0 if none has it. Each rating is equally frequent for both sentiments, all topics and all lengths.
     """
     rng = random.Random(f"rated remark {seed}")
 

@@ -29,7 +29,7 @@ ALIKE = [set(line.split()) for line in SAID["alike"]]
 
 
 class Ending(NamedTuple):
-    """The ending of a story: an obstacle and the number of its solution, a goal and that of its result, a frame."""
+    """The ending of a story: a solution of an obstacle, a result of a goal, and the frame of the sentence."""
 
     solution: tuple[str, int]
     result: tuple[str, int]
@@ -37,7 +37,7 @@ class Ending(NamedTuple):
 
 
 class Story(NamedTuple):
-    """A context with its goal and obstacle; `words` fill the slots of the person."""
+    """The beginning of a story, with its goal and its obstacle; `words` are the name and pronouns of the person."""
 
     goal: str
     obstacle: str
@@ -70,10 +70,10 @@ def generate_stories(
 
 
 def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """Endings of known quality, three for each context: right (1.0), half foreign (0.5), all foreign (0.0).
+    """Generates three endings for each context: a right one (1.0), a half foreign (0.5), a wholly foreign one (0.0).
 
-    The one reference is right too, but its solution and its result differ from those of the candidates. `label` says
-    which part is foreign, and `group` names the context. The three candidates of a context have the same number of
+    The one reference is right, too, but its solution and its result differ from those of the three endings. `label`
+    says which part is foreign, and `group` names the context. The three endings of a context have the same number of
     words, and share the same number of words with the reference and with the context.
     """
     rng = random.Random(seed)
@@ -176,7 +176,7 @@ def _counts(
 
 
 def word_counts(text: str) -> Counter[str]:
-    """How often each word occurs, without punctuation."""
+    """Counts how often each word of a text occurs, without punctuation."""
     return Counter(word.strip(".,") for word in text.split())
 
 

@@ -41,8 +41,8 @@ def generate_verse(
 ) -> tuple[Example, ...]:
     """Generates poems; the tunes alternate.
 
-    `prefix` is the name of the tune, `label` the theme, `text` the poem with its punctuation. Twelve tunes are too few
-    to be the inputs, so each poem is one (`group`).
+    `prefix` is the name of the tune, `label` the theme, `text` the poem with its punctuation. Each poem is its own
+    `group`, because twelve tunes would be too few groups for intervals.
     """
     rng = random.Random(seed)
     tunes = tuple(PATTERNS)
@@ -69,7 +69,7 @@ def write_poem(
     theme: Theme,
     rhymes: tuple[str, ...],
 ) -> str:
-    """A poem whose words end in the tones of the pattern; no word of two characters occurs twice."""
+    """Writes a poem whose words end in the tones of the pattern. No word of two characters occurs twice."""
     nouns = {
         "平": theme.level,
         "仄": theme.oblique,

@@ -32,7 +32,7 @@ ANNOTATIONS = layout(
 
 
 def read_outputs(rows: Located, path: Path) -> Rows:
-    """Reads a text per row; its input is the instruction."""
+    """Reads one text per row; the instruction is its input (`group`)."""
     seen: Counter[tuple[str, ...]] = Counter()
     for line, row in rows:
         answer = {
@@ -56,7 +56,7 @@ def _name_input(
 
 
 def read_annotations(rows: Located, path: Path) -> Rows:
-    """Reads a judgement and both outputs per row; `winner` is the judge's probability that the first one is better."""
+    """Reads one judgement and both outputs per row. `winner` is the judge's probability that the first is better."""
     seen: Counter[tuple[str, ...]] = Counter()
     remark = _describe_copies(rows)
     for line, row in rows:

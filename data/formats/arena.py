@@ -1,4 +1,4 @@
-"""Battles of chatbot arenas (Chatbot Arena, MT-Bench's people, Arena-Hard): two models, one winner."""
+"""Battles of chatbot arenas (Chatbot Arena, human votes of MT-Bench, Arena-Hard): two models, one winner."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ GAME = layout({}, score=Verdict)  # null where the judge gave no verdict
 
 
 def read_battles(rows: Located, path: Path) -> Rows:
-    """Reads a judgement per row, and both answers if the row has them. Rows of one question are one input."""
+    """Reads one judgement per row, and both answers if the row has them. Rows with one question are one input."""
     rater = _find_rater(rows)
     are_named = any(_find_name(row) is not None for _, row in rows)
     remark = "" if are_named else f"without a question ({', '.join(INPUTS)}) each row is an input of its own"
@@ -143,7 +143,7 @@ def _read_answer(row: Row, side: str) -> Row:
 
 
 def read_games(rows: Located, path: Path) -> Rows:
-    """Reads Arena-Hard's `model_judgment`: of a row's two games, the first shows the baseline as A, the second as B."""
+    """Reads Arena-Hard's `model_judgment`. A row has two games: the first shows the baseline as A, the second as B."""
     for line, row in rows:
         baseline = row.get("baseline") or "baseline"
         orders = [(baseline, row["model"]), (row["model"], baseline)]

@@ -17,7 +17,7 @@ TURN = "\n\nAssistant:"
 
 
 def read_pairs(rows: Located, path: Path) -> Rows:
-    """Reads a judgement per row, or per pair of texts if the row lists several, and the texts.
+    """Reads the texts and one judgement per row, or one per pair of texts if a row lists several texts.
 
     The systems are `chosen` and `rejected`, or those that `chosen_model` and `rejected_model` name.
     """
@@ -130,7 +130,7 @@ def _read_messages(value: Any) -> str | None:
 
 
 def read_labelled(rows: Located, path: Path) -> Rows:
-    """Reads a text per row, rated `desired` as 1 or 0."""
+    """Reads one text per row, with the rating `desired`: 1 or 0."""
     for line, row in rows:
         answer = row.get("messages", row.get("completion"))
         if not answer:

@@ -1,4 +1,4 @@
-"""Every Eval Ever: rows of its schema for single samples, to which its converters translate logs of other tools."""
+"""Every Eval Ever: rows in its schema for single samples. Its converters make such rows from logs of other tools."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,7 +27,7 @@ ENDS = ("_samples.jsonl", ".jsonl")  # of a file of samples; what stands before 
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """Reads a text per model and sample; each score is named after its evaluation.
+    """Reads one text per model and sample; each score is named after its evaluation.
 
     A sample that one evaluation scored several times becomes several texts.
     """
@@ -88,7 +88,7 @@ def _find_answer(row: Row) -> Any:
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:
-    """The scores of which lower is better, by the results beside the samples."""
+    """Names the scores of which lower is better, as the results file beside the samples says."""
     directions: dict[str, bool] = {}
     for end in ENDS:
         results = path.with_name(f"{path.name.removesuffix(end)}.json")

@@ -58,7 +58,7 @@ def read_eval(path: Path) -> ToolFile:
 
 
 def read(log: Mapping[str, Any], path: Path) -> ToolFile:
-    """Reads a text per sample and epoch, in the order of epochs and ids; its input is the sample."""
+    """Reads one text per sample and epoch, in the order of epochs and ids; the sample is its input (`group`)."""
     check_rows([(0, log)], path, LOG)
     run = log["eval"]
     model = run.get("model")

@@ -8,10 +8,13 @@ from typing import Any
 from data.columns import name_fields
 from data.formats.tool_file import REMARK, Located, Name, Row, Rows, describe, refuse, text_of
 from data.records import check_rows, layout
+from data.roles import find_judges
 
-TASKS = layout({"id": Name, "annotations": list[Any], "data": Row})
+TASKS = layout({"id": Name, "annotations": list[Any], "data": Row}, predictions=list[Any])
 ANNOTATION = layout({"result": list[Any]}, was_cancelled=bool)
+PREDICTION = layout({"result": list[Any]}, model_version=str)
 RESULT = layout({}, type=str, from_name=str, value=Row)
+UNNAMED = "prediction"  # of a model without a name
 PAIRWISE = "pairwise"  # the kind of a comparison
 BESIDE = ("context", "system", "group", "references")  # fields that the data of a task may give
 SIDES = {"left": "a", "right": "b"}  # of a pairwise comparison
@@ -20,10 +23,12 @@ SYSTEMS = ("model", "system", "generator", "name")  # of the keys of both system
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """Reads a text per task, with ratings and single choices of each annotator; pairwise comparisons become judgements.
+    """Reads one text per task with each annotator's ratings and single choices; pairwise comparisons become judgements.
 
-    Cancelled annotations are left out. The id of a text is the `id` in its data, else that of the task.
+    Predictions of models are scores, and so are verdicts in the data of tasks (`data.roles.find_judges`). Cancelled
+    annotations are left out. The id of a text is the `id` in its data, else that of the task.
     """
+    verdicts = find_judges([task["data"] for _, task in rows])
     for line, task in rows:
         annotations = list(_read_annotations(task, path, line))
         given = task["data"]
@@ -34,7 +39,11 @@ def read(rows: Located, path: Path) -> Rows:
             continue
         text = _read_text(given, annotations, path, line)
         ratings = _read_ratings(annotations)
-        yield line, {"id": name, **text, **ratings}
+        scores = _read_predictions(task, path, line)
+        for key in verdicts:
+            scores[key] = given.get(key)
+        row = {"id": name, **text, **ratings}
+        yield line, {**row, "scores": scores}
 
 
 def _read_annotations(
@@ -70,6 +79,28 @@ def _read_ratings(annotations: Sequence[tuple[str, Row]]) -> Row:
     if unread:
         row[REMARK] = f"results of the kind {' and '.join(unread)} left out"
     return row
+
+
+def _read_predictions(
+    task: Row,
+    path: Path,
+    line: int,
+) -> dict[str, Any]:
+    """The numbers and single choices that models predicted, by model, or `MODEL/ASPECT` of several aspects."""
+    predictions = [(line, prediction) for prediction in task.get("predictions") or ()]
+    scores: dict[str, Any] = {}
+    for _, prediction in check_rows(predictions, path, PREDICTION):
+        model = str(prediction.get("model_version") or UNNAMED)
+        given = [(line, result) for result in prediction["result"]]
+        results = [result for _, result in check_rows(given, path, RESULT)]
+        aspects = {str(result.get("from_name")) for result in results}
+        for result in results:
+            value = _find_value(result)
+            aspect = result.get("from_name")
+            name = model if len(aspects) == 1 else f"{model}/{aspect}"
+            if value is not None:
+                scores[name] = value
+    return scores
 
 
 def _find_value(result: Row) -> Any:

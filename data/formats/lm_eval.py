@@ -16,7 +16,7 @@ SAMPLES = layout({"doc_id": int, **ANY}, filter=str, metrics=list[str])
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """Reads a text per document: the answer, or the most likely choice; scores are `METRIC`, or `METRIC/FILTER`."""
+    """Reads one text per document: the answer, or the most likely choice. Scores are `METRIC` or `METRIC/FILTER`."""
     names = _name_metrics(rows)
     by_document: dict[Any, dict[str, tuple[int, Row]]] = {}
     for line, row in rows:
@@ -145,7 +145,7 @@ def _read_results(path: Path) -> list[Row]:
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:
-    """The scores of which lower is better, by `higher_is_better` in the results beside the samples."""
+    """Names the scores of which lower is better, by `higher_is_better` in the results file beside the samples."""
     task, _ = _split_name(path)
     lower: list[str] = []
     for results in _read_results(path):

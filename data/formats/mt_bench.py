@@ -43,7 +43,7 @@ QUESTIONS = layout(
 
 
 def read_pairs(rows: Located, path: Path) -> Rows:
-    """Reads a judgement per row: a system wins if both games name it; after an error in a game there is no verdict."""
+    """Reads one judgement per row. A system wins if both games name it; an error in a game leaves no verdict."""
     for line, row in rows:
         group = _name_input(row)
         system_a = row["model_1"]
@@ -94,7 +94,7 @@ def _find_judge(row: Row) -> str | None:
 
 
 def read_single(rows: Located, path: Path) -> Rows:
-    """Reads a text and its score per row."""
+    """Reads one text and its score per row."""
     for line, row in rows:
         answer = _answer(row["user_prompt"], "(?: A)?")
         if not answer:

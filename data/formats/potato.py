@@ -18,7 +18,7 @@ PAGE = ".html"  # the end of the id of a page that is no text, such as one that 
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """Reads a text per line; the chosen label of each question is a rating by the person.
+    """Reads one text per line; the chosen label of each question is a rating by the person.
 
     The person is named by the folder of `annotated_instances.jsonl`, or by the prefix of the file's name.
     """
@@ -43,7 +43,7 @@ def read(rows: Located, path: Path) -> Rows:
 
 
 def find_person(path: Path) -> str:
-    """The person who annotated a file."""
+    """Names the person who annotated a file, from its folder or its name."""
     match = FILE.match(path.name)
     return (match and match["person"]) or path.absolute().parent.name
 

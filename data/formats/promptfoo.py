@@ -39,9 +39,9 @@ def read(document: Mapping[str, Any], path: Path) -> ToolFile:
 
 
 def read_rows(rows: Located, path: Path) -> Rows:
-    """Reads a text per result, in the order of tests: `score`, whether all assertions `pass`, and named scores.
+    """Reads one text per result, in the order of tests. Scores: `score`, `pass` (of all assertions), and named ones.
 
-    A system is a provider, with its prompt if there are several. A call that failed has no text.
+    A system is a provider, with its prompt if there are several prompts. A call that failed has no text.
     """
     prompts = {_name(row["prompt"], "raw") for _, row in rows}
     names = dict.fromkeys(_name_test(row) for _, row in rows)

@@ -37,7 +37,7 @@ JUDGED = layout(
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """Reads a text per row, with the score of each metric; an empty score is missing."""
+    """Reads one text per row, with the score of each metric; an empty score is missing."""
     names = number_columns([row for _, row in rows], APART)
     for line, row in rows:
         question = row.get("user_input", row.get("question"))
@@ -60,7 +60,7 @@ def _read_score(cell: Any) -> float | None:
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:
-    """The scores of which lower is better."""
+    """Names the scores of which lower is better."""
     return [name for name in names if name.startswith(LOWER_IS_BETTER)]
 
 
@@ -87,9 +87,10 @@ def _holds_judged_samples(verdicts: Any) -> bool:
 
 
 def read_annotated(document: Mapping[str, Any], path: Path) -> Rows:
-    """Reads a text per verdict, which is the metric's score. The rating is people's verdict.
+    """Reads one text per verdict of a metric, which is its score; the rating is the verdict that people gave.
 
-    It is the same verdict if they accepted it, else the edited one, or the other one of 0 and 1.
+    If people accepted the metric's verdict, theirs is the same; else it is the one they entered, or the opposite (0 or
+    1).
     """
     metrics = [metric for metric, verdicts in document.items() for _ in verdicts]
     verdicts = chain.from_iterable(document.values())

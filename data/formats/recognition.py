@@ -1,4 +1,4 @@
-"""Recognises files of other evaluation tools by the keys of their rows, their document or their header."""
+"""Recognises files of other evaluation tools by their keys or column names."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,9 +70,9 @@ def fits(layout: type[Record], row: Row) -> bool:
 
 
 def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None = None) -> ToolFile:
-    """Reads rows of a chosen and a rejected answer in columns of any name; several columns are several answers.
+    """Reads rows of a chosen and a rejected answer whose columns have any names; several columns are several answers.
 
-    Raises SettingError for a name that such rows do not have, InputError with all faults of the file.
+    Raises SettingError for a name in `columns` that means nothing here, and InputError with all faults of the file.
     """
     names = (*chosen_rejected.PAIRS.model_fields, "prompt", "id", "references")
     check_names((name for name, _ in columns), names, "data.columns of chosen and rejected answers")
@@ -97,7 +97,7 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> Iterator[tuple[str, Any
 
 
 def recognise(path: Path, split: str | None = None) -> ToolFile | None:
-    """Reads a file or folder of another tool (`split` names one of several parts); None for a file of our own format.
+    """Reads a file or folder of another tool; None for a file of our own format. `split` chooses one of several parts.
 
     Raises InputError for a file that cannot be read, and for one of a known tool in a layout that its reader does not
     know.

@@ -16,7 +16,7 @@ from data.workbooks import read_workbook
 
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[tuple[int, Row]]
-SHOWN = 4  # names in a line
+SHOWN_NAMES = 4  # names in a line
 REMARK = "remark"  # the key of a sentence about the file in a row
 BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs", "Arena-Hard judgments")  # whose verdicts are a model's
 UNSAID = ("arena battles", "chosen and rejected answers")  # who chose, people or a model, stands in no file
@@ -34,7 +34,7 @@ Name = Annotated[Any, AfterValidator(_refuse_other)]
 
 @dataclass(frozen=True)
 class ToolFile:
-    """The texts and the judgements in a file of another tool, with the keys of lines of our own files."""
+    """The texts and the judgements in a file of another tool, with the keys of our own files."""
 
     # the tool and the kind of file
     tool: str
@@ -51,9 +51,9 @@ class ToolFile:
         rows: Rows,
         lower_is_better: Collection[str] = (),
     ) -> "ToolFile":
-        """Sorts rows into texts, which get new ids, and judgements, which have `system_a`.
+        """Separates rows into texts, which get new ids, and judgements, the rows with `system_a`.
 
-        In a file with judgements, the text of a system for an input (`group`) counts once. Rows with no text or no
+        In a file with judgements, the text of a system for an input (`group`) is kept once. Rows without a text or a
         `winner` are left out and counted; an empty text is an answer. Scores of which lower is better are negated and
         renamed. The `REMARK` of a row becomes a note on the file.
         """
@@ -78,8 +78,8 @@ class ToolFile:
         for noun in ("score", "rating"):
             names = self._list_names(f"{noun}s")
             if names:
-                more = f" and {len(names) - SHOWN} more" if names[SHOWN:] else ""
-                parts.append(f"{', '.join(names[:SHOWN])}{more} as {_plural(noun, len(names))}")
+                more = f" and {len(names) - SHOWN_NAMES} more" if names[SHOWN_NAMES:] else ""
+                parts.append(f"{', '.join(names[:SHOWN_NAMES])}{more} as {_plural(noun, len(names))}")
         if self.pairs:
             systems = {row[side] for _, row in self.pairs for side in ("system_a", "system_b")}
             parts.append(f"{len(self.pairs)} {_plural('judgement', len(self.pairs))} of {len(systems)} systems")
@@ -154,19 +154,19 @@ def refuse(
     line: int,
     what: str,
 ) -> InputError:
-    """Makes the error for a file whose layout the reader does not know."""
+    """Makes the InputError for a file whose layout its reader does not know."""
     return InputError([fault(path, line, what)])
 
 
 def list_values(value: object) -> list[Any]:
-    """The elements of a list, the values of an object; none for anything else."""
+    """Lists the elements of a list or the values of an object; empty for anything else."""
     if isinstance(value, Mapping):
         return list(value.values())
     return value if isinstance(value, list) else []
 
 
 def text_of(content: object) -> str | None:
-    """The text of a message, given as a text, a message or a list of parts; None if it has no text."""
+    """Returns the text of a message, which may be a text, an object or a list of parts; None if it has no text."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
@@ -183,7 +183,7 @@ def list_objects(
     path: Path,
     kind: type[Record] = Record,
 ) -> Located:
-    """The objects of a JSON array with their positions; raises InputError for anything else, as `check_rows` does."""
+    """Lists the objects of a JSON array with their positions. Raises InputError for anything else."""
     if not isinstance(document, list) or not document:
         raise refuse(path, 0, f"a JSON file must be an array of objects, found {describe(document)}")
     return check_rows(enumerate(document, start=1), path, kind)
@@ -195,7 +195,7 @@ def iterate_objects(
     faults: list[str],
     part: str | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers.
+    """Yields the lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers.
 
     `part` is the sheet of a workbook that has several.
     """
@@ -213,7 +213,7 @@ def iterate_objects(
 
 
 def describe(value: object) -> str:
-    """The keys of an object, or a value, for a message."""
+    """Describes a value for a message: the keys of an object, or the value itself."""
     if isinstance(value, Mapping):
         return format_value(list(value)[:12])
     return format_value(value)

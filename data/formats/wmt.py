@@ -1,4 +1,4 @@
-"""WMT: folders of outputs, human and metric scores in the layout of mt-metrics-eval, and tables of MQM errors."""
+"""WMT: folders in the layout of mt-metrics-eval (outputs, human and metric scores), and tables of MQM errors."""
 
 import re
 from collections import defaultdict
@@ -31,9 +31,10 @@ def is_evalset(folder: Path) -> bool:
 
 
 def read(folder: Path, split: str | None) -> ToolFile:
-    """Reads a text per system and segment: `human-scores/*.seg.score` are ratings, `metric-scores/*.seg.score` scores.
+    """Reads one text per system and segment, with ratings and scores.
 
-    `split` is the language pair, if there are several. References are not systems. WMT's canary line is left out.
+    Ratings come from `human-scores/*.seg.score`, scores from `metric-scores/*.seg.score`. `split` is the language pair,
+    if there are several. References are not systems. The line that WMT adds to detect training on its data is left out.
     """
     pair = _choose_pair(folder, split)
     sources = _read_lines(folder / "sources" / f"{pair}.txt")
@@ -154,9 +155,10 @@ def _read_scores(file: Path, number: int) -> dict[str, list[float | None]]:
 
 
 def read_errors(path: Path) -> Rows:
-    """Reads a text per system and segment, rated `mqm` by each rater: minus the error weights (Freitag et al. 2021).
+    """Reads one text per system and segment. Each rater's rating `mqm` is minus the sum of error weights.
 
-    Major errors weigh 5, minor ones 1, minor ones of punctuation .1, and a non-translation 25.
+    A major error weighs 5, a minor one 1, a minor one of punctuation .1, and a non-translation 25 (Freitag et al.
+    2021).
     """
     lines = read_lines(path)
     names = lines[0][1].split("\t")

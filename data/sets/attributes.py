@@ -34,10 +34,10 @@ def own_texts(
 ) -> Corpus:
     """Reads a user's labelled texts: a file with `text`, `label` and optionally `prefix`, or with the given `columns`.
 
-    A label is any line of text; spaces around it are removed. A part of the texts is held out, with copies of a text on
+    A label is any line of text; spaces around it are removed. A part of the texts is held out; copies of a text stay on
     the same side.
 
-    Raises InputError with all faults of the file: a line without text or label, fewer than two labels.
+    Raises InputError with all faults of the file, such as a line without text or label, or fewer than two labels.
     """
     located = dict(iterate_examples(Path(path), ("text", "label"), columns=columns))
     label_of = {line: (example.label or "").strip() for line, example in located.items()}
@@ -64,11 +64,11 @@ def load_labelled(
     name: str,
     download: bool = False,
 ) -> tuple[Example, ...]:
-    """One public set of labelled texts; `group` is the newsgroup, if any.
+    """Loads one public set of labelled texts; `group` is the newsgroup, if any.
 
-    `rt_polarity` and `sst2_dev`: sentences of film reviews, lower-cased and tokenised (Pang and Lee 2005; Socher et al.
-    2013). `newsgroups`: posts on the four topics of CTRLEval (Lang 1995), noisy, classes uneven. `ag_news`: short news
-    on four topics of its own (Zhang et al. 2015).
+    `rt_polarity` and `sst2_dev` are sentences of film reviews, lower-cased and tokenised (Pang and Lee 2005; Socher et
+    al. 2013). `newsgroups` are posts on the four topics of CTRLEval (Lang 1995); they are noisy and the classes are
+    uneven. `ag_news` are short news on four topics of its own (Zhang et al. 2015).
     """
     labels = SETS[name]
     kind = "sentiment" if labels == SENTIMENTS else "topic"

@@ -59,7 +59,7 @@ def builtin_corpus(
     seed: int = 0,
     **choices: Any,
 ) -> Corpus:
-    """Generated texts and, unless `rated` is 0, one rated set; verse has no rated ones.
+    """Generates training and held-out texts and, unless `rated` is 0, one rated set. Verse has no rated set.
 
     Args:
         name: of the corpus and of its rated set, one of `SOURCES`.

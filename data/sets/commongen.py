@@ -1,4 +1,4 @@
-"""CommonGen: sentences about given concepts, and CommonGen-trinity, where each concept set has good and bad ones.
+"""CommonGen: sentences about given concepts. CommonGen-trinity: good and bad sentences for each set of concepts.
 
 An example is a dialogue of two turns, the concepts and the sentence, in lower case without a final full stop.
 """
@@ -30,11 +30,11 @@ def commongen(
     download: bool = False,
     train: int | None = None,
 ) -> Corpus:
-    """CommonGen (Lin et al. 2020) to train on, rated by CommonGen-trinity (CDM, Tables 8 and 10).
+    """CommonGen (Lin et al. 2020) as training texts, CommonGen-trinity as rated sets (CDM, Tables 8 and 10).
 
-    Two rated sets with the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good 1,
-    the others 0), each with the published scores of G-Eval. One reference of each development set is held out; at most
-    `train` references are trained on. Raises SettingError if a rated concept set is also a training one.
+    The two rated sets have the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good
+    1, the others 0), each with the published scores of G-Eval. One reference of each development set is held out. At
+    most `train` references are training texts. Raises SettingError if a rated concept set is also a training one.
     """
     check(Count | None, train=train)
     readers = [
@@ -64,7 +64,7 @@ def load_references(
     part: str,
     download: bool = False,
 ) -> tuple[Example, ...]:
-    """The references of every concept set of a part (train, dev); `group` is the id of the set."""
+    """Loads the references of every concept set of a part (train, dev); `group` is the id of the concept set."""
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for k, text in enumerate(line["references"]):
@@ -75,7 +75,7 @@ def load_references(
 
 
 def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, ...]:
-    """The sentences of CommonGen-trinity under raw and under binarized labels, with the scores of G-Eval."""
+    """Loads CommonGen-trinity as two rated sets, with raw and with binarized labels, and the scores of G-Eval."""
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         ratings = {"trinity_raw": line["label_raw"], "trinity_binarized": line["label_binary"]}

@@ -44,7 +44,7 @@ def ctrleval(
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> Corpus:
-    """Texts rated by people (CTRLEval, Tables 3-4); if asked for, labelled texts to train a discriminator on.
+    """Loads the texts rated by people (CTRLEval, Tables 3-4) and, if asked for, texts to train a discriminator on.
 
     Args:
         part: "sentiment" (360 texts) or "topic" (960).
@@ -79,10 +79,10 @@ def load_ctrleval(
     download: bool = False,
     assume_system_order: bool = False,
 ) -> ScoredSet:
-    """Texts with the prefix and the label that their model was given, each rated 1 to 5, the mean of five people.
+    """Loads texts with the prefix and the label that their model was given; ratings (1 to 5) are means of five people.
 
-    The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. With `assume_system_order`,
-    `system` is "model 1" to "model 4" in turn; each group (a label and a prefix) is twelve consecutive rows. This is an
+    The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. Each group (a label and a prefix)
+    has twelve consecutive rows. With `assume_system_order`, `system` is "model 1" to "model 4" in turn. This is an
     assumption: in the sentiment part, ratings of coherence and the share of texts with digits differ by row modulo 4
     far beyond chance (p below 1e-9), and not by blocks of three rows (p above 0.1).
     """

@@ -1,7 +1,7 @@
-"""Dialogues: the public sets and a user's own, to train on and rated.
+"""Dialogues: training and rated sets, public ones and a user's own.
 
-Three public sets are rated by people, nine are for training. The training files, those of FED and of DSTC9 have one
-dialogue per line, every utterance followed by `</UTT>`; a rated one ends with its human score.
+Three public sets are rated by people, nine are for training. The training files and those of FED and DSTC9 have one
+dialogue per line, with `</UTT>` after every utterance. The line of a rated dialogue ends with its human score.
 """
 
 import logging
@@ -88,7 +88,7 @@ def own_dialogues(
 
 
 def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
-    """FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with ratings as DEAM averaged them.
+    """Loads FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with the ratings that DEAM averaged.
 
     Ratings: `coherence` 0-1 and `overall` 0-0.8. If `deam_scores.tsv` is in the same folder, the set also has the
     published scores of the metric DEAM.
@@ -105,12 +105,13 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
 
 
 def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
-    """DSTC9: dialogues of people and chatbots (Gunasekara et al. 2020), with the averaged ratings of DEAM.
+    """Loads DSTC9: dialogues of people and chatbots (Gunasekara et al. 2020), with the ratings that DEAM averaged.
 
-    All 2200 where `dstc9_test_{coherence,overall}_averaged.txt` are there, else the sample of every eleventh. Ids such
-    as `dstc9-0011` by the line of the full file, counted from 0. Ratings: `coherence` 1-3 and `overall` 1-5. Empty
-    utterances, which 119 of the 2200 dialogues have, are dropped. Where `deam_scores.tsv` is beside the files
-    (`deam_scores_sample.tsv` for the sample, which needs it for the ids), the published scores of DEAM.
+    All 2200 dialogues are read if `dstc9_test_{coherence,overall}_averaged.txt` exist, else the sample of every
+    eleventh. An id such as `dstc9-0011` has the line of the full file, counted from 0. Ratings: `coherence` 1-3 and
+    `overall` 1-5. Empty utterances, which 119 of the 2200 dialogues have, are dropped. If `deam_scores.tsv` is in the
+    same folder, the set also has the published scores of DEAM. The sample needs `deam_scores_sample.tsv`, which has its
+    ids.
     """
     full = [f"dstc9/dstc9_test_{aspect}_averaged.txt" for aspect in ASPECTS]
     sample = [f"dstc9/dstc9_sample_{aspect}.txt" for aspect in ASPECTS]
@@ -133,10 +134,10 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
 
 
 def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
-    """ConvAI2's wild evaluation: dialogues of people with chatbots (Dinan et al. 2019), prepared by hand.
+    """Loads ConvAI2's wild evaluation: dialogues of people with chatbots (Dinan et al. 2019), prepared by hand.
 
-    Ratings: `overall` 1-5 by the person who took part, one for each dialogue. They are of engagement more than of
-    coherence, and noisy.
+    Each dialogue has one rating, `overall` 1-5, by the person who took part. It is noisy, and measures engagement more
+    than coherence.
     """
     del download
     path = require_file(root, "convai2/convai2_rated.jsonl")
@@ -148,7 +149,7 @@ def load_dialogues(
     root: Path | str,
     download: bool = False,
 ) -> tuple[Example, ...]:
-    """The unrated dialogues of a set in `TRAINING_FILES`; each knows its file as `group`."""
+    """Loads the unrated dialogues of a set in `TRAINING_FILES`; `group` is the file of a dialogue."""
     files = [f"dialogue/{file}.txt" for file in TRAINING_FILES[name]]
     paths: list[Path] = read_all(partial(require_file, root, file, download) for file in files)
     parts = read_all(partial(read_utt_lines, path, scored=False) for path in paths)
@@ -206,7 +207,7 @@ def _read_scores(path: Path, n: int) -> dict[int, float]:
 
 
 def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
-    """The dialogues of a .jsonl, .csv, .tsv or .txt file with their lines; with `rated`, each has a rating."""
+    """Reads dialogues with line numbers from a .jsonl, .csv, .tsv or .txt file; with `rated`, each needs a rating."""
     if form_of(path, FORMS) == ".txt":
         return read_utt_lines(path, scored=rated)
     return tuple(iterate_examples(path, ("turns", "ratings") if rated else ("turns",)))
@@ -218,7 +219,7 @@ def read_utt_lines(
     aspect: str = "rating",
     drop_empty: bool = False,
 ) -> Sequence[tuple[int, Example]]:
-    """The dialogues of a file of `</UTT>` lines, each with the number of its line.
+    """Reads the dialogues of a file with `</UTT>` after each utterance, each with its line number.
 
     With `scored`, the human score follows the last `</UTT>`. Empty utterances are faults unless `drop_empty`.
     """

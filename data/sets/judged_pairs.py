@@ -1,4 +1,4 @@
-"""Pairs of outputs with verdicts of judges: PandaLM (Wang et al. 2024), AlpacaEval 2 (Dubois et al. 2024)."""
+"""Pairs of outputs that LLM judges compared: PandaLM (Wang et al. 2024), AlpacaEval 2 (Dubois et al. 2024)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +17,7 @@ from data.scored import ScoredFile, read_scored
 from data.text_files import read_json, read_json_lines
 from meta_eval.preferences import Preferences
 
-PAIRS = "pandalm/pairs.jsonl"
+PAIRS_FILE = "pandalm/pairs.jsonl"
 PEOPLE = "pandalm/testset-v1.json"
 JUDGES = {"gpt-3.5-turbo": "gpt_result", "pandalm-7b": "pandalm_result"}  # the file NAME-testset-v1.json, and its key
 JOINED = layout(
@@ -66,14 +66,14 @@ COLUMNS = {
 
 
 def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences, ScoredFile]:
-    """The choices of three people, with the verdicts of two judges, and the texts of five models.
+    """Loads the choices of three people, the verdicts of two judges, and the texts of five models.
 
-    Read from the three published files, or from `pairs.jsonl`, which joins them. An instruction with its input is one
-    input of the comparison.
+    They are read from the three published files, or from `pairs.jsonl`, which joins them. An instruction together with
+    its input is one input of the comparison.
     """
-    path = find_file(root, PAIRS) or require_file(root, PEOPLE, download)
+    path = find_file(root, PAIRS_FILE) or require_file(root, PEOPLE, download)
     faults: list[str] = []
-    if path.name == Path(PAIRS).name:
+    if path.name == Path(PAIRS_FILE).name:
         rows = check_rows(read_json_lines(path, faults), path, JOINED)
     else:
         rows = enumerate(_join_published(root, path, download), start=1)
@@ -135,7 +135,7 @@ def _join_published(
 
 
 def load_alpaca_eval(root: Path | str, download: bool = False) -> tuple[Preferences, None]:
-    """How surely a judge prefers each other model to the baseline, with the lengths of both texts, in characters."""
+    """Loads a judge's probabilities that a model is better than the baseline, and both texts' lengths in characters."""
     path = require_file(root, VERDICTS, download)
     faults: list[str] = []
     rows = read_objects(InputFile(path), faults)

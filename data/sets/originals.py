@@ -52,12 +52,12 @@ def read_part(
     start: int,
     stop: int,
 ) -> Iterator[str]:
-    """Lines of `clean_valid.txt`, where Topical-Chat comes first and PersonaChat follows."""
+    """Yields lines of `clean_valid.txt`, in which Topical-Chat comes first and PersonaChat follows."""
     yield from _read_lines(folder / "clean_valid.txt")[start:stop]
 
 
 def read_topical_chat(folder: Path) -> Iterator[str]:
-    """The dialogues of `test_freq.json` and `test_rare.json`."""
+    """Yields the dialogues of `test_freq.json` and `test_rare.json`."""
     for name in ("test_freq.json", "test_rare.json"):
         for dialogue in json.loads((folder / name).read_text("utf-8")).values():
             turns = (turn["message"].strip().replace("\n", " ") for turn in dialogue["content"])
@@ -65,7 +65,7 @@ def read_topical_chat(folder: Path) -> Iterator[str]:
 
 
 def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
-    """The dialogues of a file of DailyDialog, where utterances end with `__eou__`."""
+    """Yields the dialogues of a file of DailyDialog, in which utterances end with `__eou__`."""
     for line in _read_lines(folder / original):
         yield re.sub(r"\s*__eou__\s*", UTTERANCE_END, line, flags=re.ASCII)
 
@@ -75,14 +75,14 @@ def read_deam_scores(
     original: str,
     column: str,
 ) -> Iterator[str]:
-    """The scores at the ends of the lines of a file of predictions, by line number from 0."""
+    """Yields the score at the end of each line of a file of predictions, with the line number from 0."""
     yield f"{column}\tdeam_score"
     for number, line in enumerate(_read_lines(folder / original)):
         yield f"{number}\t{line.split(UTTERANCE_END)[-1]}"
 
 
 def read_concept_sets(folder: Path, part: str) -> Rows:
-    """Every concept set of a part (train, dev) with its references."""
+    """Yields every concept set of a part (train, dev) with its references."""
     files = (f"commongen.{part}.{kind}.txt" for kind in KINDS)
     columns = [(folder / name).read_text("utf-8").splitlines() for name in files]
     sets: dict[str, dict[str, Any]] = {}
@@ -98,7 +98,7 @@ def read_concept_sets(folder: Path, part: str) -> Rows:
 
 
 def read_trinity(folder: Path) -> Rows:
-    """Every sentence of CommonGen-trinity with its label and the three scores of G-Eval.
+    """Yields every sentence of CommonGen-trinity with its label and the three scores of G-Eval.
 
     Block k of a file belongs to line k of the keys; most blocks have two sentences.
     """
@@ -127,9 +127,9 @@ def _blocks(path: Path) -> list[list[str]]:
 
 
 def read_rt_polarity(folder: Path) -> Rows:
-    """The distinct sentences of `rt-polarity.pos` and `.neg` that are not in `sentiment_sst2_dev.jsonl`.
+    """Yields the distinct sentences of `rt-polarity.pos` and `.neg` that are not in `sentiment_sst2_dev.jsonl`.
 
-    Both sets come from the same reviews.
+    Without this rule the two sets would overlap, because they come from the same reviews.
     """
     seen = {_remove_blanks(row["text"]) for row in _read_rows(folder / "sentiment_sst2_dev.jsonl")}
     for label in ("positive", "negative"):
@@ -149,7 +149,7 @@ def _remove_blanks(text: str) -> str:
 
 
 def read_sst2(folder: Path) -> Rows:
-    """The sentences of `test.tsv`, which is the SST-2 development set."""
+    """Yields the sentences of `test.tsv`, which is the development set of SST-2."""
     _, *lines = (folder / "test.tsv").read_text("utf-8").splitlines()
     for i, line in enumerate(lines):
         text, number = line.rsplit("\t", 1)
@@ -162,7 +162,7 @@ def read_sst2(folder: Path) -> Rows:
 
 
 def read_ag_news(folder: Path) -> Rows:
-    """The news of `dev.tsv` of 8 to 80 words, without markup."""
+    """Yields the news of `dev.tsv` that have 8 to 80 words, without markup."""
     number = 0
     for line in (folder / "dev.tsv").read_text("utf-8").splitlines():
         text, label = line.rsplit("\t", 1)
@@ -180,7 +180,9 @@ def read_ag_news(folder: Path) -> Rows:
 
 
 def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
-    """The first 200 words of each post of `newsgroups.tar.gz`, without headers, quotations, signature and addresses.
+    """Yields the first 200 words of each post of `newsgroups.tar.gz`.
+
+    Headers, quotations, signatures and addresses are removed first.
 
     `labels` maps the beginning of a group's name to its label.
     """
@@ -217,7 +219,7 @@ def _list_words(post: str) -> list[str]:
 
 
 def read_rated(folder: Path) -> Rows:
-    """Every continuation of `mans_roc.json` with its ratings."""
+    """Yields every continuation of `mans_roc.json` with its ratings."""
     for key, story in json.loads((folder / "mans_roc.json").read_text("utf-8")).items():
         for system, continuation in story["gen"].items():
             yield {
@@ -231,7 +233,7 @@ def read_rated(folder: Path) -> Rows:
 
 
 def read_plain(folder: Path) -> Iterator[str]:
-    """The distinct stories of `reference.txt` that are not references in `mans_roc.jsonl`, the rated set."""
+    """Yields the distinct stories of `reference.txt` that are not references in `mans_roc.jsonl`, the rated set."""
     rated = {fold_text(f"{row['prompt']} {row['reference']}") for row in _read_rows(folder / "mans_roc.jsonl")}
     stories = dict.fromkeys(line.strip() for line in _read_lines(folder / "reference.txt"))
     return (story for story in stories if story and fold_text(story) not in rated)
@@ -248,7 +250,7 @@ class PlainUnpickler(pickle.Unpickler):
 
 
 def read_articles(folder: Path) -> Rows:
-    """Every article of `data.pkl` with the summaries of its systems."""
+    """Yields every article of `data.pkl` with the summaries of all systems."""
     with (folder / "data.pkl").open("rb") as file:
         articles: dict[str, Any] = PlainUnpickler(file).load()
     for key, article in articles.items():
@@ -276,9 +278,11 @@ def read_answers(
     system: str | None = None,
     score: str = "scores",
 ) -> Rows:
-    """Every row of the original table of a set; rows of semeval_mhpg get a passage with the same question and answer.
+    """Yields every row of the original table of a set.
 
-    If there are several such passages, the previous row's is taken, because rows of a passage are adjacent.
+    For semeval_mhpg, the passage with this question and answer is added.
+
+    If several passages have them, the passage of the previous row is taken, because rows of a passage are adjacent.
     """
     passages = _read_passages(folder) if name == "semeval_mhpg" else {}
     context: str | None = None
@@ -314,7 +318,7 @@ def _read_passages(folder: Path) -> dict[tuple[str, str], list[str | None]]:
 
 
 def read_verdicts(folder: Path) -> Iterator[str]:
-    """The lines of `verdicts.csv` from the archive of the repository, with a number for each instruction."""
+    """Yields the lines of `verdicts.csv` from the archive of the repository, with a number for each instruction."""
     yield "instruction,model,baseline,judge_prefers_model,model_length,baseline_length"
     numbers: dict[str, int] = {}
     with tarfile.open(folder / ARCHIVE) as archive:
@@ -332,7 +336,7 @@ def read_verdicts(folder: Path) -> Iterator[str]:
 
 
 def read_poems(folder: Path) -> Rows:
-    """The distinct complete poems of `ci.song.*.json`; tunes in `cipai.txt` get the names from there."""
+    """Yields the distinct complete poems of `ci.song.*.json`; tunes that `cipai.txt` lists are named as there."""
     known = set((folder / "cipai.txt").read_text("utf-8").split())
     seen: set[str] = set()
     paths = sorted(folder.glob("ci.song.*.json"), key=lambda path: int(path.name.split(".")[2]))

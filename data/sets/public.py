@@ -31,10 +31,10 @@ ANSWERS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")
 
 
 def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
-    """Each summary with its article as `context`, the one human summary, four ratings of 1 to 5 and their `mean`.
+    """Loads Newsroom: summaries with the article as `context`, one human summary, four ratings (1 to 5), their `mean`.
 
-    All 60 articles if `newsroom.jsonl` exists, else a sample of every tenth article, and 30 more where
-    `newsroom_more.jsonl` is beside it.
+    All 60 articles are read if `newsroom.jsonl` exists, else a sample of every tenth article. Another 30 articles are
+    read if `newsroom_more.jsonl` is in the same folder.
     """
     path = find_file(root, FULL) or find_file(root, SAMPLE) or require_file(root, FULL, download)
     more = find_file(root, MORE) if path.name == Path(SAMPLE).name else None
@@ -45,7 +45,7 @@ def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
 
 
 def list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Records:
-    """The summaries of an article; the first of several references is the newspaper's."""
+    """Lists the summaries of an article; the newspaper's own comes first among several references."""
     references = article["references"] if "references" in article else [article["reference"]]
     for system, summary in article["systems"].items():
         yield {
@@ -64,7 +64,7 @@ def load_mocha(
     root: Path | str,
     download: bool = False,
 ) -> ScoredSet:
-    """The answers to one set of `MOCHA`, from its own `dev.json`, with the mean ratings of people, 1 to 5."""
+    """Loads the answers of one set in `MOCHA` from its `dev.json`, with mean human ratings from 1 to 5."""
 
     def read(path: Path, faults: list[str]) -> Iterator[tuple[int, Any]]:
         ((_, sets),) = check_rows([(0, read_json(path))], path, layout({name: dict[str, dict[str, Any]]}))
@@ -81,7 +81,7 @@ def load_mocha(
 
 
 def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
-    """The one answer of a line; `context` is the question after its passage, if there is one.
+    """Makes the one answer of a line; `context` is the passage, if there is one, and the question.
 
     `groups` knows the first answer to each question, which names the `group`.
     """
@@ -98,7 +98,7 @@ def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
 
 
 def list_continuation(line: Mapping[str, Any]) -> Records:
-    """A system's continuation of a first sentence, with the human one and the mean rating of five annotators."""
+    """Makes a system's continuation of a first sentence, with the human one and the mean rating of five annotators."""
     yield {
         "id": line["id"],
         "text": line["text"],
@@ -111,7 +111,7 @@ def list_continuation(line: Mapping[str, Any]) -> Records:
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:
-    """Plain ROC stories (Mostafazadeh et al. 2016), mostly of five sentences; `context` is all but the last of them."""
+    """Loads unrated ROC stories (Mostafazadeh et al. 2016), mostly of five sentences; `context` is all but the last."""
 
     def to_records(text: str) -> Records:
         yield {"text": text.strip(), "context": " ".join(split_sentences(text)[:-1])}
@@ -124,7 +124,7 @@ def load_qa_ratings(
     root: Path | str,
     download: bool = False,
 ) -> ScoredSet:
-    """The answers of a set in `ANSWERS`, rated 0.2 to 1 (sets of mhpg) or 1 to 5; one set has passages."""
+    """Loads the answers of a set in `ANSWERS`, rated 0.2 to 1 (sets of mhpg) or 1 to 5; one set has passages."""
     return _load_lines(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
 
 
@@ -169,13 +169,13 @@ def public_corpus(
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> Corpus:
-    """Rated sets (CDM, Tables 2-6; MARS, Tables 2-5) and texts to train on.
+    """Loads rated sets (CDM, Tables 2-6; MARS, Tables 2-5) and training texts.
 
     Args:
         training_sets: names in `TRAINING`; dialogues do not mix with stories. A share of their texts is held out, or
-            all of another set where `HELD_OUT_SETS` names one.
-        plain_stories: whether plain ROC stories are read, to train a small model on, because the sets have no texts.
-        systems: whose rated texts are read, in this order within a group; None for all.
+            the whole of another set if `HELD_OUT_SETS` names one.
+        plain_stories: whether to train on unrated ROC stories, for rated sets without training texts.
+        systems: read only the rated texts of these systems, in this order within a group; None for all.
 
     Raises SettingError if a rated text, or its reference after its context, is also a training text.
     """

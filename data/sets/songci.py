@@ -24,7 +24,7 @@ def songci(
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> Corpus:
-    """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem."""
+    """Loads Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no tune has both training and held-out poems."""
     poems = load_songci(root, download)
     train, held_out = split_share(poems, attrgetter("group"), held_out_fraction, seed)
     return Corpus(
@@ -38,9 +38,9 @@ def songci(
 
 
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
-    """Poems of the Song dynasty: `prefix` and `group` are the tune (one name), `text` all lines with their punctuation.
+    """Loads poems of the Song dynasty. `prefix` and `group` name the tune, `text` has all lines with punctuation.
 
-    A poem of unclear form is left out: punctuation is missing at its end, begins it or is doubled.
+    A poem of unclear form is left out: its end has no punctuation, its beginning has some, or it is doubled somewhere.
     """
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

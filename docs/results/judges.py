@@ -60,11 +60,13 @@ def read_kept(path: Path) -> Lines:
 
 def to_examples(pair: Mapping[str, Any]) -> tuple[Example, Example]:
     """Both answers of a pair to their instruction."""
-    instruction = join_instruction(pair)
-    first, second = (
-        Example(f"{pair['id']}-{side}", text=str(pair[f"text_{side}"]), context=instruction) for side in "ab"
-    )
-    return first, second
+    return to_example(pair, "a"), to_example(pair, "b")
+
+
+def to_example(pair: Mapping[str, Any], side: str) -> Example:
+    """The answer of one side of a pair to its instruction."""
+    text = str(pair[f"text_{side}"])
+    return Example(f"{pair['id']}-{side}", text=text, context=join_instruction(pair))
 
 
 def join_instruction(pair: Mapping[str, Any]) -> str:
@@ -76,8 +78,11 @@ def compare_pairs(judge: LLMJudge, pairs: list[dict[str, Any]]) -> Iterator[dict
     """A line for each pair: whether the answer that is shown first is better, for both orders."""
     verdicts = judge.compare([to_examples(pair) for pair in pairs])
     for place, pair in enumerate(pairs):
-        answers = [answer.answer for answer in verdicts.answers if answer.pair == place]
-        yield {"id": f"pandalm-{pair['id']}", "first": to_numbers(verdicts.first[place]), "answers": answers}
+        yield {
+            "id": f"pandalm-{pair['id']}",
+            "first": to_numbers(verdicts.first[place]),
+            "answers": [answer.answer for answer in verdicts.answers if answer.pair == place],
+        }
 
 
 def rate_texts(judge: LLMJudge, texts: Iterable[Example]) -> Iterator[dict[str, Any]]:
@@ -107,8 +112,10 @@ def collect(chosen: argparse.Namespace) -> int:
     of_pairs = LLMJudge(of_texts.chat, ("answer",), str(RUBRIC))
     path = chosen.kept / f"judge_{chosen.name}.jsonl"
     kept = read_kept(path)
-    pairs = [pair for pair in draw_pairs(chosen.folder) if f"pandalm-{pair['id']}" not in kept]
-    texts = [text for text in draw_texts(chosen.folder).examples if f"summeval-{text.id}" not in kept]
+    all_pairs = draw_pairs(chosen.folder)
+    all_texts = draw_texts(chosen.folder).examples
+    pairs = [pair for pair in all_pairs if f"pandalm-{pair['id']}" not in kept]
+    texts = [text for text in all_texts if f"summeval-{text.id}" not in kept]
     while (pairs or texts) and time.monotonic() < ends:
         keep(compare_pairs(of_pairs, pairs[:AT_ONCE]), path)
         keep(rate_texts(of_texts, texts[:AT_ONCE]), path)
@@ -124,7 +131,8 @@ def keep(answers: Iterator[dict[str, Any]], path: Path) -> None:
     seconds = round((time.process_time() - started) / max(1, len(lines)), 3)
     with path.open("a", encoding="utf-8") as file:
         for line in lines:
-            file.write(json.dumps({**line, "seconds": seconds}, ensure_ascii=False) + "\n")
+            timed = {**line, "seconds": seconds}
+            file.write(json.dumps(timed, ensure_ascii=False) + "\n")
 
 
 def show(chosen: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
 """CDM on dialogues and on sentences about concepts, against ratings (CDM, section 4).
 
-Every trained model and every sample is a kept stage.
+Every trained model and every sample is a kept stage (`core.stages`): a later run finds it again.
 """
 
 import json
@@ -58,10 +58,10 @@ EXPLAINED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "classifier")
 
 
 def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
-    """The whole of CDM on one collection of dialogues, or of sentences after their concepts as two turns.
+    """Runs all of CDM on one corpus of dialogues, or of sentences after their concepts, as two turns.
 
-    Raises SettingError for the strategy `exchange` without sentences about concepts, and InputError for a file of
-    graphs that is missing or faulty, before a model is trained.
+    Before a model is trained, raises SettingError for the strategy `exchange` without sentences about concepts, and
+    InputError for a file of graphs that is missing or faulty.
     """
     plan.negatives.read_graphs()
     if plan.negatives.strategy == "exchange":
@@ -151,7 +151,7 @@ def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
 
 @dataclass(frozen=True)
 class TrainedPair:
-    """The two infilling models as stages and as loaded models, and whether the expert is the better one."""
+    """The two infilling models, as stages and as loaded models, and the check that the expert is better."""
 
     amateur: Trained
     expert: Trained
@@ -211,12 +211,12 @@ def train_by_discrepancy(
 
 
 def list_values(model: Trained, name: str) -> list[float]:
-    """The values of one measure along the learning curve of a model."""
+    """Lists the values of one measure along the learning curve of a model."""
     return [point[name] for point in model.curve if name in point]
 
 
 def add_discrepancies(curve: Sequence[Mapping[str, float]], discrepancies: Sequence[float]) -> list[dict[str, float]]:
-    """The learning curve with the discrepancy of each epoch beside its held-out loss."""
+    """Adds the discrepancy of each epoch to the learning curve, beside the held-out loss."""
     remaining = iter(discrepancies)
     points = [dict(point) for point in curve]
     for point in points:
@@ -231,7 +231,7 @@ def get_negatives(
     data: Corpus,
     plan: NegativesPlan,
 ) -> Negatives:
-    """The negatives of the chosen training dialogues, a stage.
+    """Makes the negatives of the chosen training dialogues, or finds them as a stage.
 
     Raises SettingError if no dialogue gets a negative.
     """
@@ -276,7 +276,7 @@ def get_baseline_negatives(
     data: Corpus,
     plan: CdmPlan,
 ) -> dict[str, Negatives]:
-    """The negatives of the paper's baseline under their name; {} if the plan has no baseline."""
+    """Makes the negatives of the paper's baseline, under their name; {} if the plan has no baseline."""
     if plan.baseline is None:
         return {}
     return {tables.BASELINE: get_negatives(run, trained, data, plan.negatives.without_contrast())}
@@ -289,7 +289,7 @@ def refuse_unchanged(
     seed: int,
     prompt_turns: int,
 ) -> None:
-    """Raises SettingError if no dialogue got a negative; it names the setting, and rules that do change the dialogues.
+    """Raises SettingError if no dialogue got a negative; the message names rules that would change the dialogues.
 
     `prompt_turns` is the number of leading turns that are never changed.
     """
@@ -307,7 +307,7 @@ def get_rule_negatives(
     data: Corpus,
     plan: CdmPlan,
 ) -> dict[str, Negatives]:
-    """The negatives of each rule of the plan. Raises SettingError for a rule that changes no dialogue."""
+    """Makes the negatives of each rule of the plan. Raises SettingError for a rule that changes no dialogue."""
     pair = trained.pair
     chosen = spell(choose_dialogues(data, plan.negatives, run.seed), pair.spelling)
     by_rule: dict[str, Negatives] = {}
@@ -319,9 +319,10 @@ def get_rule_negatives(
 
 
 def train_discriminators(run: Run, learned: Mapping[str, Negatives], plan: CdmPlan) -> dict[str, Trained]:
-    """Trains the discriminators, by the name of their row: kind of negatives, then model, as `cdm_generative_bert`.
+    """Trains the discriminators; returns them by the name of their row, such as `cdm_generative_bert`.
 
-    Only the discriminators that `plan.baseline` names learn the negatives of the baseline.
+    The name has the kind of negatives, then the model. Only the discriminators that `plan.baseline` names learn the
+    negatives of the baseline.
     """
     discriminators: dict[str, Trained] = {}
     for kind, negatives in learned.items():
@@ -342,11 +343,12 @@ def get_pooler(
     data: Corpus,
     plan: PoolerPlan,
 ) -> Path:
-    """The folder of the classifier pooler, a stage. It learns held-out dialogues and their negatives, never rated ones.
+    """Trains the classifier pooler, or finds it as a stage; returns its folder.
 
-    The dialogues are whole, as rated ones are. Other held-out dialogues show whether the pooler scores human turns
-    above machine ones. Both models write these machine turns with equal weight (gamma -1/2), so that the sign of their
-    mean momentum does not follow from Eq. 1.
+    It learns held-out dialogues and their negatives, never rated ones. The dialogues are whole, as rated ones are.
+    Other held-out dialogues show whether the pooler scores human turns above machine ones. These machine turns are
+    drawn from both models with equal weight (gamma -1/2), so that the sign of their mean momentum does not follow from
+    Eq. 1.
 
     Raises SettingError if no dialogue gets a negative.
     """
@@ -391,7 +393,7 @@ def choose_for_pooler(data: Corpus, plan: PoolerPlan, seed: int) -> list[tuple[s
 
 
 def explain_pooler(data: Corpus, plan: PoolerPlan) -> list[str]:
-    """A note on a pooler that learns fewer dialogues than its plan asks for."""
+    """Notes if the pooler learns fewer dialogues than its plan asks for."""
     learned = len(choose_for_pooler(data, plan, seed=0))
     if learned == plan.dialogues:
         return []
@@ -402,7 +404,7 @@ def explain_pooler(data: Corpus, plan: PoolerPlan) -> list[str]:
 
 
 def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[str, LoadMetric]:
-    """Generative CDM, its baseline and the rules, by row.
+    """Lists Generative CDM, its baseline and the rules as metrics, by the name of their row.
 
     Each discriminator is loaded only when it scores, so that the device holds one at a time.
     """
@@ -413,7 +415,7 @@ def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[
 
 
 def list_metrics(discriminators: Mapping[str, Trained]) -> dict[str, Sequence[str]]:
-    """The rows of agreement that each trained model scores: a discriminator its own, pair and pooler the momentum's."""
+    """Lists, for each trained model, the metrics that score with it, by the names of their rows."""
     momentum_rows = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
     rows: dict[str, Sequence[str]] = {judge.name: [row] for row, judge in discriminators.items()}
     rows["amateur"] = momentum_rows
@@ -423,14 +425,14 @@ def list_metrics(discriminators: Mapping[str, Trained]) -> dict[str, Sequence[st
 
 
 class ReadDialogues(NamedTuple):
-    """Rated dialogues as the pair read them, which all poolings share."""
+    """Rated dialogues with the pair's log-probabilities, which all poolings share."""
 
     tokenised: TokenisedDialogues
     steps: list[Steps]
 
 
 def get_steps(run: Run, trained: TrainedPair, tokenised: TokenisedDialogues) -> ReadDialogues:
-    """The steps of rated dialogues, a stage."""
+    """Computes the steps (both models' log-probabilities) of rated dialogues, or finds them as a stage."""
 
     def build(folder: Path) -> None:
         steps = find_steps_on_all(trained.pair, tokenised, folder, run.trainer)
@@ -444,7 +446,7 @@ def get_steps(run: Run, trained: TrainedPair, tokenised: TokenisedDialogues) -> 
 
 
 def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, Metric]:
-    """Discriminative CDM by row, one row per pooling; a refused classifier pooler has no row."""
+    """Makes the metrics of Discriminative CDM, one per pooling, by the name of their row; none for a refused pooler."""
     metrics: dict[str, Metric] = {}
     for pooling in POOLINGS:
         needed = pooler if pooling == "classifier" else None
@@ -466,7 +468,10 @@ def score_dialogues(
     metrics: Mapping[str, Metric | LoadMetric],
     pair: Pair,
 ) -> ScoredSet:
-    """Scores one rated set by all metrics: both CDM scores and baselines; published scores stay beside them."""
+    """Scores one rated set by all metrics: both kinds of CDM and the baselines.
+
+    Published scores of the set are kept.
+    """
     with run.timed(f"scoring {rated.name}"):
         scores = {name: score_by(metric, rated, read) for name, metric in metrics.items()}
         scores["amateur_likelihood"] = score_likelihood("amateur", pair.amateur, read.steps)
@@ -477,14 +482,14 @@ def score_dialogues(
 
 
 def score_likelihood(name: str, lm: ConditionalLM, steps: Sequence[Steps]) -> Scores:
-    """The mean log-probability of each dialogue's tokens under one model of the pair."""
+    """Scores each dialogue by the mean log-probability of its tokens under one model of the pair."""
     line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES, model=lm.identity)
     log_probabilities = [getattr(of_dialogue, name) for of_dialogue in steps]
     return to_quality(log_probabilities, line, [of_dialogue.dropped for of_dialogue in steps])
 
 
 def score_by(metric: Metric | LoadMetric, rated: ScoredSet, read: ReadDialogues) -> Scores:
-    """Scores a set by one metric, which is loaded now if it is still to be loaded."""
+    """Scores a set by one metric; a metric that is not loaded yet is loaded now."""
     if isinstance(metric, DiscriminativeCDM):
         return metric.score_steps(read.tokenised, read.steps)
     loaded = metric() if isinstance(metric, partial) else metric

@@ -1,4 +1,4 @@
-"""Plans of CDM: the pair, what its negatives are, and what learns them."""
+"""Plans of CDM: which pair of models, which negatives, and which models learn from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,12 +49,12 @@ class NegativesPlan:
 
     @property
     def writer(self) -> str:
-        """Which distribution draws the segments: the contrast of both models, or one model alone (CDM, Table 5)."""
+        """Names the distribution that draws the segments: the contrast of both models, or one model (CDM, Table 5)."""
         alone = {-1.0: "expert alone", 0.0: "amateur alone"}
         return alone.get(self.sampling.gamma, "contrast")
 
     def without_contrast(self) -> "NegativesPlan":
-        """The same negatives, drawn by the amateur alone: the paper's baseline (CDM, Table 5)."""
+        """Returns the same plan with negatives drawn by the amateur alone: the paper's baseline (CDM, Table 5)."""
         sampling = replace(self.sampling, gamma=0.0, plausibility=0.0)
         return replace(self, sampling=sampling)
 
@@ -70,9 +70,9 @@ class PoolerPlan:
 
 @dataclass(frozen=True)
 class DiscrepancyPlan(LanguageModelPlan):
-    """A model of a pair whose epoch is chosen by discrepancy, the amateur's held-out loss minus the expert's.
+    """A model of a pair, saved after the epoch with the largest discrepancy, as by the authors' trainer.
 
-    The epoch with the largest discrepancy is taken, as by the authors' trainer.
+    The discrepancy is the amateur's held-out loss minus the expert's.
     """
 
     # the amateur's held-out loss after each epoch, in nats per token; None for the amateur, which keeps every epoch

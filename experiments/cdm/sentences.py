@@ -1,4 +1,4 @@
-"""The sentences of dialogues, for an AMR parser: what the strategy `amr-multi` needs graphs of (CDM, section 4.1.1)."""
+"""Writes the sentences of dialogues for an AMR parser; `amr-multi` needs their graphs (CDM, section 4.1.1)."""
 
 from cdm.infilling import get_turns
 from core.errors import SettingError
@@ -11,7 +11,7 @@ FILE = "sentences.txt"  # in the run folder
 
 
 def cdm_sentences(run: Run, data: Corpus) -> Outcome:
-    """Writes every different sentence of the training dialogues into `FILE`, one a line, in their order.
+    """Writes every different sentence of the training dialogues into `FILE`, one per line, in their order.
 
     Raises SettingError for data without training dialogues.
     """

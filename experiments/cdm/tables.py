@@ -1,4 +1,4 @@
-"""What CDM shows beside scores: systems by E(p) (CDM, section 3.1 and Eq. 3), figures of its models, and warnings."""
+"""Tables of CDM beside the scores: systems by mean momentum (E(p), Eq. 3), figures of the models, and warnings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -42,9 +42,9 @@ IMPLAUSIBLE = f"share of drawn tokens beyond the likeliest {PLAUSIBLE:.0%} of th
 
 
 def tabulate_momentum(scored: Sequence[ScoredSet], steps: Sequence[Sequence[Steps]]) -> list[Table]:
-    """The systems of each rated set by E(p), and the agreement of all sets by the weight of the amateur.
+    """Tabulates the systems of each rated set by E(p), and the agreement with ratings by the weight of the amateur.
 
-    `steps` are those of the texts of each set.
+    `steps` has the log-probabilities of the texts of each set. E(p) is the mean momentum of the texts of a system p.
     """
     tables: list[Table] = []
     contrasts: list[dict[str, Any]] = []
@@ -57,7 +57,7 @@ def tabulate_momentum(scored: Sequence[ScoredSet], steps: Sequence[Sequence[Step
 
 
 def rank_dialogue_systems(rated: ScoredSet, steps: Sequence[Steps]) -> list[Table]:
-    """One table of the systems of a rated set, best E(p) first; none unless the examples name two systems."""
+    """Tabulates the systems of a rated set, the highest E(p) first; no table unless the examples name two systems."""
     indices_by_system: dict[str, list[int]] = {}
     for i, (example, of_text) in enumerate(zip(rated.examples, steps, strict=True)):
         if example.system is not None and len(of_text.turn):
@@ -97,7 +97,7 @@ def _describe_system(
 
 
 def list_contrasts(rated: ScoredSet, steps: Sequence[Steps]) -> list[dict[str, Any]]:
-    """The agreement of a rated set by the weight of the amateur and the pooling.
+    """Lists the agreement with ratings for each weight of the amateur (`beta`) and each pooling.
 
     A dialogue without tokens is left out.
     """
@@ -136,7 +136,7 @@ def list_figures(
     plan: CdmPlan,
     seed: int,
 ) -> dict[str, float]:
-    """Held-out losses, sizes, what the models read, and what negatives give away, by name."""
+    """Lists figures by name: held-out losses, numbers of texts, shares of tokens read, and AUCs of surface features."""
     text = pair.tokenise(get_turns(data.train))
     windowed = [task.dropped > 0 for task in text.tasks(seed)]
     figures = {
@@ -160,12 +160,12 @@ def list_figures(
 
 
 def are_concept_sentences(pair: Pair, negatives: Negatives) -> bool:
-    """Whether every text is a sentence after its concepts, which the models are given."""
+    """Whether every text is a sentence after its concepts, which are given to the models as a prompt."""
     return pair.prompt_turns == 1 and all(len(turns) == 2 for turns in negatives.positives)
 
 
 def list_baselines(plan: CdmPlan) -> list[str]:
-    """Notes on the rows that are a baseline of the paper instead of its method."""
+    """Notes which rows are a baseline of the paper instead of its method."""
     notes: list[str] = []
     writer = plan.negatives.writer
     if plan.baseline is not None:
@@ -177,7 +177,7 @@ def list_baselines(plan: CdmPlan) -> list[str]:
 
 
 def tabulate_cues(learned: Mapping[str, Negatives], reference: Sequence[Sequence[str]]) -> Table:
-    """The surface features that give negatives away, one row per kind of negatives (`measure_cues`)."""
+    """Tabulates how well surface features give negatives away (`measure_cues`), one row per kind of negatives."""
     rows: list[dict[str, Any]] = []
     for kind, negatives in learned.items():
         rows.append({"negatives": kind, "n": len(negatives.indices), **measure_cues(negatives, reference)})
@@ -190,7 +190,7 @@ def list_warnings(
     cues: Table,
     pooler: ClassifierPooler,
 ) -> list[str]:
-    """The notes that a reader of the table needs to interpret it."""
+    """Lists the warnings that a reader of the tables needs to interpret them."""
     notes: list[str] = []
     if not order.holds:
         notes.append(str(order))
@@ -213,7 +213,7 @@ def list_warnings(
 
 
 def list_telling_cues(cues: Table) -> list[str]:
-    """The surface features whose AUC is farther from chance than `TOLERANCE`."""
+    """Lists the surface features whose AUC is farther from chance than `TOLERANCE`."""
     telling: list[str] = []
     for row in cues.rows:
         for cue, value in row.items():
@@ -223,7 +223,7 @@ def list_telling_cues(cues: Table) -> list[str]:
 
 
 def list_unlearned(models: Sequence[Trained]) -> list[str]:
-    """A note for each pretrained model with new tokens whose embeddings training hardly moved."""
+    """Notes each pretrained model with new tokens whose embeddings training hardly moved."""
     notes: list[str] = []
     for model in models:
         still = [f"{token} by {share:.2g}" for token, share in model.moved.items() if share < LEAST_MOVE]
@@ -236,7 +236,7 @@ def list_unlearned(models: Sequence[Trained]) -> list[str]:
 
 
 def count_passes(plan: LanguageModelPlan, text: TokenisedDialogues, seed: int) -> float:
-    """How often a model reads the training text: epochs times the share of its tokens that an epoch reads."""
+    """Computes how often a model reads the training text: epochs times the share of its tokens that an epoch reads."""
     most = cast(Gaps, plan.objective).most  # a pair learns nothing but gaps
     tasks = text.tasks(seed)
     learned = plan.tasks_per_text * len(tasks)

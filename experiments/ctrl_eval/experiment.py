@@ -49,7 +49,7 @@ CURVE = "number_of_evaluators"  # the table that is drawn as Figure 4
 
 @dataclass(frozen=True)
 class CtrlEvalPlan:
-    """The metric and its baselines."""
+    """Which metric and which baselines to build, and what their models learn."""
 
     infiller: LanguageModelPlan | Pretrained  # the backbone: pretrained, or trained here
     metric: partial[CTRLEval]  # makes the metric of a model's name or folder
@@ -81,8 +81,8 @@ def ctrleval(
     `data` has labelled training texts, and rated texts with prefix and label. Figure 4 draws as many evaluators as each
     number in `evaluators` says.
 
-    Raises InputError for a missing table. Raises SettingError for a table that cannot fit the backbone, a missing
-    sentence splitter, and `iwf=count` without texts.
+    Raises InputError for a missing table of word frequencies. Raises SettingError for a table that cannot fit the
+    backbone, for a sentence splitter that is not installed, and for `iwf=count` without texts.
     """
     check(Several[Count], evaluators=evaluators)
     make_splitter(plan.metric.keywords.get("sentence_split", "english"))  # raises before anything is trained
@@ -119,16 +119,14 @@ def ctrleval(
 
 
 def find_best_auc(model: Trained) -> float:
-    """The best held-out AUC along the learning curve of a discriminator."""
+    """Finds the best held-out AUC along the learning curve of a discriminator."""
     return max(point["val/auc"] for point in model.curve if "val/auc" in point)
 
 
 def train_models(run: Run, data: Corpus, plan: CtrlEvalPlan) -> tuple[dict[str, Trained], str | None]:
-    """Trains the models of the plan; returns them by name, with the file of the IWF table.
+    """Trains the models of the plan; returns them by name, with the file of the table of word frequencies (IWF).
 
-    The table is None if the data has neither a released table nor texts to count.
-
-    Raises as `ctrleval`.
+    The file is None if the data has neither a released table nor texts to count. Raises errors as `ctrleval` does.
     """
     table = choose_table(data, plan)
     texts = list_texts(data.train)
@@ -148,7 +146,7 @@ def train_models(run: Run, data: Corpus, plan: CtrlEvalPlan) -> tuple[dict[str, 
 def choose_table(data: Corpus, plan: CtrlEvalPlan) -> str | None:
     """Chooses the file of the IWF table: the one named, or the one released with the data; None to count texts.
 
-    Raises as `ctrleval`.
+    Raises errors as `ctrleval` does.
     """
     if plan.iwf == COUNT:
         if not data.train:
@@ -165,7 +163,7 @@ def choose_table(data: Corpus, plan: CtrlEvalPlan) -> str | None:
 
 
 def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) -> Path:
-    """The folder of the IWF table over the sentences of the training texts, a stage."""
+    """Counts the IWF table over the sentences of the training texts, or finds it as a stage; returns its folder."""
 
     def build(folder: Path) -> None:
         tokenizer = load_tokenizer(model.source)
@@ -178,7 +176,7 @@ def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) ->
 
 
 def explain_frequencies(data: Corpus, frequencies: WordFrequencies | None) -> list[str]:
-    """A note if the word frequencies are not the released ones."""
+    """Notes if the word frequencies are not the released ones."""
     if frequencies is None:
         return [f"{data.name} has no texts to count word frequencies in: all targets of a text weigh alike"]
     if not frequencies.sentences:
@@ -193,8 +191,8 @@ def train_discriminators(run: Run, plan: DiscriminatorPlan, data: Corpus) -> dic
     """Trains the discriminators of the baselines on the labelled texts; returns them by name.
 
     `quality` separates human texts from perturbed ones (coherence and consistency), `label` tells the label of a text
-    (attribute relevance), and `union` separates human texts from UNION's negatives. The negatives are perturbed here;
-    the code that damages the built-in rated sets is not used.
+    (attribute relevance), and `union` separates human texts from UNION's negatives. The code that damages the built-in
+    rated sets is not used to make negatives.
     """
     texts = list_texts(draw(data.train, plan.per_class, run.seed))
     quality = pair_texts(texts, perturb_for_discriminator(texts, run.seed))
@@ -214,7 +212,7 @@ def train_discriminators(run: Run, plan: DiscriminatorPlan, data: Corpus) -> dic
 
 
 def draw_labelled(data: Corpus, most: int | None, seed: int) -> list[LabelledText]:
-    """Draws as many training texts of each label, at most `most` in all, with the index of their label."""
+    """Draws equally many training texts of each label, at most `most` in all, with the index of their label."""
     per_label = None if most is None else most // len(data.labels)
     labelled: list[LabelledText] = []
     for index, label in enumerate(data.labels):
@@ -227,7 +225,7 @@ def draw_labelled(data: Corpus, most: int | None, seed: int) -> list[LabelledTex
 def draw(examples: Sequence[Example], most: int | None, seed: int) -> list[Example]:
     """Draws at most `most` examples by the seed, and keeps their order; None for all.
 
-    The first ones would not do: files are sorted by label.
+    The first examples would not do, because files may be sorted by label.
     """
     count = min(most or len(examples), len(examples))
     indices = random.Random(seed).sample(range(len(examples)), count)
@@ -235,7 +233,7 @@ def draw(examples: Sequence[Example], most: int | None, seed: int) -> list[Examp
 
 
 def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[LabelledText]:
-    """Each text and its negative; texts without a negative are left out."""
+    """Labels each text (1) and its negative (0) as a group; texts without a negative are left out."""
     paired: list[LabelledText] = []
     for i, (text, negative) in enumerate(zip(texts, negatives, strict=True)):
         if negative is not None:
@@ -245,7 +243,7 @@ def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[La
 
 
 def make_metrics(plan: CtrlEvalPlan, backbone: Trained, table: str | None) -> dict[str, CTRLEval]:
-    """CTRLEval by row, also with other pattern functions if the plan asks for them."""
+    """Makes CTRLEval, also with other pattern functions if the plan asks for them, by the name of the row."""
     usual = plan.metric(backbone.source, iwf=table, iwf_tokenizer=plan.iwf_tokenizer)
     family = usual.infiller.family
     families = {"ctrleval": family}
@@ -264,10 +262,10 @@ def make_baselines(
     models: Mapping[str, Trained],
     metric: CTRLEval,
 ) -> dict[str, Callable[[], Metric]]:
-    """For each baseline that the plan asks for, a function that builds it.
+    """Returns, for each baseline that the plan asks for, a function that builds it.
 
     BARTScore is the log-probability of the text given its prefix (Yuan et al. 2021: the score without reference). The
-    rows of the backbone share the model of `metric`.
+    baselines that use the backbone share the model of `metric`.
     """
     backbone = models["infiller"].source
     device = plan.device
@@ -297,7 +295,7 @@ def score_sets(
     metrics: Mapping[str, CTRLEval],
     baselines: Mapping[str, Callable[[], Metric]],
 ) -> list[tuple[ScoredSet, Evaluated]]:
-    """Scores every rated set by every metric; returns each set with the evaluators behind the scores of CTRLEval.
+    """Scores every rated set by every metric; returns each set with the scores of CTRLEval's single patterns.
 
     The metric itself also has rows for the mean, the highest and the lowest evaluator instead of its weights (Table 5).
     Each baseline is loaded once, when its turn comes.
@@ -325,7 +323,7 @@ def score_sets(
 
 
 def list_weightings(metric: CTRLEval) -> dict[str, CTRLEval]:
-    """CTRLEval with its own weights and with the others of Table 5, by row."""
+    """Lists CTRLEval with its own weights and with the others of Table 5, by the name of the row."""
     rows = {"ctrleval": metric}
     for weights in get_args(Weights)[1:]:
         rows[f"ctrleval_{weights}"] = replace(metric, weights=weights)

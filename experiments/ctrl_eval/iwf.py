@@ -1,4 +1,4 @@
-"""Word frequencies of your corpus for the weights of CTRLEval (`+exp=iwf`)."""
+"""Counts the word frequencies of your corpus, for the weights of CTRLEval (`+exp=iwf`)."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from models.loading import load_tokenizer
 
 
 def corpus_texts(path: str) -> list[str]:
-    """The texts of a .jsonl, .csv or .tsv file, or the lines of a .txt file.
+    """Reads the texts of a .jsonl, .csv or .tsv file, or the lines of a .txt file.
 
     Raises InputError for a faulty file and for a file without text.
     """
@@ -29,9 +29,9 @@ def iwf(
     output: Path,
     sentence_split: str,
 ) -> Outcome:
-    """Counts in how many sentences each token occurs, and writes the table (Eq. 7 of CTRLEval).
+    """Counts in how many sentences each token occurs, and writes the table of weights (CTRLEval, Eq. 7).
 
-    `model` names any model or folder with a tokenizer.
+    `model` is a hub name or a folder with a tokenizer.
     """
     split = make_splitter(sentence_split)
     with run.timed("counting"):

@@ -1,4 +1,4 @@
-"""Tables of CTRLEval beside the agreement with ratings, Figures 2 to 4 as numbers, and the plot of Figure 4."""
+"""Tables of CTRLEval besides agreement with ratings: the numbers of Figures 2 to 4. Plots Figure 4."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -33,7 +33,7 @@ def tabulate_analyses(
     numbers: Sequence[int],
     seed: int,
 ) -> dict[str, Table]:
-    """The tables of the analyses by name; a table without rows, for want of data, is left out."""
+    """Makes the tables of the analyses, by name; a table without rows is left out."""
     compared = scored.choose([metric for metric in scored.scores if not metric.startswith("ctrleval_")])
     pearson = "Pearson's r with its 95 % interval; n texts"
     subsets = draw_biased_subsets(compared, DRIFT_ASPECT, seed)
@@ -63,7 +63,7 @@ def tabulate_analyses(
 
 
 def list_agreement_by_system(scored: ScoredSet) -> list[Row]:
-    """Agreement among the texts of each system, for every aspect (Figure 2).
+    """Lists the agreement among the texts of each system, for every aspect (Figure 2).
 
     Empty unless every text names its system, there are several systems, and enough texts are rated.
     """
@@ -76,7 +76,7 @@ def list_agreement_by_system(scored: ScoredSet) -> list[Row]:
 
 
 def draw_biased_subsets(scored: ScoredSet, aspect: str, seed: int) -> list[ScoredSet]:
-    """Four subsets, from mostly bad to mostly good texts (Figure 3); none for a set with few ratings."""
+    """Draws four subsets, from mostly bad to mostly good texts (Figure 3); none from a set with few ratings."""
     rated = scored.rated(aspect)
     if len(rated) < LEAST_RATED:
         return []
@@ -90,7 +90,10 @@ def list_agreement_by_number(
     numbers: Sequence[int],
     seed: int,
 ) -> list[Row]:
-    """Agreement of attribute relevance by the number of evaluators; the last row has all of them (Figure 4)."""
+    """Lists the agreement of attribute relevance by the number of evaluators; the last row has all (Figure 4).
+
+    An evaluator is a prompt with a verbalizer.
+    """
     rated = np.flatnonzero(~np.isnan(scored.ratings(RELEVANCE))).tolist()
     if not rated:
         return []
@@ -118,7 +121,7 @@ def list_agreement_by_number(
 
 
 def compare_printed(scored: ScoredSet) -> list[Row]:
-    """The values that Figures 6 and 7 print beside those of this run; empty for a set without these texts."""
+    """Lists the values printed in Figures 6 and 7 beside those of this run; empty for a set without these texts."""
     indices = {example.id: i for i, example in enumerate(scored.examples)}
     rows: list[Row] = []
     for printed in released.FIGURES:
@@ -144,7 +147,7 @@ def compare_printed(scored: ScoredSet) -> list[Row]:
 
 @styled
 def plot_number_of_evaluators(rows: Sequence[Row]) -> Figure:
-    """Figure 4: mean and deviation of Pearson's r by the number of evaluators, one line per pattern function."""
+    """Plots Figure 4: mean and standard deviation of Pearson's r by the number of evaluators, a line per pattern."""
     figure = make_figure(6)
     axes = figure.subplots()
     for metric in dict.fromkeys(row["metric"] for row in rows):

@@ -1,6 +1,6 @@
-"""Experiments of MARS (Liu et al. 2021): rated texts against MARS, its ablations, baselines and adversaries.
+"""Experiments of MARS (Liu et al. 2021): compares MARS, its ablations and baselines with ratings and on adversaries.
 
-Figures and tables other than the agreement show the first rated aspect of a set; for Newsroom that is the mean of four
+Figures and tables other than the agreement use the first rated aspect of a set; for Newsroom that is the mean of four
 aspects, as in the paper.
 """
 
@@ -86,7 +86,7 @@ def mars_story(
 
 
 def make_embedder(metric: partial[MARS], static_vectors: bool) -> CachedEmbedder:
-    """The encoder of MARS, or word vectors in its place; it embeds each text once."""
+    """Makes the encoder of MARS, or word vectors in its place; each text is embedded once."""
     built = metric(None, augmenter="none", static_vectors=static_vectors)
     return CachedEmbedder(built.embedder)
 
@@ -97,7 +97,7 @@ def present_scores(
     models: Mapping[str, Trained],
     scored: Sequence[MarsScores],
 ) -> Outcome:
-    """The outcome: agreement with the ratings of the originals, the tables of the paper, Figure 3 and notes."""
+    """Makes the outcome: agreement with the ratings of the originals, the tables of the paper, Figure 3 and notes."""
     notes: list[str] = []
     figures: dict[str, float] = {}
     adversaries: list[ScoredSet] = []
@@ -114,7 +114,7 @@ def present_scores(
         tables=make_tables(scored),
         notes=notes,
         settings={"data": data.name},
-        drawn=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
+        plotted_sets=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
         figures=figures,
         adversaries=adversaries,
         data=data,
@@ -143,7 +143,7 @@ def score_texts(
     baselines: Mapping[str, Metric],
     largest_ratios: Sequence[float],
 ) -> tuple[ScoredSet, list[Compared]]:
-    """The texts with the scores of every variant of MARS and every baseline, and the cosines of `mars`."""
+    """Scores texts by every variant of MARS and every baseline; returns them, and the cosines of `mars`."""
     with run.timed(f"augmentation and similarity {texts.name}"):
         scores, compared = score_variants(variants, texts.examples, largest_ratios)
     with run.timed(f"baselines {texts.name}"):
@@ -157,7 +157,7 @@ def score_variants(
     examples: Sequence[Example],
     largest_ratios: Sequence[float],
 ) -> tuple[dict[str, Scores], list[Compared]]:
-    """The scores of all variants and of `mars` up to each ratio of Table 5, and the cosines of `mars`."""
+    """Scores texts by all variants, and by `mars` up to each masking ratio of Table 5; also returns its cosines."""
     usual = variants["mars"].with_corpus(examples)
     all_ratios = sorted({*usual.ratios, *largest_ratios})
     compared = replace(usual, ratios=tuple(all_ratios)).compare(examples)
@@ -170,19 +170,19 @@ def score_variants(
 
 
 def change_augmentation(metric: MARS, **changes: Any) -> MARS:
-    """The metric with other settings of self-planning."""
+    """Returns the metric with other settings of self-planning."""
     augmenter = find_augmenter(metric)
     return replace(metric, augmenter=replace(augmenter, settings=replace(augmenter.settings, **changes)))
 
 
 def find_augmenter(metric: MARS) -> SelfPlanningAugmenter:
-    """The augmenter of a metric that fills blanks by self-planning."""
+    """Returns the augmenter of a metric that fills blanks by self-planning."""
     assert isinstance(metric.augmenter, SelfPlanningAugmenter)
     return metric.augmenter
 
 
 def damage(rated: ScoredSet, seed: int) -> dict[str, ScoredSet]:
-    """Adversaries of the rated texts by kind: Reorder, and Retrieve if every text has a context.
+    """Makes adversaries of the rated texts, by kind: Reorder, and Retrieve if every text has a context.
 
     They keep the ratings of the texts that they replace.
     """
@@ -193,13 +193,13 @@ def damage(rated: ScoredSet, seed: int) -> dict[str, ScoredSet]:
 
 
 def to_raw_perplexity(scores: Scores) -> Scores:
-    """Perplexity itself from scores that are -log(perplexity); lower is better, as in the paper's tables."""
+    """Turns scores that are -log(perplexity) into perplexities; lower is better, as in the paper's tables."""
     raw = {aspect: np.exp(-values) for aspect, values in scores.values.items()}
     return Scores(raw, f"{scores.signature}|scale=perplexity", scores.reasons, scores.dropped_tokens)
 
 
 def list_notes(scored: MarsScores) -> Iterator[str]:
-    """The notes that a reader of the tables needs to interpret this set."""
+    """Yields the notes that a reader of the tables needs to interpret this set."""
     originals = scored.originals
     name = originals.name
     yield describe_planning(name, measure_gain(originals, "mars_without_planning"))
@@ -213,7 +213,7 @@ def list_notes(scored: MarsScores) -> Iterator[str]:
 
 
 def describe_planning(name: str, gain: Mapping[str, Any]) -> str:
-    """Whether planning helps on a set, by the interval of its gain (`measure_gain`)."""
+    """Describes whether planning helps on a set, by the interval of its gain (`measure_gain`)."""
     spearman: Estimate = gain["spearman gain"]
     if np.isnan(spearman.low):
         return f"{name}: no verdict on planning: {spearman.reason}"
@@ -226,7 +226,7 @@ def describe_planning(name: str, gain: Mapping[str, Any]) -> str:
 
 
 def describe_altered(ratio: float, share: float) -> str:
-    """The share of references with a blank at a masking ratio.
+    """Describes the share of references with a blank at a masking ratio.
 
     >>> describe_altered(0.2, 0.5)
     '50 % at .2'
@@ -235,7 +235,7 @@ def describe_altered(ratio: float, share: float) -> str:
 
 
 def list_equal(texts: ScoredSet) -> Iterator[tuple[str, str]]:
-    """Pairs of metrics that rank all texts of a set alike by its first aspect; their rows have the same figures."""
+    """Yields pairs of metrics that rank all texts of a set alike; their rows have the same figures."""
     aspect = texts.aspects[0]
     ranks = {name: rankdata(texts.values(name, aspect)) for name in texts.scores}
     for first, second in combinations(ranks, 2):

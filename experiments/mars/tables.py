@@ -1,4 +1,4 @@
-"""Tables of MARS beside the agreement with ratings: gains, within systems, by masking ratio, under adversaries."""
+"""Tables of MARS besides agreement with ratings: gains, agreement within systems, masking ratios, adversaries."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class MarsScores:
-    """The scores of one rated set."""
+    """The scores of one rated set, of its adversaries, and the cosines behind them."""
 
     originals: ScoredSet  # the rated texts
     # by kind (reorder, retrieve); they keep the ratings of the texts that they replace
@@ -66,14 +66,14 @@ class MarsScores:
 
     @cached_property
     def altered(self) -> dict[float, float]:
-        """By masking ratio, the share of references with a blank; the others equal the human reference."""
+        """For each masking ratio, the share of references with a blank; the others equal the human reference."""
         has_blank: dict[float, list[bool]] = {ratio: [] for ratio in sorted({*self.ratios, *self.largest_ratios})}
         for reference in self.references:
             has_blank[reference.ratio].append(any(isinstance(part, Blank) for part in reference.template))
         return {ratio: mean_or_nan(flags) for ratio, flags in has_blank.items()}
 
     def measure_masked(self, ratio: float) -> float:
-        """The mean share of a reference's words and punctuation marks that its blanks replace at a masking ratio."""
+        """Computes the mean share of a reference's words and marks that its blanks replace at a masking ratio."""
         shares: list[float] = []
         for reference in self.references:
             if reference.ratio != ratio:
@@ -91,14 +91,14 @@ class MarsScores:
 
 
 def mean_or_nan(values: Sequence[float]) -> float:
-    """The mean of the values; NaN without values."""
+    """Computes the mean of the values; NaN if there are none."""
     if not values:
         return np.nan
     return float(np.mean(values))
 
 
 def count_masked_words(template: Sequence[Blank | Kept]) -> tuple[int, int]:
-    """How many words and punctuation marks of a template its blanks replace, and how many it keeps."""
+    """Counts the words and punctuation marks that the blanks of a template replace, and those it keeps."""
     masked = 0
     kept = 0
     for part in template:
@@ -110,7 +110,7 @@ def count_masked_words(template: Sequence[Blank | Kept]) -> tuple[int, int]:
 
 
 def make_tables(scored: Sequence[MarsScores]) -> list[Table]:
-    """Tables 2 to 5. Table 3 is the gains of mars and, for sets with systems, the agreement within them."""
+    """Makes Tables 2 to 5. Table 3 has the gains of `mars` and, for sets with systems, the agreement within them."""
     tables = [
         tabulate_sets("Lengths", LENGTH_CAPTION, scored, list_lengths),
         tabulate_sets("Gains of mars", GAIN_CAPTION, scored, list_gains),
@@ -127,7 +127,7 @@ def tabulate_sets(
     scored: Sequence[MarsScores],
     list_rows: Callable[[MarsScores], Iterable[Row]],
 ) -> Table:
-    """A table of the rows of all sets; a row without a cell `altered` gets the share of its set."""
+    """Makes a table of the rows of all sets; a row without a cell `altered` gets the value of its set."""
     rows: list[Row] = []
     for of_set in scored:
         for row in list_rows(of_set):
@@ -137,14 +137,14 @@ def tabulate_sets(
 
 
 def list_lengths(scored: MarsScores) -> Iterable[Row]:
-    """One row with the lengths of the originals."""
+    """Yields one row with the lengths of the originals (Table 2)."""
     return [measure_lengths(scored.originals)]
 
 
 def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
-    """The statistics of Table 2 that need no single ratings; NaN if no text has a context.
+    """Computes the lengths of Table 2, in words and punctuation marks; NaN for contexts if no text has one.
 
-    Words and punctuation marks count. Texts of one group answer one input, which counts once.
+    Texts of one group answer one input, which counts once.
     """
     inputs = {example.group or example.id: example for example in texts.examples}.values()
     contexts = [len(split_words(example.context)) for example in inputs if example.context]
@@ -162,7 +162,7 @@ def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
 
 
 def list_gains(scored: MarsScores) -> Iterable[Row]:
-    """The gain of `mars` over every other row but those of Table 5."""
+    """Yields the gain of `mars` over every other metric, except those of Table 5."""
     texts = scored.originals
     for other in texts.scores:
         is_of_table_5 = other.startswith("mars_to_") and other != name_ratio_row(0)
@@ -172,7 +172,7 @@ def list_gains(scored: MarsScores) -> Iterable[Row]:
 
 
 def measure_gain(texts: ScoredSet, other: str) -> dict[str, Any]:
-    """How much better `mars` agrees with the ratings than another row, with paired bootstrap intervals.
+    """Measures how much better `mars` agrees with the ratings than another metric, with paired bootstrap intervals.
 
     `n` counts the texts that both score.
     """
@@ -189,9 +189,9 @@ def measure_gain(texts: ScoredSet, other: str) -> dict[str, Any]:
 
 
 def list_agreement_within_systems(scored: MarsScores) -> Iterable[Row]:
-    """The agreement with the first aspect among the texts of each system (Table 3, where it is called system-level).
+    """Yields the agreement with the first aspect among the texts of each system (Table 3 calls it system-level).
 
-    No rows unless the texts come from several systems.
+    There are no rows unless the texts come from several systems.
     """
     texts = scored.originals
     rows = list_agreement_of_parts([*texts.by_system()], texts.aspects[0], "system")
@@ -199,12 +199,12 @@ def list_agreement_within_systems(scored: MarsScores) -> Iterable[Row]:
 
 
 def name_ratio_row(ratio: float) -> str:
-    """The row of Table 5 with this as the largest masking ratio."""
+    """Names the row of Table 5 with this largest masking ratio."""
     return f"mars_to_{round(100 * ratio)}"
 
 
 def list_ratios(scored: MarsScores) -> Iterable[Row]:
-    """A row for each largest masking ratio (Table 5)."""
+    """Yields a row for each largest masking ratio (Table 5)."""
     originals = scored.originals
     for largest in scored.largest_ratios:
         agreement = agree(originals, name_ratio_row(largest), originals.aspects[0])
@@ -224,7 +224,7 @@ def list_ratios(scored: MarsScores) -> Iterable[Row]:
 
 
 def measure_deviation(compared: Sequence[Compared], ratios: Sequence[float]) -> float:
-    """The mean over examples of the sample standard deviation of their cosines at these masking ratios (Table 5).
+    """Computes the mean over examples of the standard deviation of their cosines at these masking ratios (Table 5).
 
     The cosine with the human reference counts, as in the paper, which has a value at 20 % and none at 0 %. NaN for a
     single masking ratio.
@@ -241,7 +241,7 @@ def measure_deviation(compared: Sequence[Compared], ratios: Sequence[float]) -> 
 
 
 def list_falls(scored: MarsScores) -> Iterable[Row]:
-    """How far adversaries of each kind lower the correlation of each metric (Table 4)."""
+    """Yields how much adversaries of each kind lower the correlation of each metric (Table 4)."""
     originals = scored.originals
     for kind, adversaries in scored.adversaries.items():
         for metric in originals.scores:
@@ -255,10 +255,10 @@ def list_falls(scored: MarsScores) -> Iterable[Row]:
 
 
 def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> dict[str, Any]:
-    """The effect of adversaries on a metric, on the `n` texts that it scores in both forms, with bootstrap intervals.
+    """Measures the effect of adversaries on a metric, with bootstrap intervals, on the `n` texts with both scores.
 
-    `pearson` is the correlation of the adversaries' scores with the ratings of the originals, `fall` how much lower
-    that is than the correlation of the originals' scores (paired resamples), and `below` the share of adversaries that
+    `pearson` is the correlation of the adversaries' scores with the ratings of the originals. `fall` is how much lower
+    this is than the correlation of the originals' scores (paired resamples). `below` is the share of adversaries that
     score below their originals.
     """
     aspect = originals.aspects[0]

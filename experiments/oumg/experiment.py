@@ -1,6 +1,6 @@
-"""Two systems under discriminators that tell human texts from outputs (OUMG, section 3.1).
+"""Compares two systems by discriminators that tell human texts from outputs (OUMG, section 3.1).
 
-The discriminators judge pairs that they have not seen.
+The discriminators judge pairs that they have not learned.
 """
 
 import logging
@@ -59,7 +59,7 @@ class JudgesPlan:
 
 
 @dataclass(frozen=True)
-class Contest:
+class SystemPair:
     """Two systems to compare, with the texts of the comparison and its label in the results."""
 
     comparison: PairedOutputs
@@ -88,9 +88,9 @@ def name_side(outputs: Iterable[Example]) -> str | None:
 
 @dataclass(frozen=True)
 class Findings:
-    """The scores of a contest by the discriminators of one kind."""
+    """The results of one kind of discriminators on a pair of systems."""
 
-    contest: Contest
+    system_pair: SystemPair
     kind: str
     # by seed
     discriminators: Mapping[int, Trained]
@@ -100,20 +100,23 @@ class Findings:
     scores: RelativeScores
 
 
-def judge_systems(run: Run, contest: Contest, plan: JudgesPlan) -> list[Findings]:
-    """Trains discriminators on the training pairs and scores the test pairs, the same for all, with them."""
-    comparison = contest.comparison
+def judge_systems(run: Run, system_pair: SystemPair, plan: JudgesPlan) -> list[Findings]:
+    """Trains discriminators of each kind on the training pairs, and scores the test pairs with them.
+
+    All kinds and seeds have the same training and test pairs.
+    """
+    comparison = system_pair.comparison
     log.info("%d pairs to learn from, %d to judge", len(comparison.train), len(comparison.test))
-    return [judge_by_kind(run, contest, plan, kind) for kind in plan.kinds]
+    return [judge_by_kind(run, system_pair, plan, kind) for kind in plan.kinds]
 
 
-def judge_by_kind(run: Run, contest: Contest, plan: JudgesPlan, kind: str) -> Findings:
+def judge_by_kind(run: Run, system_pair: SystemPair, plan: JudgesPlan, kind: str) -> Findings:
     """Trains the discriminators of one kind, one for each seed, and scores the test pairs with them."""
-    test = contest.comparison.test
-    learned = label_pairs(contest.comparison.train)
+    test = system_pair.comparison.test
+    learned = label_pairs(system_pair.comparison.train)
     discriminators: dict[int, Trained] = {}
     for seed in plan.seeds:
-        name = f"{contest.prefix}{kind}_seed_{seed}"
+        name = f"{system_pair.prefix}{kind}_seed_{seed}"
         discriminators[seed] = find_or_train(run, name, plan.judges[kind], learned, seed=seed)
     with run.timed(f"judging by {kind}"):
         loaded = (Discriminator.from_pretrained(trained.source, plan.device) for trained in discriminators.values())
@@ -125,13 +128,13 @@ def judge_by_kind(run: Run, contest: Contest, plan: JudgesPlan, kind: str) -> Fi
         inputs=[pair.input for pair in test],
         human_inputs=[pair.input for pair in test for _ in pair.human],
     )
-    return Findings(contest=contest, kind=kind, discriminators=discriminators, judged=judged, scores=scores)
+    return Findings(system_pair=system_pair, kind=kind, discriminators=discriminators, judged=judged, scores=scores)
 
 
 def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
-    """The different texts at these places of the pairs, by pair and place.
+    """Finds the different texts of the pairs at these places (human texts or outputs), by pair and place.
 
-    A human text in several pairs occurs once for each way it was cut.
+    A human text in several pairs occurs once for each length that it was cut to.
     """
     texts: dict[tuple[str, bool, tuple[str, ...]], tuple[tuple[int, int], Example]] = {}
     for number, pair in enumerate(pairs):
@@ -143,11 +146,11 @@ def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict
 
 
 def score_origins(found: Sequence[Findings], device: str, synthetic: bool = False) -> list[ScoredSet]:
-    """The logits of the test texts of each origin, by kind and seed, and what each sentence adds to the first of them.
+    """Makes a scored set for each origin (human, first, second system): the logits of its test texts by kind and seed.
 
-    Only the first seed of a kind explains its logits, because that costs a pass for each sentence.
+    Only the logits of the first seed of a kind are explained by sentences, because that costs a pass for each sentence.
     """
-    test = found[0].contest.comparison.test
+    test = found[0].system_pair.comparison.test
     sets: list[ScoredSet] = []
     for origin, places in PLACES.items():
         examples = distinct_texts(test, places)
@@ -166,45 +169,45 @@ def score_origins(found: Sequence[Findings], device: str, synthetic: bool = Fals
 
 
 def explain_logits(trained: Trained, texts: Sequence[Segments], device: str) -> list[dict[str, Any]]:
-    """What each sentence of a text adds to the logit of a trained discriminator."""
+    """Explains what each sentence of a text adds to the logit of a trained discriminator."""
     discriminator = Discriminator.from_pretrained(trained.source, device)
     return explain_parts(partial(discriminator.logits, or_nan=True), texts, "sentence")
 
 
 def relative_row(found: Findings) -> dict[str, Any]:
-    """A row with every relative score and its values by seed, and the columns that the contest adds."""
-    contest = found.contest
-    first, second = contest.systems
+    """Makes a row with every relative score, its values by seed, and the columns that the pair of systems adds."""
+    system_pair = found.system_pair
+    first, second = system_pair.systems
     return {
-        **contest.before,
+        **system_pair.before,
         "discriminator": found.kind,
         "system_1": first,
         "system_2": second,
-        "texts_cut": sum(pair.cut for pair in contest.comparison.test),
+        "texts_cut": sum(pair.cut for pair in system_pair.comparison.test),
         "n": found.scores.pairs,
         "inputs": found.scores.inputs,
         **{name: getattr(found.scores, name) for name in SCORES},
         "seeds": list(found.discriminators),
         "by_seed": {name: list(found.scores.by_seed[name]) for name in SCORES},
-        **contest.after,
+        **system_pair.after,
     }
 
 
 def comparison_notes(found: Sequence[Findings]) -> list[str]:
-    """Notes on removed templates, discriminators that are not above chance, and truncated texts."""
-    contest = found[0].contest
+    """Notes removed templates, discriminators that are not above chance, and truncated texts."""
+    system_pair = found[0].system_pair
     notes = [
         f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
-        for where, template in contest.comparison.templates
+        for where, template in system_pair.comparison.templates
     ]
     for findings in found:
         notes += [f"{findings.kind}: {note}" for note in note_discriminators(findings)]
-    about = contest.about.format(*contest.systems)
+    about = system_pair.about.format(*system_pair.systems)
     return [f"{about}{note}" for note in notes]
 
 
 def note_discriminators(found: Findings) -> list[str]:
-    """Notes: whether the discriminators of one kind are above chance, and how many texts were truncated."""
+    """Notes whether the discriminators of one kind are above chance, and how many texts were truncated."""
     notes: list[str] = []
     accuracy = found.scores.accuracy
     if math.isnan(accuracy.low):
@@ -214,14 +217,14 @@ def note_discriminators(found: Findings) -> list[str]:
             "its accuracy is not above chance; it cannot tell human texts from outputs, and its other scores say little"
         )
     if found.judged.truncated:
-        texts = 4 * len(found.contest.comparison.test)
+        texts = 4 * len(found.system_pair.comparison.test)
         notes.append(f"{found.judged.truncated} of {texts} texts lost tokens")
     return notes
 
 
 def describe_verdict(found: Findings) -> str:
-    """One sentence: which system's outputs look more human to the discriminators of one kind, on most inputs."""
-    first, second = found.contest.systems
+    """Says in one sentence which system's outputs look more human to the discriminators of one kind, on most inputs."""
+    first, second = found.system_pair.systems
     ur = found.scores.ur
     accuracy = found.scores.accuracy
     if math.isnan(ur.low) or math.isnan(accuracy.low):
@@ -240,7 +243,7 @@ def compare_systems(
     run: Run,
     plan: JudgesPlan,
     title: str,
-    contests: Sequence[Contest],
+    system_pairs: Sequence[SystemPair],
     *,
     caption: str = CAPTION,
     models: Mapping[str, Trained] | None = None,
@@ -250,16 +253,16 @@ def compare_systems(
     settings: Mapping[str, Setting] | None = None,
     data: Corpus | None = None,
 ) -> Outcome:
-    """The outcome: a row for each contest and kind of discriminator, and what a form of OUMG adds.
+    """Makes the outcome: a row for each pair of systems and kind of discriminator, and what the caller adds.
 
-    The counts, and the logits of test texts in the results, are those of the first contest.
+    The counts, and the logits of test texts in the results, are those of the first pair of systems.
     """
-    found = [judge_systems(run, contest, plan) for contest in contests]
+    found = [judge_systems(run, system_pair, plan) for system_pair in system_pairs]
     first = found[0]
-    pairs = contests[0].comparison
-    rows = [relative_row(findings) for of_contest in found for findings in of_contest]
+    pairs = system_pairs[0].comparison
+    rows = [relative_row(findings) for of_pair in found for findings in of_pair]
     finding = "; ".join(describe_verdict(findings) for findings in first)
-    notes_of_contests = [note for of_contest in found for note in comparison_notes(of_contest)]
+    notes_of_pairs = [note for of_pair in found for note in comparison_notes(of_pair)]
     with run.timed("explaining"):
         scored = score_origins(first, plan.device, synthetic=data is not None and data.synthetic)
     return present(
@@ -267,16 +270,16 @@ def compare_systems(
         scored,
         models={**(models or {}), **name_discriminators(first)},
         tables=[Table(title, caption, rows, finding=finding), *further],
-        notes=[*notes, *notes_of_contests],
+        notes=[*notes, *notes_of_pairs],
         settings=settings,
         figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
-        title=" against ".join(contests[0].systems),
+        title=" against ".join(system_pairs[0].systems),
         data=data,
     )
 
 
 def name_discriminators(found: Sequence[Findings]) -> dict[str, Trained]:
-    """The trained discriminators by the names of their folders."""
+    """Names the trained discriminators: the names of their folders."""
     named: dict[str, Trained] = {}
     for findings in found:
         for seed, trained in findings.discriminators.items():
@@ -288,4 +291,4 @@ def two_systems(run: Run, comparison: PairedOutputs, discriminators: JudgesPlan)
     """Compares two systems of your own (OUMG, section 3.1)."""
     texts = label_pairs((*comparison.train, *comparison.test))
     settings = {"texts": fingerprint([list(text.segments) for text in texts])}
-    return compare_systems(run, discriminators, "Two systems", [Contest(comparison)], settings=settings)
+    return compare_systems(run, discriminators, "Two systems", [SystemPair(comparison)], settings=settings)

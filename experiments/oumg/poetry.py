@@ -1,4 +1,4 @@
-"""Poems of a small SongNet under discriminators: G1 against G2, guided against unguided ones (OUMG, section 4)."""
+"""Compares poems of a small SongNet by discriminators: G1 with G2, guided with unguided ones (OUMG, section 4)."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,7 +21,7 @@ from discriminators.texts import LabelledText
 from discriminators.training import kept_point
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
-from experiments.oumg.experiment import CAPTION, Contest, JudgesPlan, compare_systems
+from experiments.oumg.experiment import CAPTION, JudgesPlan, SystemPair, compare_systems
 from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
 from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
 from meta_eval.scored_set import ScoredSet
@@ -40,7 +40,7 @@ PERPLEXITY = (
 
 @dataclass(frozen=True)
 class PoetryPlan:
-    """A SongNet to train, the human poems whose tunes and forms it gets, and how it writes."""
+    """Which SongNet to train, which human poems give it tunes and forms, and how it writes."""
 
     # its size and training
     generator: LanguageModelPlan
@@ -62,7 +62,7 @@ class PoetryPlan:
         check(Count | None, inputs=self.inputs)
 
     def choose_fitting(self, poems: Sequence[Example]) -> list[Example]:
-        """The poems that fit into the generator together with their prompts."""
+        """Chooses the poems that fit into the generator together with their prompts."""
         return [poem for poem in poems if self.generator.model.fits(tune_of(poem), Form.of(poem.text))]
 
 
@@ -93,7 +93,7 @@ class Decoder:
 
 
 def top_k(k: int) -> Decoder:
-    """The decoder of G1: one of the k likeliest characters."""
+    """Makes the decoder of G1, which samples one of the k likeliest characters."""
     return Decoder(partial(TopKLogitsWarper, k), {"top_k": k})
 
 
@@ -105,9 +105,10 @@ def oumg_poetry(
     g1_k: int = 32,
     g2_k: int = 32,
 ) -> Outcome:
-    """G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1; G1 is also compared with itself.
+    """Compares two decoders: G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1 (Table 1).
 
-    Each has its own k. The paper gives none; SongNet's released sampler uses 32.
+    G1 is also compared with itself. Each decoder has its own k. The paper gives no k; SongNet's released sampler uses
+    32.
 
     Raises SettingError if the generator has too few characters for a decoder, or if there are too few poems.
     """
@@ -124,7 +125,7 @@ def oumg_poetry(
         "G2": write("G2", human, Decoder(partial(ShiftedRanks, g2_k), {"shifted_ranks": g2_k})),
         "G1 again": write("G1 again", human, top_k(g1_k), draws=1),
     }
-    contests = [
+    system_pairs = [
         pair_poems(plan, origins, ("G1", "G2")),
         replace(pair_poems(plan, origins, ("G1", "G1 again")), about="G1 against itself: "),
     ]
@@ -133,7 +134,7 @@ def oumg_poetry(
         run,
         discriminators,
         "G1 against G2, and against itself",
-        contests,
+        system_pairs,
         models={"generator": generator},
         further=[score_forms(run, data, shown)],
         notes=notes,
@@ -145,7 +146,7 @@ def oumg_poetry(
 def guided_poetry(
     run: Run, data: Corpus, plan: PoetryPlan, discriminators: JudgesPlan, guidance: GuidanceSettings
 ) -> Outcome:
-    """Guided against unguided poems of the same generator (Table 2).
+    """Compares guided poems with unguided poems of the same generator (Table 2).
 
     The inputs are halved. For one half the generator writes the poems that the guide learns. For the other half it
     writes unguided and guided poems; discriminators learn a part of this half and judge the rest. They share no text
@@ -178,7 +179,7 @@ def guided_poetry(
     decoder = Decoder(make, {"guide": guide.identity, **strength})
     guided = write("guided", human, decoder, draws=int(guidance.alpha > 0))
     origins = {"human": human, "unguided": unguided, "guided": guided}
-    contest = replace(
+    system_pair = replace(
         pair_poems(plan, origins, ("guided", "unguided")),
         before={"guide": guidance.kind, **strength},
         after={"perplexity": estimate_poem_perplexity(songnet, guided, run.seed)},
@@ -188,7 +189,7 @@ def guided_poetry(
         run,
         discriminators,
         "Guided against unguided",
-        [contest],
+        [system_pair],
         caption=f"{CAPTION} {PERPLEXITY}",
         models={"generator": generator, "guide": guide},
         further=[score_forms(run, data, origins)],
@@ -203,16 +204,16 @@ def guided_poetry(
 
 
 def score_forms(run: Run, data: Corpus, origins: Mapping[str, Sequence[Example]]) -> Table:
-    """How far the poems of each origin keep their forms."""
+    """Tabulates how well the poems of each origin keep their forms."""
     with run.timed("form scores"):
         return Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))
 
 
-def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> Contest:
-    """Pairs two origins; the human poems of a pair have the form of its outputs."""
+def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> SystemPair:
+    """Pairs the poems of two systems with human poems of the same form."""
     human, first, second = (ScoredSet(name, tuple(origins[name])) for name in ("human", *systems))
     comparison = pair_texts(human, first, second, plan.pairs, form_of=lambda poem: Form.of(poem.full_text))
-    return Contest(comparison, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
+    return SystemPair(comparison, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
 
 
 def write_poems(
@@ -266,7 +267,7 @@ def train_songnet(run: Run, data: Corpus, plan: PoetryPlan) -> Trained:
 
 
 def find_characters(data: Corpus, plan: PoetryPlan) -> set[str]:
-    """The characters that the generator can write, without punctuation."""
+    """Finds the characters that the generator can write, without punctuation."""
     learned = plan.choose_fitting(data.train)
     return {*frequent_characters(spell_poems(learned), plan.generator.model.min_count)}
 
@@ -280,9 +281,9 @@ def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
 def choose_poems(
     data: Corpus, plan: PoetryPlan, known: Collection[str], fewest: int
 ) -> tuple[tuple[Example, ...], list[str]]:
-    """Chooses the human poems whose forms the generators get; returns notes too. Their group is their input, or id.
+    """Chooses the human poems whose forms the generators get; returns them and notes. Their group is their input or id.
 
-    Poems with a character that the generator cannot write are left out, because it would give human poems away.
+    Poems with a character that the generator cannot write are left out, because it would show that they are human.
 
     Raises SettingError for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
     """
@@ -323,7 +324,7 @@ def choose_poems(
 
 
 def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example], seed: int) -> Estimate:
-    """The perplexity per character of poems under the unguided generator, with an interval over inputs."""
+    """Estimates the perplexity per character of poems under the unguided generator, with an interval over inputs."""
     nll = poem_nll(songnet, [(tune_of(poem), poem.full_text) for poem in poems])
     tokens = np.array([len(poem.full_text) + 1.0 for poem in poems])  # and the end
     inputs = number_groups(len(poems), [str(poem.group) for poem in poems])
@@ -338,7 +339,7 @@ def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ..
 
 
 def label_poems(human: Sequence[Example], machine: Sequence[Example]) -> list[LabelledText]:
-    """The poems that the guide learns: human ones (1) and the generator's for the same inputs (0)."""
+    """Makes the training texts of the guide: human poems (1) and the generator's for the same inputs (0)."""
     texts: list[LabelledText] = []
     for poem, rival in zip(human, machine, strict=True):
         texts.append(LabelledText((poem.text,), 1, str(poem.group)))

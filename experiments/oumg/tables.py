@@ -1,4 +1,4 @@
-"""The table of OUMG on how well poems keep their form."""
+"""A table of OUMG: how well poems keep their form."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -23,10 +23,10 @@ FEWEST_TONE_POEMS = 5  # with fewer, tones are not scored
 
 
 def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]) -> list[dict[str, Any]]:
-    """A row for each origin: means of the form scores of its poems, over the poems where they are defined.
+    """Makes a row for each origin: the means of the form scores of its poems, over poems where they are defined.
 
-    `human` are the poems whose forms the other origins got, in the same order; `known` are further human poems for the
-    tone patterns. A poem, and generated poems of its form, are scored with a pattern that excludes it.
+    The origin `human` has the poems whose forms the other origins got, in the same order. `known` are more human poems,
+    for the tone patterns. The pattern for a poem, and for generated poems of its form, is found without that poem.
     """
     human = origins["human"]
     forms = [Form.of(poem.text) for poem in human]
@@ -55,7 +55,7 @@ def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]
 
 
 def find_tone_patterns(human: Sequence[Example], known: Sequence[Example]) -> list[Sequence[str | None]]:
-    """The tone pattern of each human poem's tune and form in other human poems; empty with too few of them."""
+    """Finds the tone pattern of each human poem's tune and form in other human poems; empty if these are too few."""
     pattern_of = cache(tone_pattern)
     kinds = [(tune_of(poem), Form.of(poem.text)) for poem in human]
     alike: dict[tuple[str, Form], list[Example]] = {}

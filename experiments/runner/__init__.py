@@ -1,1 +1,1 @@
-"""Runner: configuration, execution, sweeps, tracking, the journal, and the contract of an experiment."""
+"""The runner: configuration, execution, sweeps, tracking and logs of experiments."""

@@ -59,7 +59,7 @@ def build_experiment(config: DictConfig, unresolved: Mapping[str, Any]) -> Any:
 
 
 def name_line(line: str, place: str, unresolved: Mapping[str, Any]) -> str:
-    """Rewrites a fault in an argument at `place`, so that it names the setting that the user types.
+    """Rewrites an error in an argument at `place`, so that it names the setting that the user types.
 
     >>> config = {"experiment": {"plan": "${model.negatives}"}, "model": {"negatives": {"dialogues": 0}}}
     >>> name_line("dialogues must be positive", "experiment.plan", config)
@@ -75,7 +75,7 @@ def name_line(line: str, place: str, unresolved: Mapping[str, Any]) -> str:
 
 
 def find_setting(place: str, unresolved: Mapping[str, Any]) -> str | None:
-    """The setting from which a place of the configuration takes its value; None for an unknown place."""
+    """Finds the setting from which a place of the configuration takes its value; None for an unknown place."""
     node: Any = unresolved
     keys: list[str] = []
     for key in place.split("."):
@@ -97,6 +97,6 @@ def _select(keys: Sequence[str], unresolved: Mapping[str, Any]) -> Any:
 
 
 def name_settings(unresolved: Mapping[str, Any], value: str) -> list[str]:
-    """The settings that name this model; those that refer to them are not listed."""
+    """Lists the settings that name this model, without those that refer to another setting."""
     places = [place for place, leaf in leaves(unresolved) if leaf == value]
     return [place for place in places if not place.startswith(LOGGER)]

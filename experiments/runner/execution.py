@@ -1,4 +1,4 @@
-"""Execution: one run, from its composed configuration to its run folder and exit code."""
+"""Execution: runs an experiment, from its composed configuration to its run folder and exit code."""
 
 import errno
 import logging
@@ -20,12 +20,12 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from core.errors import InputError, MissingModelError, SettingError
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
 from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, name_settings, resolve
-from experiments.runner.journal import begin_log, quiet_libraries
+from experiments.runner.run_log import begin_log, quiet_libraries
 from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import check_allowed, check_trusted, leaves, walk
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class Built(NamedTuple):
-    """The objects that a configuration was built into."""
+    """The objects that were built from a configuration."""
 
     # a function of a Run
     experiment: Any
@@ -66,7 +66,7 @@ def execute(config: DictConfig) -> int:
     unresolved: Any = OmegaConf.to_container(config)
     exit_code = FAILED
     try:
-        with ExitStack() as held, named_extras(EXTRA):
+        with ExitStack() as held, suggest_extra(EXTRA):
             exit_code = _run(config, unresolved, folder, held)
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         exit_code = _report_end(error, unresolved, folder)
@@ -111,7 +111,7 @@ def _missing_model(fault: MissingModelError, unresolved: Mapping[str, Any]) -> s
 
 
 def list_missing(settings: Mapping[str, Any]) -> list[str]:
-    """The settings that name pretrained models missing on this machine."""
+    """Lists the settings that name pretrained models which are missing on this machine."""
     from models.folders import find_folder
 
     return [
@@ -204,7 +204,7 @@ def _perform(built: Built, config: DictConfig, folder: Path, started: datetime, 
 
 
 def describe_run(config: DictConfig, run: Run, started: datetime) -> dict[str, Any]:
-    """The facts about a run in results.json, besides its outcome."""
+    """Lists the facts about a run that results.json has besides its outcome."""
     return {
         "experiment": config.name,
         "verb": "",
@@ -231,7 +231,7 @@ def _build(config: DictConfig, unresolved: Mapping[str, Any], settings: Mapping[
 
 
 def name_command(hydra: HydraConf) -> list[str]:
-    """The words of a command line that repeats this experiment, or this job of a sweep."""
+    """Lists the words of a command line that repeats this experiment, or this job of a sweep."""
     sources = hydra.runtime.config_sources
     folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]
     return ["python", "experiments/run.py", *folders, *hydra.overrides.task]
@@ -244,7 +244,7 @@ def name_written(hydra: HydraConf) -> list[str]:
 
 
 def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
-    """Adds the recipe of the settings to signature and notes of an outcome."""
+    """Adds the name of the recipe (`configs/recipe`) to the signature and the notes of an outcome."""
     if config.recipe.name is None:
         return outcome
     note = f"recipe {config.recipe.name}: settings chosen: {config.recipe.chosen}"
@@ -271,7 +271,7 @@ def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
             continue
         path = Path(os.path.realpath(value.replace("\0", "")))  # Path.resolve fails where links form a loop
         if results.is_cleared(path, folder):
-            where = f"{key}={value} lies where the run clears {_short(folder)}"
+            where = f"{key}={value} is in {_short(folder)}, which the run clears"
             raise SettingError(f"{where}: choose another hydra.run.dir")
 
 

@@ -1,4 +1,4 @@
-"""Hardware and seeds of a run: checks of its devices before anything is loaded, its trainer, and its generators."""
+"""Hardware and seeds of a run: checks its devices before anything is loaded, builds its trainer, seeds generators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_first_process(config: DictConfig) -> bool:
 
 
 def read_rank() -> int:
-    """The rank of this process in the environment; 0 without one. Raises SettingError unless it is a number."""
+    """Reads the rank of this process from the environment; 0 without one. Raises SettingError unless it is a number."""
     name = next((name for name in RANKS if name in os.environ), None)
     if name is None:
         return 0
@@ -54,7 +54,7 @@ def read_rank() -> int:
 
 
 def ignore_ranks(config: DictConfig) -> None:
-    """Sets a rank in the environment that does not count to 0, before Lightning reads it."""
+    """Sets the rank in the environment to 0 if it does not belong to this run, before Lightning reads it."""
     given = {name: "0" for name in RANKS if name in os.environ}
     if given and not has_several_processes(config):
         os.environ.update(given)
@@ -66,12 +66,12 @@ def has_several_processes(config: DictConfig) -> bool:
 
 
 def count_processes(config: DictConfig) -> int:
-    """The number of processes of a training of this run."""
+    """Counts the processes of a training of this run."""
     return count_devices(config.trainer) * int(config.trainer.get("num_nodes", 1))
 
 
 def count_devices(trainer: DictConfig) -> int:
-    """The number of devices of one node: as set, or that of all GPUs for `auto` or -1."""
+    """Counts the devices of one node: as set, or all GPUs for `auto` or -1."""
     devices = trainer.get("devices", 1)
     if str(devices) in ("auto", "-1"):
         return 1 if trainer.accelerator == "cpu" else count_gpus()
@@ -82,14 +82,14 @@ def count_devices(trainer: DictConfig) -> int:
 
 
 def count_gpus() -> int:
-    """The number of CUDA GPUs of this machine, or 1 if there are none."""
+    """Counts the CUDA GPUs of this machine; 1 if there are none."""
     import torch
 
     return max(1, torch.cuda.device_count())
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
-    """Raises SettingError for a missing device or dtype of `model`; a metric checks its own when it is built."""
+    """Raises SettingError if `model` names a device or dtype that this machine lacks; a metric checks its own later."""
     own = {"device": config.get("device"), "model": config.get("model")}
     for path, value in leaves(own):
         name = path.rpartition(".")[2]
@@ -105,7 +105,7 @@ def check_devices(config: Mapping[str, Any]) -> None:
 def build_trainer(
     config: DictConfig, folder: Path, progress: Progress, callbacks: Sequence[Callback] = (), **arguments: Any
 ) -> pytorch_lightning.Trainer:
-    """Builds the configured trainer with the further `arguments` of one training; the first call imports Lightning."""
+    """Builds the configured trainer with additional `arguments` of one training; the first call imports Lightning."""
     usual: dict[str, Any] = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
     if "log_every_n_steps" not in config:
         usual["log_every_n_steps"] = LOGGED
@@ -114,7 +114,7 @@ def build_trainer(
 
 
 def count_steps(progress: Progress) -> Callback:
-    """Shows the steps of a training: batches, because two optimizers may step on one."""
+    """Makes a callback that shows the progress of a training in batches; a batch may have two optimizer steps."""
     from pytorch_lightning.callbacks import LambdaCallback
 
     shown = ExitStack()
@@ -135,10 +135,10 @@ def count_steps(progress: Progress) -> Callback:
 
 
 def refuse_processes(config: DictConfig, launcher: str) -> None:
-    """Raises SettingError for a job of a sweep whose trainings take several processes of this machine.
+    """Raises SettingError for a job of a sweep whose trainings need several processes on this machine.
 
-    Lightning starts the further processes of a training by repeating the command, and that of a sweep has `-m`. A
-    cluster's launcher starts them itself.
+    Lightning starts these processes by repeating the command, and the command of a sweep has `-m`. A cluster's launcher
+    starts them itself.
     """
     processes = count_processes(config)
     if processes > 1 and launcher not in CLUSTER:
@@ -150,7 +150,7 @@ def refuse_processes(config: DictConfig, launcher: str) -> None:
 
 
 def check_trainer(config: DictConfig) -> torch.device:
-    """The device of the configured trainer. Raises SettingError for devices and precisions that this machine lacks."""
+    """Returns the device of the trainer. Raises SettingError for devices and precisions that this machine lacks."""
     import torch
     from lightning_fabric.utilities.exceptions import MisconfigurationException
 
@@ -172,7 +172,7 @@ def check_trainer(config: DictConfig) -> torch.device:
 
 
 def seed_generators(seed: int) -> None:
-    """Seeds python, numpy and torch, with its workers of data loaders."""
+    """Seeds the random generators of Python, numpy, torch and the workers of data loaders."""
     from pytorch_lightning import seed_everything
 
     seed_everything(seed, workers=True, verbose=False)

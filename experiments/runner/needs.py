@@ -1,4 +1,4 @@
-"""Needs: the checkpoints and sets that a run needs, and which of them are missing here (`dry_run=true`).
+"""Lists the checkpoints and sets that a run needs, and which are missing on this machine (`dry_run=true`).
 
 The hub is not asked: `models.published` has the sizes of published checkpoints.
 """
@@ -41,7 +41,7 @@ CAPTION = (
 )
 
 
-class Use(NamedTuple):
+class CheckpointUse(NamedTuple):
     """What an experiment does with a pretrained model at one place."""
 
     # bytes of a weight where the model is read; 0 where its vocabulary alone is
@@ -53,14 +53,14 @@ class Use(NamedTuple):
 def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
     """Prints what a run of a resolved configuration needs; returns 0 if all is here or will be fetched, else 2.
 
-    `unresolved` are its settings as typed.
+    `unresolved` has the settings as typed, with references to others.
     """
     settings: Any = OmegaConf.to_container(config)
     lacking: list[str] = []
     with gather(lacking):
         hardware.check_devices(settings)
     print(f"{config.name}: {describe_data(config, lacking)}")
-    uses: dict[str, list[Use]] = {}
+    uses: dict[str, list[CheckpointUse]] = {}
     for name, use in find_checkpoints(choose_judges(settings["experiment"]), settings.get("model")):
         uses.setdefault(name, []).append(use)
     rows = [describe_checkpoint(name, of_name, unresolved, lacking) for name, of_name in uses.items()]
@@ -75,7 +75,7 @@ def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
 
 @contextmanager
 def gather(lacking: list[str]) -> Iterator[None]:
-    """Adds a SettingError of the block to the list `lacking`."""
+    """Catches a SettingError of the block and adds its message to the list `lacking`."""
     try:
         yield
     except SettingError as fault:
@@ -83,7 +83,7 @@ def gather(lacking: list[str]) -> Iterator[None]:
 
 
 def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Removes OUMG's discriminators of kinds that the run does not use."""
+    """Returns the settings of the experiment without discriminators (of OUMG) that the run does not use."""
     judges = experiment.get("discriminators")
     if not isinstance(judges, Mapping) or "kinds" not in judges:
         return experiment
@@ -91,11 +91,11 @@ def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**experiment, "discriminators": {**judges, "judges": chosen}}
 
 
-def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[str, Use]]:
-    """Finds the pretrained models at or below a node of an experiment, by name, with their uses.
+def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[str, CheckpointUse]]:
+    """Yields the pretrained models at or below a node of an experiment's settings, by name, with how they are used.
 
     A metric has its own dtype; models that experiments load have that of `model`. `trained` is the number of bytes per
-    weight in the plan around the node, or `FROZEN`.
+    weight that training needs, if the node is part of a plan; `FROZEN` stands for those of a weight as it is read.
     """
     is_named = node.get("_target_") in NAMED
     if TRAINS & node.keys():
@@ -108,15 +108,15 @@ def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[
         if isinstance(value, Mapping):
             yield from find_checkpoints(value, model, trained)
         elif key in TOKENIZERS and "/" in str(value):
-            yield value, Use(0, to_train)
+            yield value, CheckpointUse(0, to_train)
         elif isinstance(value, str) and (key in KEYS or (key == "name" and is_named)):
-            yield value, Use(itemsize, to_train)
+            yield value, CheckpointUse(itemsize, to_train)
 
 
 def describe_checkpoint(
-    name: str, uses: Sequence[Use], unresolved: Mapping[str, Any], lacking: list[str]
+    name: str, uses: Sequence[CheckpointUse], unresolved: Mapping[str, Any], lacking: list[str]
 ) -> dict[str, Any]:
-    """The row of a checkpoint; a missing one is added to `lacking`."""
+    """Makes the row of a checkpoint; a missing checkpoint is added to `lacking`."""
     places = ", ".join(name_settings(unresolved, name))
     row: dict[str, Any] = {"model": name, "settings": places, "state": "here"}
     itemsize = max(use.itemsize for use in uses)
@@ -151,7 +151,7 @@ def describe_checkpoint(
 
 
 def describe_size(name: str, itemsize: int) -> str:
-    """The size of a checkpoint's download; `itemsize` is 0 if only its vocabulary is read."""
+    """Describes the size of a checkpoint's download; `itemsize` is 0 if only its vocabulary is read."""
     if not itemsize:
         return "vocabulary alone"
     known = PUBLISHED.get(name)
@@ -159,7 +159,7 @@ def describe_size(name: str, itemsize: int) -> str:
 
 
 def describe_data(config: DictConfig, lacking: list[str]) -> str:
-    """Describes the sets of the run; missing files that will not be fetched are added to `lacking`."""
+    """Describes the data sets of the run; missing files that will not be fetched are added to `lacking`."""
     data = config.get("data")
     if data is None or "_target_" not in data:
         return "no sets of its own"
@@ -177,7 +177,7 @@ def describe_data(config: DictConfig, lacking: list[str]) -> str:
 
 
 def describe_faults(error: Exception, has_download: bool, lacking: list[str]) -> str:
-    """Describes sets that cannot be read; those that the run will not fetch are added to `lacking`."""
+    """Describes data sets that cannot be read; those that the run will not fetch are added to `lacking`."""
     fault = next((cause for cause in causes(error) if isinstance(cause, InputError | SettingError)), None)
     if fault is None:
         raise error

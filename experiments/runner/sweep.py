@@ -21,10 +21,10 @@ KEPT = ("signature", "notes", "figures", "table", "seconds")  # of a job's resul
 
 
 class JointTable(Callback):
-    """Prints one table of the jobs of a sweep, writes it and sweep.json, and ends with the worst exit code."""
+    """Prints one table of all jobs of a sweep, writes it and sweep.json, and exits with the worst exit code."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Forgets the jobs of an earlier sweep in the same folder."""
+        """Removes what an earlier sweep left in the same folder."""
         for file in Path(config.hydra.sweep.dir).rglob(JOB):
             file.unlink()
 
@@ -54,7 +54,7 @@ def write_job(folder: Path, hydra: HydraConf, exit_code: int, *, is_dry: bool) -
 
 
 def name_job(hydra: HydraConf) -> str:
-    """The settings of a job that vary in its sweep."""
+    """Names a job by its values of the settings that vary in the sweep."""
     from judge.report.jobs import name_settings  # imports numpy, which the first line of a run must not wait for
 
     named = name_settings(split_settings(hydra.overrides.task), list_varied(hydra))
@@ -62,7 +62,7 @@ def name_job(hydra: HydraConf) -> str:
 
 
 def list_varied(hydra: HydraConf) -> list[str]:
-    """The settings that a sweep varies, from the file that Hydra's sweeper writes."""
+    """Lists the settings that a sweep varies, from the file that Hydra's sweeper writes."""
     file = Path(hydra.sweep.dir) / "multirun.yaml"
     if not file.is_file():  # of another sweeper
         return []
@@ -90,7 +90,7 @@ def read_jobs(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_job(file: Path) -> dict[str, Any]:
-    """The entry of a job in sweep.json."""
+    """Reads the results of a job: its entry in sweep.json."""
     job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
     if not job["has_results"]:
         return job
@@ -141,5 +141,5 @@ def list_notes(jobs: Sequence[dict[str, Any]]) -> list[str]:
     shared = [note for note, count in counts.items() if count == len(by_job)]
     others = len(counts) - len(shared)
     if others:
-        shared.append(f"{others} more notes stand in the reports of single jobs")
+        shared.append(f"{others} more notes are in the reports of single jobs")
     return shared

@@ -1,9 +1,8 @@
-"""Trust: the objects that a configuration may name.
+"""Trust: checks which objects a configuration names, because Hydra calls whatever `_target_` names.
 
-Hydra calls whatever `_target_` names. The experiment, its logger and its trainer can name only the objects that
-`configs/` names, and those of packages that the command line allows (`allow=[PACKAGE]`); names are compared before
-anything is imported. Hydra builds launchers and callbacks from its own key, `hydra`, before any check here: a
-configuration of another person is like code.
+The experiment, its logger and its trainer can name only objects that `configs/` names, and those of packages that the
+command line allows (`allow=[PACKAGE]`). Names are compared before anything is imported. Hydra builds launchers and
+callbacks from its own key, `hydra`, before any check here. So treat a configuration of another person like code.
 """
 
 import re
@@ -82,6 +81,6 @@ def _refuse_target(place: str, target: object, allow: Collection[str]) -> list[s
 
 @cache
 def own_targets() -> frozenset[str]:
-    """The objects that the repository's configuration names."""
+    """Lists the objects that the repository's own configuration names."""
     texts = (file.read_text(encoding="utf-8") for file in CONFIGS.glob("**/*.yaml"))
     return frozenset(name for text in texts for name in re.findall(r"\b_target_: *([\w.]+)", text))

@@ -1,4 +1,4 @@
-"""Guided decoding of a causal language model: texts steered to labels (OUMG, section 3.2; FUDGE)."""
+"""Guided decoding of a causal language model: steers texts to labels (OUMG, section 3.2; FUDGE)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ Label = Annotated[str, Field(coerce_numbers_to_str=True)]  # the command line gi
 
 @checked_dataclass
 class SteeringSettings:
-    """The settings of guidance that are compared."""
+    """The labels, strengths and numbers of candidates k of the guidance to compare."""
 
     rule: GuidanceRule  # `normalised` (Eq. 5, the strength is alpha) or `fudge` (the strength is lambda).
     # the first is 0, the unguided generator with top-k sampling; the others are compared with it
@@ -178,7 +178,7 @@ def measure_steered_texts(
     continued: Sequence[Sequence[int]],
     sampling: SamplingSettings,
 ) -> SteeredTexts:
-    """The measures of the continuations that `continue_prompts` returned for one label; `lm` is unguided."""
+    """Measures the continuations that `continue_prompts` returned for one label; `lm` is the unguided generator."""
     rows = list(prompts.values())
     owners = np.tile(np.repeat(np.arange(len(rows)), sampling.samples), len(sampling.seeds))  # of each continuation
     texts: list[str] = []
@@ -204,7 +204,7 @@ def measure_steered_texts(
 
 
 def judge_held_out(data: Corpus, judges: LabelJudges, guides: Mapping[str, GuideModel]) -> Trial:
-    """The accuracy of judges and guides on held-out texts.
+    """Measures the accuracy of judges and guides on held-out texts.
 
     A note says if judges or a guide are not above chance, or if these texts have only one label.
     """
@@ -237,7 +237,7 @@ def judge_held_out(data: Corpus, judges: LabelJudges, guides: Mapping[str, Guide
 
 
 def mean_equal(wanted: Sequence[str], found: Sequence[str]) -> float:
-    """The share of positions at which two lists are equal."""
+    """Computes the share of positions at which two lists are equal."""
     return float(np.mean([name == other for name, other in zip(wanted, found, strict=True)]))
 
 

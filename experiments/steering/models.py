@@ -64,7 +64,7 @@ def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
 
 
 def find_lack(label: str, data: Corpus, parts: TextParts) -> list[str]:
-    """What to do where guides or judges get too few texts of a label; nothing if they get enough."""
+    """Says what to do if guides or judges get too few texts of a label; empty if they get enough."""
     guides = count_texts(parts.guide, label)
     judges = count_texts(parts.judge, label)
     if min(guides, judges) >= FEWEST:
@@ -78,7 +78,7 @@ def find_lack(label: str, data: Corpus, parts: TextParts) -> list[str]:
 
 
 def count_texts(examples: Sequence[Example], label: str) -> int:
-    """The different texts of a label."""
+    """Counts the different texts of a label."""
     return len({example.full_text for example in examples if example.label == label})
 
 
@@ -105,7 +105,7 @@ def label_texts(
 
 
 def distinct_texts(examples: Iterable[Example]) -> list[str]:
-    """The different texts in their order."""
+    """Lists the different texts in their order."""
     return list(dict.fromkeys(example.full_text for example in examples))
 
 
@@ -133,7 +133,7 @@ def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data:
 def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts: Sequence[Example]) -> Trained:
     """Trains the guide to a label, against all other labels.
 
-    It learns prefixes of whole texts, so it should read the prompt too.
+    It learns prefixes of whole texts, so it should also read the prompt when it guides.
     """
     learned = label_texts(texts, label, plan.texts, run.seed)
     return find_or_train(run, f"guide_{name_file(label)}", plan, learned, tokenizer=lm.tokenizer)
@@ -167,7 +167,7 @@ class LabelJudges:
     judges: Mapping[str, Discriminator]
 
     def find_labels(self, texts: Sequence[str]) -> list[str]:
-        """The label of each text: that of the highest logit; with two labels, the sign of the logit decides."""
+        """Finds the label with the highest logit for each text; with two labels, the sign of the logit decides."""
         segments = [(text,) for text in texts]
         logits = {label: judge.logits(segments)[0] for label, judge in self.judges.items()}
         if len(self.labels) == 2:

@@ -26,7 +26,7 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class SteeredTexts:
-    """The texts of one label, strength and k, seed after seed and prompt after prompt, with measures of each."""
+    """The texts of one label, strength and k, with measures of each: all prompts of a seed, then the next seed."""
 
     label: str  # steered to
     prompts: NDArray[np.intp]  # the index of the prompt
@@ -38,7 +38,7 @@ class SteeredTexts:
     tokens: NDArray[np.float64]  # of the continuation
 
     def drawn_with(self, seed: int) -> list[tuple[str, ...]]:
-        """The words of the continuations that were drawn with a seed."""
+        """Returns the words of the continuations that were drawn with a seed."""
         return [words for words, drawn in zip(self.words, self.seeds, strict=True) if drawn == seed]
 
 
@@ -53,7 +53,7 @@ class SteeredSetting:
 
 
 def join_labels(by_label: Sequence[SteeredTexts], name: str) -> NDArray[Any]:
-    """A measure of the texts of some labels, label after label."""
+    """Joins the values of a measure for the texts of some labels, label after label."""
     return np.concatenate([getattr(texts, name) for texts in by_label])
 
 
@@ -64,7 +64,7 @@ def steering_row(
     rule: str,
     seed: int,
 ) -> dict[str, Any]:
-    """The row of the texts of some labels together; `seed` is that of the bootstrap.
+    """Makes the row of the texts of some labels together; `seed` is that of the bootstrap.
 
     Accuracy and perplexity have intervals over prompts; distinct-n is the mean over labels and seeds.
     """
@@ -99,7 +99,7 @@ def describe_guidance(
     are_judges_known: bool,
     seed: int,
 ) -> str:
-    """One sentence: the effect of the strongest guidance with the most candidates; "" without guidance.
+    """Says in one sentence the effect of the strongest guidance with the most candidates; "" without guidance.
 
     This setting is fixed before anything is measured, so that no figure is picked for its size.
     """
@@ -124,12 +124,12 @@ def describe_guidance(
 
 
 def size(change: Estimate) -> Estimate:
-    """The absolute value of a change."""
+    """Returns the absolute value of a change, with the interval turned accordingly."""
     return change if change.value >= 0 else change.negate()
 
 
 def subtract_hits(guided: SteeredSetting, plain: SteeredSetting, seed: int) -> Estimate:
-    """The share of texts with the intended label under one setting minus that under another, with an interval.
+    """Estimates how much larger the share of texts with the intended label is under guidance than without it.
 
     Both have the same prompts, labels and seeds in the same order; the bootstrap draws prompts.
     """
@@ -139,12 +139,12 @@ def subtract_hits(guided: SteeredSetting, plain: SteeredSetting, seed: int) -> E
 
 
 def mean_hits(setting: SteeredSetting) -> float:
-    """The share of texts with the intended label."""
+    """Computes the share of texts with the intended label."""
     return float(join_labels(setting.texts, "hits").mean())
 
 
 def mean_perplexity(setting: SteeredSetting) -> float:
-    """The perplexity of all continuations under the unguided generator."""
+    """Computes the perplexity of all continuations under the unguided generator."""
     tokens = join_labels(setting.texts, "tokens").sum()
     return float(np.exp(join_labels(setting.texts, "nll").sum() / tokens))
 
@@ -165,7 +165,7 @@ def write_samples(
 
 
 def make_examples(texts: SteeredTexts, system: str, prompts: Sequence[str]) -> list[Example]:
-    """The texts of a label as examples of a system; those of a label and a prompt are a group."""
+    """Makes the texts of a label into examples of a system; texts of one label and prompt are a group."""
     examples: list[Example] = []
     for number, (place, text) in enumerate(zip(texts.prompts, texts.texts, strict=True)):
         prompt = prompts[int(place)]

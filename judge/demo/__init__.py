@@ -1,1 +1,1 @@
-"""The tiny models of every kind, and the page in a browser that shows what they do."""
+"""The page in a browser that shows what metrics and guides do (`judge demo`)."""

@@ -22,7 +22,7 @@ FILES = (
 
 
 def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
-    """Compares the systems of one file, or of a file for each."""
+    """Builds the tab that compares systems, whose outputs are in one file, or in one file for each system."""
     gr.Markdown(COMPARED)
     gr.Markdown(FILES)
     files = gr.File(label="one file, or one for each system", file_count="multiple", file_types=TYPES, height=140)

@@ -19,7 +19,9 @@ SOURCES = ("texts", "dialogues", "summaries")  # files of examples
 CLICKED = 3  # examples of each file
 BEGINNING = 24  # characters by which they are named
 WITHOUT_MODELS = 3  # metrics that need no model
-JUDGED = "Scores one text by the papers' metrics and the usual ones, and shows which of its parts speak for it."
+JUDGED = (
+    "Scores one text by the papers' metrics and the usual ones, and shows which of its parts raise or lower the score."
+)
 
 
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
@@ -82,14 +84,14 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
 
 
 def list_examples() -> Iterator[tuple[str, Example]]:
-    """The first examples of each file, with its name."""
+    """Yields the first examples of each file, with the name of the file."""
     for source in SOURCES:
         for example in read_scored(EXAMPLES / f"{source}.jsonl").examples[:CLICKED]:
             yield source, example
 
 
 def list_fields(example: Example) -> list[str | bool]:
-    """The values of the form's fields for an example, in order."""
+    """Lists the values of the form's fields for an example, in order."""
     return [
         example.full_text,
         bool(example.turns),
@@ -101,6 +103,6 @@ def list_fields(example: Example) -> list[str | bool]:
 
 
 def name_example(source: str, example: Example) -> str:
-    """The label of an example's button; the id distinguishes examples that begin alike."""
+    """Writes the label of an example's button; the id distinguishes examples that begin alike."""
     words = " ".join(example.full_text.split())
     return f"{source} {example.id}: {shorten(words, BEGINNING)}"

@@ -1,4 +1,4 @@
-"""Judge: the scores of one text by the metrics of a folder of models, what explains them, and outputs to compare."""
+"""Scores one text by the metrics of a folder of models, and explains the scores; reads outputs to compare."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class Judgement:
 
 
 def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
-    """The metrics by name: those without a model, and those of the models that the folder has."""
+    """Loads metrics by name: those without a model, and those whose model is in the folder."""
     metrics: dict[str, Metric] = {"word count": WordCount(), "ROUGE-L": Rouge("rougeL"), "BLEU": Bleu()}
     if (models / "infiller").is_dir():
         ctrleval = load_ctrleval(models, device)
@@ -81,7 +81,7 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
 
 
 def load_ctrleval(models: Path, device: str) -> CTRLEval:
-    """CTRLEval by the infilling model of the folder, with its word frequencies where it has some."""
+    """Loads CTRLEval with the infilling model of the folder, and with its word frequencies if there are some."""
     frequencies = models / "iwf" / FILE_NAME
     return CTRLEval.from_pretrained(
         models / "infiller",
@@ -92,19 +92,19 @@ def load_ctrleval(models: Path, device: str) -> CTRLEval:
 
 
 def choose_pooling(models: Path) -> Literal["classifier", "average"]:
-    """The classifier, where the folder has one that has learned something, else the average."""
+    """Chooses the pooling: the classifier if the folder has one that learned something, else the average."""
     file = models / "pooler" / "pooler.json"
     has_learned = file.is_file() and not ClassifierPooler.load(file).refusal
     return "classifier" if has_learned else "average"
 
 
 def list_fitting(metrics: Mapping[str, Metric], example: Example) -> list[str]:
-    """The metrics that apply to an example: no judges of another label, and no metrics of texts for a dialogue."""
+    """Lists the metrics that apply to an example: no judge of another label, no metric of texts for a dialogue."""
     return [name for name, metric in metrics.items() if fits(name, metric, example)]
 
 
 def fits(name: str, metric: Metric, example: Example) -> bool:
-    """Whether a metric applies to an example: it has the fields, and a judge's label is the example's label."""
+    """Whether a metric applies to an example: the example has the fields, and the label that a judge detects."""
     if name.startswith(JUDGE):
         return name == f"{JUDGE}{example.label}"
     if example.turns and name.startswith("CTRLEval"):
@@ -132,7 +132,7 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
 
 
 def list_remarks(explanation: Mapping[str, Any], aspect: str) -> Sequence[str]:
-    """The remarks of a metric on this text and aspect (`ctrl_eval.metric`)."""
+    """Lists the remarks of a metric on this text and aspect (`ctrl_eval.metric`)."""
     of_aspect = explanation.get(aspect)
     return of_aspect.get("remarks", ()) if isinstance(of_aspect, Mapping) else ()
 
@@ -161,7 +161,7 @@ def make_example(
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines that are not blank."""
+    """Splits a text into lines, without blank ones."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
@@ -174,7 +174,7 @@ def check_length(text: str, characters: int, name: str) -> None:
 def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
     """Reads the outputs of all systems: from one file, or from several named after their systems.
 
-    Faults give a file's name without its folder, which means nothing to the person who chose it.
+    Errors name a file without its folder, which means nothing to the person who uploaded it.
 
     Raises SettingError without a file, InputError for a faulty file and for more than `most` outputs.
     """
@@ -192,14 +192,14 @@ def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
 
 
 def read_files(paths: Sequence[Path]) -> ScoredSet:
-    """The outputs of one file, or of a file for each system, which has its name."""
+    """Reads the outputs of one file, or of one file for each system; then the file's name is the system's."""
     if len(paths) == 1:
         return read_scored(paths[0])
     return read_scored(systems=[f"{path.stem.replace('=', '-')}={path}" for path in paths])
 
 
 def remove_folder(line: str, folders: Sequence[str]) -> str:
-    """The line without the folder with which it begins.
+    """Removes the folder with which a line begins.
 
     >>> remove_folder("/tmp/a/in.csv:1: no text", ["/tmp/b/", "/tmp/a/"])
     'in.csv:1: no text'

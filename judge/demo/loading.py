@@ -28,15 +28,30 @@ class DemoModels:
     @classmethod
     def load(cls, settings: DemoSettings) -> "DemoModels":
         folder = Path(settings.models)
-        guides = {path.name.removeprefix(GUIDE): path for path in sorted(folder.glob(f"{GUIDE}*"))}
+        guide_folders = sorted(folder.glob(f"{GUIDE}*"))
         source = settings.generator or str(folder / GENERATOR)
         is_there = settings.generator is not None or Path(source).is_dir()
         generator = None
-        loaded: dict[str, CausalGuide | Discriminator] = {}
-        if guides and is_there:
+        guides: dict[str, CausalGuide | Discriminator] = {}
+        if guide_folders and is_there:
             generator = CausalLM.from_pretrained(source, settings.device, settings.dtype)
-            loaded = {name: load_guide(path, settings.device) for name, path in guides.items()}
-        names = sorted(folder.iterdir()) if folder.is_dir() else []
-        notes = tuple(dict.fromkeys(note for name in names for note in read_note(name)))
-        metrics = load_metrics(folder, settings.device)
-        return cls(settings.models, generator=generator, guides=loaded, metrics=metrics, notes=notes)
+            for path in guide_folders:
+                label = path.name.removeprefix(GUIDE)
+                guides[label] = load_guide(path, settings.device)
+        return cls(
+            settings.models,
+            generator=generator,
+            guides=guides,
+            metrics=load_metrics(folder, settings.device),
+            notes=read_notes(folder),
+        )
+
+
+def read_notes(folder: Path) -> tuple[str, ...]:
+    """The notes of the models in a folder, each once."""
+    if not folder.is_dir():
+        return ()
+    notes: list[str] = []
+    for path in sorted(folder.iterdir()):
+        notes += read_note(path)
+    return tuple(dict.fromkeys(notes))

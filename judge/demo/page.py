@@ -1,4 +1,4 @@
-"""The page of `judge demo` in gradio: three tabs over the plain functions of this room."""
+"""The page of `judge demo` in gradio: three tabs, which call the plain functions of this folder."""
 
 from html import escape
 from pathlib import Path
@@ -23,7 +23,7 @@ TABS = {"Steer": build_steer_tab, "Judge": build_judge_tab, "Compare": build_com
 
 
 def build_page(models: DemoModels, settings: DemoSettings) -> Any:
-    """The page, a `gradio.Blocks` that is not served yet."""
+    """Builds the page, a `gradio.Blocks` that is not served yet."""
     kept = SWEPT_EVERY, KEPT_FOR
     with gr.Blocks(title="Judging generated text", analytics_enabled=False, delete_cache=kept) as page:
         gr.Markdown("# Judging generated text")
@@ -35,7 +35,7 @@ def build_page(models: DemoModels, settings: DemoSettings) -> Any:
 
 
 def warn_of_models(models: DemoModels) -> str:
-    """What a reader of the scores must know about the models, as HTML."""
+    """Writes what a reader of the scores must know about the models, as HTML."""
     if not models.notes:
         return ""
     return f" Each model here is a <strong>{escape('; '.join(models.notes))}</strong>."

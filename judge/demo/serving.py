@@ -62,7 +62,7 @@ MIDDLEWARE = [
 
 
 def refuse_unknown_function(_request: Request, error: Exception) -> PlainTextResponse:
-    """The answer to a request for a function that the page does not have."""
+    """Answers a request for a function that the page does not have."""
     return PlainTextResponse(f"the page has no function {error}", 404)
 
 

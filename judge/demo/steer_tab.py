@@ -76,7 +76,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
 
 
 def name_generator(settings: DemoSettings) -> str:
-    """The model that writes, by its name where the user gave one.
+    """Names the model that writes, if the user gave its name.
 
     >>> name_generator(DemoSettings(generator="google/gemma-3-270m")), name_generator(DemoSettings())
     ('gemma-3-270m', 'A small language model')
@@ -103,7 +103,7 @@ def view_side(text: SteeredText, side: Side) -> gr.HighlightedText:
 
 
 def make_writer(models: DemoModels, lm: CausalLM, settings: DemoSettings) -> Callable[..., Any]:
-    """The function of the button Write."""
+    """Makes the function of the button Write."""
 
     def on_write(
         prompt: str,
@@ -128,7 +128,7 @@ def make_writer(models: DemoModels, lm: CausalLM, settings: DemoSettings) -> Cal
 
 
 def make_selector(side: Side) -> Callable[..., str]:
-    """The function that shows the candidates of a token of this side."""
+    """Makes the function that shows the candidates of a clicked token of this side."""
 
     def show(text: SteeredText, event: gr.SelectData) -> str:  # gradio passes the event by its annotation
         return show_candidates(text, side, event.index)
@@ -137,14 +137,14 @@ def make_selector(side: Side) -> Callable[..., str]:
 
 
 def write_opening(lm: CausalLM, guide: CausalGuide | Discriminator, tokens: int, k: int) -> SteeredText:
-    """The text on the page before anybody clicks: the first prompt, continued with the page's settings."""
+    """Writes the text that the page opens with: the first prompt, continued with the page's settings."""
     how = Steering(STRENGTH, k=k, new_tokens=tokens, seed=SEED)
     *_, written = write_steps(lm, guide, PROMPT, how)
     return written
 
 
 def shade_side(text: SteeredText, side: Side) -> list[Shaded]:
-    """The prompt and the tokens of a side with their shades."""
+    """Lists the prompt and the tokens of a side with their colours."""
     tokens = text.guided if side == "guided" else text.unguided
     return move_spaces([(text.prompt, None), *map(shade, tokens)])
 
@@ -168,7 +168,7 @@ def move_spaces(pieces: Sequence[Shaded]) -> list[Shaded]:
 
 
 def shade(token: WrittenToken) -> Shaded:
-    """The text of a token and its shade; None for a token that guidance hardly moved.
+    """Returns the text of a token and its colour; None for a token that guidance hardly moved.
 
     >>> shade(WrittenToken("\\n", 0, -0.5, ()))
     ('⏎', 'less likely')

@@ -1,4 +1,4 @@
-"""HTML of the page: tables, and texts coloured by contributions. Everything is escaped."""
+"""The HTML of the page: tables, and texts coloured by contributions to a score. Everything is escaped."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -10,7 +10,7 @@ from judge.report.explanations import Line, Piece
 from judge.tables import Table, to_html
 from judge.verbs.steer import STEPS_CAPTION, SteeredText, list_steps
 
-SHOWN = 10  # candidates before and after guidance
+SHOWN_CANDIDATES = 10  # candidates before and after guidance
 BLUE = "rgb(120, 190, 240)"  # what speaks for a text; colour-blind people tell it from orange
 ORANGE = "rgb(250, 170, 100)"  # what speaks against it
 NO_MODELS = (
@@ -21,7 +21,7 @@ SCORES_CAPTION = "Higher is better. Below, blue speaks for the text and orange a
 
 
 def answer(show: Callable[[], str]) -> str:
-    """Calls `show`; returns its HTML, or the fault of the input."""
+    """Calls `show`; returns its HTML, or the error in the user's input as HTML."""
     try:
         return show()
     except (InputError, SettingError) as fault:
@@ -29,7 +29,7 @@ def answer(show: Callable[[], str]) -> str:
 
 
 def show_fault(fault: Exception) -> str:
-    """Shows a fault of the input in place of an older result."""
+    """Writes an error in the user's input as HTML, in place of an older result."""
     return f'<p class="fault" role="alert">{escape(str(fault))}</p>'
 
 
@@ -39,16 +39,18 @@ def show_candidates(text: SteeredText, side: Literal["guided", "unguided"], step
     What precedes the token stands in the heading, so that all columns fit on a telephone.
     """
     tokens = text.guided if side == "guided" else text.unguided
-    rows = [row for row in list_steps(text.prompt, tokens, SHOWN) if row["step"] == step]
+    rows = [row for row in list_steps(text.prompt, tokens, SHOWN_CANDIDATES) if row["step"] == step]
     if not rows:
         return ""
     preceding = rows[0]["text"]
-    columns = [{name: row[name] for name in row if name not in ("step", "text")} for row in rows]
-    return to_html([Table(f"Step {step}: {preceding}", STEPS_CAPTION, columns)])
+    for row in rows:
+        del row["step"]
+        del row["text"]
+    return to_html([Table(f"Step {step}: {preceding}", STEPS_CAPTION, rows)])
 
 
 def show_judgements(judgements: Sequence[Judgement]) -> str:
-    """The scores of a text, their notes, and what explains each of them."""
+    """Shows the scores of a text, their notes, and their explanations."""
     rows = [
         {"metric": judgement.metric, "score": show_score(judgement), "scale": judgement.scale}
         for judgement in judgements
@@ -60,24 +62,24 @@ def show_judgements(judgements: Sequence[Judgement]) -> str:
 
 
 def show_score(judgement: Judgement) -> float | str:
-    """The score, or why there is none."""
+    """Returns the score, or the reason why there is none."""
     return judgement.reason or "" if judgement.score is None else judgement.score
 
 
 def show_details(judgement: Judgement, is_open: bool) -> str:
-    """What stands behind a score, to open with a click."""
+    """Shows the explanation of a score, which opens with a click."""
     lines = "".join(map(show_line, judgement.lines))
     summary = f"<summary>{escape(judgement.metric)}: what stands behind it</summary>"
     return f"<details{' open' if is_open else ''}>{summary}<ul>{lines}</ul></details>"
 
 
 def show_line(line: Line) -> str:
-    """A line of an explanation as an item of a list."""
+    """Shows a line of an explanation as an item of a list."""
     return f"<li><b>{escape(line.label)}</b> {''.join(map(show_piece, line.pieces))}</li>"
 
 
 def show_piece(piece: Piece) -> str:
-    """A piece of a text, blue if it raises the score and orange if it lowers it; hovering shows the number.
+    """Shows a piece of a text, blue if it raises the score and orange if it lowers it; hovering shows the number.
 
     >>> show_piece(Piece("<", None, -0.5))
     '<span style="background: color-mix(in srgb, rgb(250, 170, 100) 50%, white); color: #111">&lt;</span>'

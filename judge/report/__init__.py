@@ -1,1 +1,1 @@
-"""Report: what a run leaves behind."""
+"""Reports: tables, plots, pages and files that a run or a verb leaves behind."""

@@ -36,7 +36,7 @@ class Line:
 
 
 def read_explanation(explanation: Mapping[str, Any], aspect: str) -> list[Line]:
-    """Converts the explanation of one example to lines; if a metric has several aspects, those of `aspect`."""
+    """Converts the explanation of one example to lines; of a metric with several aspects, those of `aspect`."""
     match explanation:
         case {"turns": turns}:  # Discriminative CDM: every token has its momentum
             lines = _shade([_read_turn(turn) for turn in turns])

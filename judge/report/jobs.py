@@ -25,11 +25,11 @@ class ScoredTexts:
     lines: Sequence[Mapping[str, Any]]
 
     def rated(self, aspect: str) -> ScoredTexts:
-        """The texts that are rated for an aspect."""
+        """Returns the texts that are rated for an aspect."""
         return ScoredTexts([line for line in self.lines if aspect in line["ratings"]])
 
     def identify(self, aspect: str) -> list[tuple[Any, ...]]:
-        """Values that must be equal in two jobs to compare their scores: texts, inputs and ratings, in order."""
+        """Lists what must be equal in two jobs to compare their scores: texts, inputs and ratings, in order."""
         identities: list[tuple[Any, ...]] = []
         for line in self.lines:
             identity = (
@@ -51,7 +51,7 @@ class ScoredTexts:
         return names
 
     def get_ratings(self, aspect: str) -> Floats:
-        """The ratings of an aspect, of shape (texts,)."""
+        """Returns the ratings of an aspect, of shape (texts,)."""
         ratings = [line["ratings"][aspect] for line in self.lines]
         return np.array(ratings, dtype=np.float64)
 
@@ -60,7 +60,7 @@ class ScoredTexts:
         return all(metric in line["scores"] for line in self.lines)
 
     def get_scores(self, metric: str, aspect: str) -> Floats:
-        """The scores of a metric for an aspect, or for its first one, of shape (texts,); NaN for none."""
+        """Returns the scores of a metric for an aspect, or for its first one, of shape (texts,); NaN for none."""
         values: list[float] = []
         for line in self.lines:
             by_aspect = line["scores"][metric]
@@ -92,7 +92,7 @@ class Job:
         return cls(settings, results, sets)
 
     def get_rated(self, name: str, aspect: str) -> ScoredTexts:
-        """The texts of a set that are rated for an aspect; none if the job has no such set."""
+        """Returns the texts of a set that are rated for an aspect; none if the job has no such set."""
         if name not in self.sets:
             return ScoredTexts(())
         return self.sets[name].rated(aspect)
@@ -139,7 +139,7 @@ class Job:
 
 
 def read_sets(file: Path) -> dict[str, ScoredTexts]:
-    """The lines of `scores.jsonl` by set, without their explanations, which are most of the file."""
+    """Reads the lines of `scores.jsonl` by set, without their explanations, which are most of the file."""
     lines: dict[str, list[Mapping[str, Any]]] = {}
     content = file.read_text("utf-8")
     for text in content.split("\n"):  # a text may hold other line breaks
@@ -152,12 +152,12 @@ def read_sets(file: Path) -> dict[str, ScoredTexts]:
 
 
 def list_measured(row: Mapping[str, Any]) -> list[str]:
-    """The columns of a row of results.json that have intervals."""
+    """Lists the columns of a row of results.json that have intervals."""
     return [name for name in row if f"{name}_interval" in row]
 
 
 def read_estimate(row: Mapping[str, Any], name: str) -> Estimate:
-    """An estimate of results.json, where NaN is null."""
+    """Reads an estimate of results.json, where NaN is written as null."""
     low, high = row.get(f"{name}_interval", (None, None))
     return Estimate(
         read_number(row[name]),
@@ -167,12 +167,12 @@ def read_estimate(row: Mapping[str, Any], name: str) -> Estimate:
 
 
 def read_number(cell: float | None) -> float:
-    """A number of results.json, where NaN is null."""
+    """Reads a number of results.json, where NaN is written as null."""
     return math.nan if cell is None else cell
 
 
 def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """The settings that differ between jobs.
+    """Lists the settings that differ between jobs.
 
     >>> varied_settings([{"gamma": "0", "seed": "1"}, {"gamma": "1", "seed": "1"}])
     ['gamma']
@@ -187,7 +187,7 @@ def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
-    """The shortest unique ending of each dotted name.
+    """Finds the shortest unique ending of each dotted name.
 
     >>> shorten_names(["model.negatives.sampling.gamma", "data.seed", "seed"])
     {'model.negatives.sampling.gamma': 'gamma', 'data.seed': 'data.seed', 'seed': 'seed'}
@@ -210,7 +210,7 @@ def _shorten(name: str, others: Collection[str]) -> str:
 
 
 def name_settings(settings: Mapping[str, str], varied: Sequence[str]) -> str:
-    """The settings of a job that vary.
+    """Writes the values of the settings of a job that vary.
 
     >>> name_settings({"model.gamma": "0.5", "seed": "1"}, ["model.gamma", "seed"])
     'gamma=0.5, seed=1'

@@ -1,4 +1,4 @@
-"""Joint: the results of all jobs of a sweep in one table, in the form of a paper's ablation."""
+"""Joint results: all jobs of a sweep in one table, in the form of a paper's ablation."""
 
 from __future__ import annotations
 

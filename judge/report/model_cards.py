@@ -16,7 +16,7 @@ from judge.tables import Table
 CARD = "README.md"
 PACKAGE = "judging-generated-text"
 IDENTIFIERS = {"MIT": "mit", "Apache-2.0": "apache-2.0", "GPL-3.0": "gpl-3.0", "CC BY-SA 4.0": "cc-by-sa-4.0"}
-SHOWN = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall", "beyond_cues")  # columns of agreement
+AGREEMENT_COLUMNS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall", "beyond_cues")
 # what a model of this project is, by a file of its folder
 KINDS = {
     "discriminator.json": "A classifier of texts: a higher logit means human or good, or the label that it names.",
@@ -47,7 +47,7 @@ class Kind(NamedTuple):
 
 
 def find_kind(place: Path) -> Kind | None:
-    """The kind of model in a folder; None for other contents (word frequencies)."""
+    """Finds the kind of model in a folder; None for other contents (word frequencies)."""
     for file, sentence in KINDS.items():
         if (place / file).is_file():
             return Kind(PACKAGE, "text-classification", sentence)
@@ -60,7 +60,7 @@ def find_kind(place: Path) -> Kind | None:
 
 
 def write_card(name: str, place: Path, kind: Kind, outcome: Outcome, run: Mapping[str, Any]) -> str:
-    """The card of the model in the folder `place`."""
+    """Writes the text of the card of the model in the folder `place`."""
     depends = read_json(place / "depends.json")
     parts = [
         format_head(kind, outcome.licence, is_synthetic=run["synthetic"]),
@@ -77,7 +77,7 @@ def write_card(name: str, place: Path, kind: Kind, outcome: Outcome, run: Mappin
 
 
 def format_head(kind: Kind, licence: str, is_synthetic: bool) -> str:
-    """The head in YAML; the hub takes a licence without an identifier of its own as `other` with a name."""
+    """Writes the head of a card in YAML. On the hub, a licence without an identifier is `other` with a name."""
     lines = [f"library_name: {kind.library}", f"pipeline_tag: {kind.task}"]
     if not licence:
         lines.append("license: unknown")
@@ -92,7 +92,7 @@ def format_head(kind: Kind, licence: str, is_synthetic: bool) -> str:
 
 
 def describe_data(outcome: Outcome, is_synthetic: bool) -> str:
-    """The texts that the model learned, and their licence."""
+    """Describes the texts that the model learned, and their licence."""
     named = f"`{outcome.corpus}`" if outcome.corpus else "The texts of the run"
     if is_synthetic:
         return f"{named}: synthetic text by generators of this project. The scores are no judgement of real text."
@@ -102,7 +102,7 @@ def describe_data(outcome: Outcome, is_synthetic: bool) -> str:
 
 
 def list_settings(depends: Any) -> Iterator[str]:
-    """The settings of the training, from the kept stage."""
+    """Yields lines with the settings of the training, from the kept stage."""
     plan = depends.get("plan") if isinstance(depends, dict) else None
     if plan is None:
         return
@@ -112,7 +112,7 @@ def list_settings(depends: Any) -> Iterator[str]:
 
 
 def list_held_out(curve: Any, depends: Any) -> Iterator[str]:
-    """The held-out metrics of the saved weights."""
+    """Yields lines with the held-out metrics of the saved weights."""
     if (point := find_kept(curve, depends)) is None:
         return
     yield "## Held-out texts"
@@ -122,7 +122,7 @@ def list_held_out(curve: Any, depends: Any) -> Iterator[str]:
 
 
 def find_kept(curve: Any, depends: Any) -> Mapping[str, float] | None:
-    """The point of a learning curve whose weights were saved; None without a curve."""
+    """Finds the point of a learning curve whose weights were saved; None without a curve."""
     points = [point for point in curve or () if "val/loss" in point]
     if not points:
         return None
@@ -134,12 +134,12 @@ def find_kept(curve: Any, depends: Any) -> Mapping[str, float] | None:
 
 
 def list_agreement(tables: Sequence[Table], metrics: Sequence[str]) -> Iterator[str]:
-    """The agreement with ratings of the metrics that score with this model."""
+    """Yields lines with the agreement with ratings of the metrics that score with this model."""
     agreements = [row for table in tables if table.key == AGREEMENT for row in table.rows]
     rows: list[dict[str, Any]] = []
     for row in agreements:
         if row["metric"] in metrics and row.get("grouping", "global") == "global":
-            rows.append({name: row[name] for name in SHOWN if name in row})
+            rows.append({name: row[name] for name in AGREEMENT_COLUMNS if name in row})
     if rows:
         yield "## Agreement with ratings"
         yield Table("", "", rows).to_markdown().rstrip()
@@ -147,5 +147,5 @@ def list_agreement(tables: Sequence[Table], metrics: Sequence[str]) -> Iterator[
 
 
 def read_json(file: Path) -> Any:
-    """The content of a JSON file; None if the file is missing."""
+    """Reads a JSON file; None if the file is missing."""
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None

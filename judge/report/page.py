@@ -1,4 +1,4 @@
-"""Page: report.html, which shows the outcome of a run on one self-contained page."""
+"""The page `report.html`, which shows the outcome of a run in one self-contained file."""
 
 import re
 import shlex
@@ -32,7 +32,7 @@ def write_report(outcome: Outcome, run: Mapping[str, Any], config: str, folder: 
 
 
 def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
-    """The page as HTML with inline pictures. `run` is the content of results.json, `config` the configuration."""
+    """Makes the page as HTML with inline pictures. `run` is the content of results.json, `config` the configuration."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
     environment.filters["breakable"] = break_names
@@ -65,7 +65,7 @@ def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
 
 
 def choose_asked(asked: Sequence[Asked]) -> list[Asked]:
-    """What judges were asked, disagreements first, as much as the page has room for."""
+    """Chooses questions to judges for the page, disagreements first, as many as there is room for."""
     left = MOST_ANSWERED
     chosen: list[Asked] = []
     for item in sort_by_gap(asked):
@@ -78,7 +78,7 @@ def choose_asked(asked: Sequence[Asked]) -> list[Asked]:
 
 
 def break_names(text: str) -> Markup:
-    """The text as HTML in which names may break after an underscore, so that a narrow screen has room for figures.
+    """Writes text as HTML in which names may break after an underscore, so that a narrow screen has room for figures.
 
     >>> break_names("mars_to_20 <x>")
     Markup('mars_<wbr>to_<wbr>20 &lt;x&gt;')
@@ -87,7 +87,7 @@ def break_names(text: str) -> Markup:
 
 
 def name_run(outcome: Outcome, called: str) -> str:
-    """The title of the page: verb or experiment with its title, or with its metrics (if they are few) and sets."""
+    """Writes the title of the page: verb or experiment with its title, or with its metrics (if few) and sets."""
     if outcome.title:
         return f"{called}: {outcome.title}"
     rated = {row["set"] for table in outcome.tables if table.key == AGREEMENT for row in table.rows}
@@ -102,7 +102,7 @@ def name_run(outcome: Outcome, called: str) -> str:
 
 
 def define_columns() -> dict[str, str]:
-    """The meaning of each column of tables, from the glossary of the docs."""
+    """Reads the meaning of each column of tables from the glossary of the docs."""
     lines = (HERE / "glossary.md").read_text(encoding="utf-8").splitlines()
     rows = (re.fullmatch(r"\| (`.+`) \| (.+) \|", line) for line in lines)
     return {name: row[2] for row in rows if row for name in re.findall("`([^`]+)`", row[1])}

@@ -26,18 +26,18 @@ styled = rc_context(fname=Path(__file__).with_name("column.mplstyle"))
 
 
 def make_figure(height: float) -> Figure:
-    """An empty figure of 8 cm by `height` cm."""
+    """Makes an empty figure of 8 cm by `height` cm."""
     return Figure(figsize=(WIDTH, height / 2.54), layout="constrained")
 
 
 class NameWrapper(textwrap.TextWrapper):
-    """Wraps text between words, and names after an underscore, a slash or a hyphen."""
+    """Wraps text between words, and long names after an underscore, a slash or a hyphen."""
 
     wordsep_re = re.compile(r"(\s+)|(?<=[_/-])(?=\w)")
 
 
 def wrap(text: str, width: int = NAME) -> str:
-    """The text in lines of at most `width` characters; only a longer word without an underscore is cut.
+    """Wraps text into lines of at most `width` characters; only a longer word without an underscore is cut.
 
     >>> wrap("cdm_discriminative_classifier", 20)
     'cdm_discriminative_\\nclassifier'
@@ -51,7 +51,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def draw_svg(figure: Figure) -> str:
-    """The figure as an SVG element without paper, whose ink has the colour of the text around it."""
+    """Draws the figure as an SVG element without background, in the colour of the text around it."""
     buffer = io.StringIO()
     _write(figure, buffer, format="svg", facecolor="none")
     drawn = buffer.getvalue()
@@ -71,7 +71,7 @@ def _write(figure: Figure, target: Path | io.StringIO, **form: Any) -> None:
 
 @styled
 def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figure:
-    """One panel per metric: scores by rating, with jittered points.
+    """Plots scores by rating with jittered points, one panel per metric.
 
     A line joins the mean scores of the ratings if a rating has five texts or more on average. Without `aspect` the
     first rated one is shown. A metric that scores this aspect by name is shown with it, others with their first aspect.
@@ -101,7 +101,7 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
 
 
 def average_levels(values: Floats, ratings: Floats, levels: Floats) -> tuple[list[float], list[float]]:
-    """The ratings at which there are scores, and the mean score of each."""
+    """Lists the ratings at which there are scores, and the mean score at each."""
     known: list[float] = []
     means: list[float] = []
     for level in levels:
@@ -113,7 +113,7 @@ def average_levels(values: Floats, ratings: Floats, levels: Floats) -> tuple[lis
 
 
 def make_panels(names: Sequence[str], height: float = 3.3) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel of this height in cm for each name, two per row."""
+    """Makes a figure with a panel of this height (cm) for each name, two per row."""
     columns = min(2, len(names))
     rows = -(-len(names) // columns)
     figure = make_figure(1.5 + height * rows)
@@ -140,7 +140,7 @@ def plot_intervals(titled: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> 
 
 
 def draw_intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
-    """A line for each estimate with its interval, the highest first."""
+    """Draws a line for each estimate with its interval, the highest first."""
     names = sorted(estimates, key=lambda name: -estimates[name].value)
     labels = [wrap(name) for name in names]
     lines = len("\n".join(labels).split("\n"))
@@ -173,7 +173,7 @@ def plot_settings(
     named: str,
     title: str,
 ) -> Figure:
-    """A panel for each metric with a line for each job of a sweep: its estimate and, if there is one, its interval.
+    """Plots a panel for each metric, in it a line for each job of a sweep: its estimate and, if any, its interval.
 
     `labels` are the values of the settings of each job, `named` the names of these settings.
     """
@@ -193,7 +193,7 @@ def plot_settings(
 
 @styled
 def plot_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
-    """A panel for each training: its loss by the batches that it has seen, and its held-out loss."""
+    """Plots a panel for each training: its loss by the number of batches seen, and its held-out loss."""
     figure, panels = make_panels([*curves], height=2.8)
     for panel, points in zip(panels, curves.values(), strict=True):
         for name, color, marker in (("train/loss", "C0", "."), ("val/loss", "C1", "o")):

@@ -56,7 +56,7 @@ def encode_json(value: Any, indent: int | None = None) -> str:
 
 
 def results(outcome: Outcome, run: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of results.json: facts about the run (its command, its times), then its outcome."""
+    """Makes the content of results.json: facts about the run (its command, its times), then its outcome."""
     return {
         **run,
         "timings": {step: round(seconds, 3) for step, seconds in run["timings"].items()},
@@ -73,7 +73,7 @@ def results(outcome: Outcome, run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def library_versions() -> dict[str, str]:
-    """The versions of the installed libraries that can change results."""
+    """Lists the versions of the installed libraries that can change results."""
     versions: dict[str, str] = {}
     for name in LIBRARIES:
         with suppress(PackageNotFoundError):  # a light installation has no torch
@@ -98,7 +98,7 @@ def name_machine() -> str:
 
 
 def name_processor() -> str:
-    """The model of the processor, as Linux or Python names it."""
+    """Names the model of the processor, as Linux or Python does."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         model = re.search(r"^model name\s*: (.+)$", info.read_text("utf-8"), re.MULTILINE)
@@ -108,7 +108,7 @@ def name_processor() -> str:
 
 
 def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    """One record per set and example: ratings, scores by metric and aspect, and the reasons for null scores.
+    """Yields one record per set and example: ratings, scores by metric and aspect, and reasons for null scores.
 
     The hash of the text tells whether two runs scored the same texts.
     """
@@ -118,7 +118,7 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
 
 
 def score_line(scored: ScoredSet, number: int) -> dict[str, Any]:
-    """The record of one example of a set."""
+    """Makes the record of one example of a set."""
     example = scored.examples[number]
     dropped = {name: scores.dropped_tokens[number] for name, scores in scored.scores.items()}
     reasons = {name: scores.reasons[number] for name, scores in scored.scores.items()}
@@ -139,7 +139,7 @@ def score_line(scored: ScoredSet, number: int) -> dict[str, Any]:
 
 
 def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
-    """The scores of one example by aspect."""
+    """Returns the scores of one example by aspect."""
     return {aspect: values[number] for aspect, values in scores.values.items()}
 
 
@@ -158,7 +158,7 @@ def check_run_folder(folder: Path, setting: str = "hydra.run.dir", beside: Colle
 
 @contextmanager
 def claim_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collection[str] = ()) -> Iterator[None]:
-    """Creates the folder of a run or a sweep, or takes over that of an earlier one; one process at a time.
+    """Creates the folder of a run or a sweep, or takes over that of an earlier one; locks it during the block.
 
     Raises SettingError for a folder that is not a run's (`check_run_folder`), that another run writes into, or that
     cannot be written to.
@@ -201,7 +201,7 @@ def is_cleared(path: Path, folder: Path) -> bool:
 def write_models(outcome: Outcome, folder: Path) -> None:
     """Copies the model folders into `models/`, as hard links if the file system supports them.
 
-    Those that learned synthetic text get a note that says so with all their scores (`core.notes`).
+    A model that learned synthetic text gets a note, which is shown with all its scores (`core.notes`).
     """
     for name, source in outcome.models.items():
         copy = folder / "models" / name
@@ -211,7 +211,7 @@ def write_models(outcome: Outcome, folder: Path) -> None:
 
 
 def name_files(names: Iterable[str]) -> dict[str, str]:
-    """Safe file names, for LaTeX and every system, for plots or tables whose names may come from the user's data.
+    """Finds safe file names, for LaTeX and every system, for plots or tables that may be named after the user's data.
 
     >>> name_files(["human coherence", "human_coherence", "Difference?"])
     {'human coherence': 'human_coherence', 'human_coherence': 'human_coherence_2', 'Difference?': 'Difference'}
@@ -226,7 +226,7 @@ def name_files(names: Iterable[str]) -> dict[str, str]:
 
 
 def make_safe(name: str) -> str:
-    """The name with letters, digits and `_+-` alone, and with a hash where it would be too long or empty."""
+    """Reduces a name to letters, digits and `_+-`; one that would be too long or empty gets a hash."""
     safe = re.sub(r"[^\w+-]+", "_", name).strip("_")
     if safe and len(safe.encode()) <= LONGEST_NAME:
         return safe
@@ -234,7 +234,7 @@ def make_safe(name: str) -> str:
 
 
 def make_unique(name: str, taken: Collection[str]) -> str:
-    """The name, with a number where it is taken; some systems do not tell upper from lower case.
+    """Adds a number to a name that is taken; some systems do not distinguish upper and lower case.
 
     >>> make_unique("Plot", {"plot", "plot_2"})
     'Plot_3'

@@ -1,4 +1,4 @@
-"""The texts of a scored set that fit into the page, with their scores."""
+"""Chooses the texts of a scored set that fit into the page, with their scores."""
 
 import json
 import math
@@ -31,14 +31,14 @@ class TextRows:
 
     @property
     def as_json(self) -> str:
-        """JSON for the page's script, without characters that would end a script."""
+        """Writes JSON for the page's script, without characters that would end a script."""
         head = {"metrics": self.metrics, "aspects": self.aspects, "hasSystems": self.has_systems}
         text = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "rows": [{",".join(self.rows)}]}}'
         return text.replace("<", "\\u003c")
 
 
 def list_texts(scored: ScoredSet) -> TextRows:
-    """The examples of a set in their order, with texts, ratings, scores, reasons and explanations."""
+    """Lists the examples of a set in their order, with texts, ratings, scores, reasons and explanations."""
     columns = scored.split_aspects()
     rows: list[str] = []
     left = MOST_CHARACTERS
@@ -59,7 +59,7 @@ def list_texts(scored: ScoredSet) -> TextRows:
 
 
 def make_row(scored: ScoredSet, columns: ScoredSet, number: int) -> Mapping[str, Any]:
-    """An example with its scores; `columns` is the set with a metric for each aspect."""
+    """Makes the row of an example with its scores; `columns` is the set with a metric for each aspect."""
     example = scored.examples[number]
     fields = {name: getattr(example, name) for name in FIELDS}
     reasons = {name: scores.reasons[number] for name, scores in scored.scores.items()}
@@ -78,7 +78,7 @@ def make_row(scored: ScoredSet, columns: ScoredSet, number: int) -> Mapping[str,
 
 
 def list_pieces(explanation: Mapping[str, Any]) -> list[list[Any]]:
-    """The lines of an explanation as the page's script reads them: label, and text, shade and value of each piece."""
+    """Lists the lines of an explanation for the page's script: the label, then text, colour and value of each piece."""
     lines: list[list[Any]] = []
     for line in read_explanation(explanation, ""):
         lines.append([line.label, [[piece.text, piece.shade, piece.value] for piece in line.pieces]])

@@ -1,1 +1,1 @@
-"""The verbs: score, agree, compare, prefer, audit, plan and steer, each in a file of its own."""
+"""The verbs: score, agree, compare, prefer, audit, plan, label, steer and demo, each in a file of its own."""

@@ -1,4 +1,4 @@
-"""Which metric agrees best with people: agreement with ratings, also beyond cheap cues, and tests between metrics."""
+"""Finds which metric agrees best with people: agreement with ratings, also beyond cheap cues; tests of metrics."""
 
 from __future__ import annotations
 
@@ -151,7 +151,8 @@ def _score_rated(
 ) -> ScoredSet:
     """The rated examples with the scores of all metrics. Raises SettingError for no score and for a reserved name."""
     if not (examples.scores or planned):
-        raise SettingError("scores are needed: pass metrics or scores")
+        rule = "scores are needed: pass metrics or scores"
+        raise SettingError(f"{rule}, or a judge's verdicts as the file and these ratings as labels")
     scored = add_scores(examples, planned, kept)
     if has_cues and CHEAP_CUES in scored.scores:
         raise SettingError(f"the name {CHEAP_CUES} is reserved for the surface-feature baseline: rename these scores")
@@ -248,7 +249,7 @@ def check_rated(scored: ScoredSet) -> None:
 
 
 def hint_ratings(scored: ScoredSet) -> str:
-    """How to name what people said, as the end of a message: labels, scores or columns that the file has."""
+    """The end of a message: how to name the ratings of people, by labels, scores or columns that the file has."""
     examples = scored.examples
     if any(example.label is not None for example in examples):
         return "; labels are what a text was asked for: people=label takes them for what people say"

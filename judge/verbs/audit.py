@@ -1,4 +1,4 @@
-"""The audit of metrics: what scores depend on, which damage lowers them, and which harmless edits change them."""
+"""Audits metrics: what scores depend on, which damage lowers them, and which harmless edits change them."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ def choose_set(
     name: str,
     metric: Metric,
 ) -> ScoredSet:
-    """The first set whose examples all have the fields that a metric needs; the only set in any case.
+    """Chooses the first set whose examples all have the fields that a metric needs; a single set is always chosen.
 
-    Raises SettingError if none of several has them.
+    Raises SettingError if none of several sets has them.
     """
     if len(sets) == 1:
         return sets[0]
@@ -221,9 +221,9 @@ def _list_read(examples: Sequence[Example]) -> list[tuple[Any, ...]]:
 
 
 def score_accepted(metric: Metric, examples: Sequence[Example]) -> LevelScores:
-    """The scores by aspect; NaN for examples that break a rule of the metric because of the damage.
+    """Scores examples by aspect; NaN for examples that, when damaged, break a rule of the metric.
 
-    For example, the text must begin with its prefix.
+    A rule is, for example, that a text must begin with its prefix.
     """
     accepted = np.full(len(examples), True)
     try:
@@ -285,7 +285,7 @@ def _find_donor(examples: Sequence[Example], place: int) -> Example:
 
 
 def edit_all(examples: Sequence[Example], name: str) -> list[list[Example]]:
-    """The examples after a harmless edit, as the only level."""
+    """Applies a harmless edit to the examples; returns them as the only level."""
     return [[edit_example(example, name) for example in examples]]
 
 
@@ -296,7 +296,7 @@ def audit_aspect(
     cues: Cues | None,
     resampling: Resampling,
 ) -> AspectAudit:
-    """Audits one aspect. Texts that a perturbation leaves unchanged do not count for it.
+    """Audits one aspect. A text that a damage or an edit leaves unchanged does not count for it.
 
     `scores` have the shape (n,); `perturbed` holds for each damage or edit the texts and their scores by strength, of
     shape (strengths, n).
@@ -336,7 +336,7 @@ def correlate_cues(
     layout: Layout,
     resampling: Resampling,
 ) -> dict[str, Estimate]:
-    """Spearman's correlation of the scores with each cue that differs between texts, by the name of the cue."""
+    """Computes Spearman's correlation of the scores with each cue that differs between texts, by name."""
     correlations: dict[str, Estimate] = {}
     for name, values in zip(cues.names, cues.values.T, strict=True):
         if np.ptp(values):
@@ -351,7 +351,7 @@ def correlate_cues(
 
 
 def find_changed(examples: Sequence[Example], levels: Levels) -> NDArray[np.bool_]:
-    """Whether each example is another one at every level, of shape (n,)."""
+    """Finds the examples that were changed at every level; returns a mask of shape (n,)."""
     is_changed = np.full(len(examples), True)
     for level in levels:
         is_changed &= [before != after for before, after in zip(examples, level, strict=True)]

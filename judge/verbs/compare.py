@@ -1,4 +1,4 @@
-"""Systems on the same inputs, compared by any metric, by people and by cheap cues (`judge compare`)."""
+"""Compares systems on the same inputs, by any metric, by people and by cheap cues (`judge compare`)."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def compare(
 def compare_unconfounded(
     systems: Sequence[str], values: Floats, confounded: Collection[tuple[str, str]] = (), **settings: Any
 ) -> Pairs:
-    """`compare_pairs`, without tests and intervals of the pairs that had other raters."""
+    """Works as `compare_pairs`, but pairs of systems that had different raters get no tests and intervals."""
     found = dict(compare_pairs(systems, values, **settings))
     for pair in confounded:
         found[pair] = withhold(found[pair], f"no rater rated both: {CONFOUNDED}")
@@ -181,14 +181,14 @@ def compare_unconfounded(
 
 
 def withhold(found: SystemComparison, reason: str) -> SystemComparison:
-    """The comparison without its test and intervals, for this reason."""
+    """Removes the test and the intervals of a comparison, for this reason."""
     difference = Estimate.undefined(reason, found.difference.value)
     win_rate = Estimate.undefined(reason, found.win_rate.value)
     return replace(found, difference=difference, win_rate=win_rate, p_value=math.nan, is_equal=None, reason=reason)
 
 
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
-    """The margin of each metric. Raises SettingError for a margin that is not above 0 or has an unknown metric."""
+    """Returns the margin of each metric. Raises SettingError for one that is not above 0 or has an unknown metric."""
     if margin is None:
         return {}
     given = margin if isinstance(margin, Mapping) else dict.fromkeys(names, margin)
@@ -198,10 +198,10 @@ def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[
 
 
 def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, list[str]]]:
-    """Leaves out scores of systems by metrics that cannot score their silent answers; returns these metrics by system.
+    """Leaves out a system's scores by metrics that cannot score its silent (empty) answers.
 
     Otherwise such a system would gain by its silence on hard inputs. Ratings of people are treated alike if people
-    rated all other outputs of the system.
+    rated all other outputs of the system. Also returns these metrics by system.
     """
     silence = find_silence(grid, scored)
     columns = {name: values.copy() for name, values in grid.columns.items()}
@@ -218,13 +218,13 @@ def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, lis
 
 
 def find_silence(grid: Grid, scored: ScoredSet) -> NDArray[np.bool_]:
-    """Whether the answer of each system to each input is empty or invisible, of shape (systems, inputs)."""
+    """Finds the answers that are empty or invisible; returns a mask of shape (systems, inputs)."""
     is_silent = np.array([each.is_empty or is_invisible(each.full_text) for each in scored.examples])
     return is_silent[grid.places]
 
 
 def note_silence(grid: Grid, scored: ScoredSet, unranked: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Notes: how often each system is silent, and which metrics do not rank it because of that."""
+    """Notes how often each system is silent, and which metrics do not rank it because of that."""
     for system, is_silent in zip(grid.systems, find_silence(grid, scored), strict=True):
         if is_silent.any():
             said = f"{system} is silent on {is_silent.sum()} of {len(grid.inputs)} inputs"
@@ -242,15 +242,15 @@ def note_missing(
     left_out: Mapping[str, tuple[str, str]],
     silent: Collection[str],
 ) -> Iterator[str]:
-    """Notes: how many inputs a metric compares if scores are missing, and which systems it leaves out.
+    """Notes how many inputs a metric compares if scores are missing, and which systems it leaves out.
 
-    `values` are those that are compared, `left_out` the systems that would change the verdict on a pair of others, and
-    `silent` those that it cannot rank because they gave silent answers, which have a note of their own.
+    `values` are the compared scores, `left_out` the systems that would change the result for a pair of others. `silent`
+    are the systems that it cannot rank because of silent answers, which have their own note.
     """
     systems, inputs = find_common(values, grid.systems)
     for system, (a, b) in left_out.items():
         lacking = int(np.isnan(grid.columns[name][grid.systems.index(system)]).sum())
-        yield f"{name} leaves {system} out: without the {lacking} inputs that it lacks, {a} and {b} compare otherwise"
+        yield f"{name} leaves {system} out: without the {lacking} inputs that it lacks, {a} and {b} compare differently"
     out = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
     few = [system for system in out if system not in left_out and system not in silent]
     if few and systems.any():
@@ -260,12 +260,12 @@ def note_missing(
 
 
 def list_partly_rated(grid: Grid) -> list[str]:
-    """The aspects for which some output has no rating."""
+    """Lists the aspects for which some output has no rating."""
     return [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
 
 
 def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
-    """What human means from few ratings rest on, and where the rated outputs are visibly no random sample."""
+    """Notes what human means from few ratings rest on, and if the rated outputs are visibly no random sample."""
     partly = list_partly_rated(grid)
     for aspect in partly:
         yield f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
@@ -278,7 +278,7 @@ def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
 def estimate_all_powered(
     grid: Grid, confounded: Mapping[str, Collection[tuple[str, str]]]
 ) -> dict[tuple[str, ...], PoweredEstimate]:
-    """Human means and differences of aspects that are rated in part, by aspect, metric and one system or two."""
+    """Estimates human means and differences of aspects that are rated in part, by aspect, metric, system or pair."""
     powered: dict[tuple[str, ...], PoweredEstimate] = {}
     for aspect, name in product(list_partly_rated(grid), grid.scores):
         powered |= dict(estimate_powered(grid, aspect, name))
@@ -288,7 +288,7 @@ def estimate_all_powered(
 
 
 def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], PoweredEstimate]]:
-    """The mean rating of each system from its rated part and all its scores, and the difference of each pair."""
+    """Yields the mean rating of each system, from its ratings and all its scores, and the difference of each pair."""
     ratings = dict(zip(grid.systems, grid.ratings[aspect], strict=True))
     scores = dict(zip(grid.systems, grid.scores[name], strict=True))
     for a in grid.systems:
@@ -298,14 +298,14 @@ def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple
 
 
 def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
-    """The difference of two systems that had other raters, without its intervals."""
+    """Removes the intervals of a difference between two systems that had different raters."""
     estimate = Estimate.undefined(CONFOUNDED, found.estimate.value)
     classical = Estimate.undefined(CONFOUNDED, found.classical.value)
     return replace(found, estimate=estimate, classical=classical)
 
 
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
-    """For each input, the systems without an output. Every example names its system and its input."""
+    """Finds for each input the systems without an output. Every example must name its system and its input."""
     systems = list(dict.fromkeys(outputs.systems or ()))
     groups = list(dict.fromkeys(outputs.groups or ()))
     is_missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs))))
@@ -335,8 +335,10 @@ def drop_lacking(outputs: ScoredSet) -> tuple[ScoredSet, tuple[str, ...]]:
 
 
 def check_comparable(scored: ScoredSet, incomplete: Incomplete) -> None:
-    """Raises InputError unless each system has exactly one output for every input (with `drop`: at most one, and for
-    some input all have one), and all outputs for an input have the same context, prefix, label and references.
+    """Raises InputError unless each system has exactly one output for every input, with the same context and so on.
+
+    With `drop` a system has at most one output for an input, and some input is answered by all. All outputs for an
+    input must have the same context, prefix, label and references.
     """
     check(Incomplete, incomplete=incomplete)
     places = place_outputs(scored)

@@ -1,4 +1,4 @@
-"""The demo: a page in a browser that steers, judges and compares (`judge demo`)."""
+"""Serves the demo: a page in a browser that steers, judges and compares (`judge demo`)."""
 
 import logging
 import os
@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 def demo(**settings: Any) -> None:
     """Serves the page until Ctrl-C, with the settings of `DemoSettings`.
 
-    Raises SettingError for a wrong setting, where gradio is not installed and where the port is taken, before a model
-    is loaded.
+    Before a model is loaded, raises SettingError for a wrong setting, if gradio is not installed, and if the port is
+    taken.
     """
     given = DemoSettings(**settings)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read at import: gradio must not call home

@@ -108,7 +108,7 @@ def label(
 
 
 def list_files(output: Path) -> list[Path]:
-    """The paths of the table, the page and the design of a sheet. Raises SettingError if one exists."""
+    """Lists the paths of the table, the page and the design of a sheet. Raises SettingError if one exists."""
     paths = [output.with_name(f"{output.name}{end}") for end in (".csv", ".html", DESIGN)]
     there = [str(path) for path in paths if path.exists()]
     if there:
@@ -117,7 +117,7 @@ def list_files(output: Path) -> list[Path]:
 
 
 def name_strata(texts: ScoredSet, judge: str) -> list[str]:
-    """The stratum of each text: the verdict of a judge, or a range of verdicts if there are many different ones."""
+    """Names the stratum of each text: the verdict of a judge, or a range of verdicts if many are different."""
     if judge not in texts.scores:
         known = join_names([*texts.scores]) if texts.scores else "none"
         raise SettingError(f"stratify must be a judge of {texts.name}, but {judge} is none of {known}")
@@ -138,7 +138,7 @@ def count_strata(
     places: Sequence[int],
     total: int,
 ) -> list[dict[str, str | int | float]]:
-    """A row for each stratum: its number of texts, of drawn texts, and the probability."""
+    """Makes a row for each stratum: its number of texts, the number drawn, and the probability to be drawn."""
     names = ["all"] * total if strata is None else [*strata]
     drawn = [names[i] for i in places]
     rows: list[dict[str, str | int | float]] = []
@@ -153,7 +153,7 @@ def note_sheet(
     drawn: int,
     wanted: int,
 ) -> list[str]:
-    """Notes on the limits of the sheet."""
+    """Notes the limits of the sheet."""
     notes: list[str] = []
     if not have_texts(texts):
         notes.append(f"{texts.name} has no texts: the sheet shows ids, and people must look the texts up")
@@ -165,7 +165,7 @@ def note_sheet(
 
 
 def describe_next(paths: Sequence[Path], name: str) -> str:
-    """Instructions for using the sheet."""
+    """Writes instructions for using the sheet."""
     sheet, page, design = paths
     return (
         f"open {page} in a browser, or fill the column label of {sheet}; keep {design.name} beside the labels; then "

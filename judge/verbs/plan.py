@@ -1,4 +1,4 @@
-"""Planning: how many inputs, systems and raters a study needs."""
+"""Plans a study: how many inputs, systems and raters, or how many labels, it needs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from core.errors import SettingError, check_names
-from core.example import SHOWN
+from core.example import SHOWN_COLUMNS
 from core.signature import join_settings
 from data.cells import list_items
 from data.input_file import InputFile
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.rating_words import GivenLevels
-from data.scored import read_scored
-from judge.inputs import RULE, Columns, Source, read
+from judge.inputs import SOURCE_RULE, Columns, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
 from judge.pair_inputs import read_given
 from judge.tables import Result, Table, pick, tabulate
+from judge.verdict_files import Names, read_verdicts
 from meta_eval.planning import (
     SampleSize,
     Spread,
@@ -40,18 +40,19 @@ Pilot = Source | Preferences
 SizedRow = tuple[dict[str, Any], SampleSize]  # what a row assumes, and the size that it needs
 FEWEST_PILOT_INPUTS = 5
 SIZE_CELLS = ("n", "power", "reason")
+OVERALL = "overall"  # an aspect
 ASSUMED = "every figure rests on assumptions; a pilot"
 
 
 def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread:
-    """The spread of two systems' ratings in a pilot with one or more raters.
+    """Estimates how much the difference of two systems' ratings varies, in a pilot with one or more raters.
 
     Raises SettingError if the pilot lacks a system, if the two share fewer than 5 rated inputs, and if they differ by
     the same amount on all of them.
     """
     in_pilot = list(dict.fromkeys(example.system for example in pilot.examples if example.system))
     if len(systems) != 2 or not set(systems) <= set(in_pilot):
-        known = ", ".join(in_pilot[:SHOWN]) or "none"
+        known = ", ".join(in_pilot[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"systems must be two of those in the pilot ({known}), but is {list(systems)}")
     first, second = systems
     ratings = pilot.raters.get(aspect, pilot.ratings(aspect)[None])
@@ -83,23 +84,29 @@ class StudyPlan(Result):
 
 def plan(
     pilot: Pilot | None = None,
-    aspect: str = "overall",
+    aspect: str | None = None,
     systems: Sequence[str] = (),
     *,
     columns: Columns | None = None,
+    people: Names = (),
+    judges: Names = (),
     levels: GivenLevels | None = None,
     seed: int = 0,
     **settings: Any,
 ) -> StudyPlan:
-    """How many inputs, systems and raters a study needs, or with `within` how many labels, from assumptions or a pilot.
+    """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
+
+    The numbers follow from assumptions, or from a pilot study.
 
     Args:
         pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
             two systems, or with `within` any, with scores of judges. With `within` it may also be preferences, as
             `judge.prefer` takes them, with the verdicts of judges or of several people.
-        aspect: of the ratings in the pilot.
+        aspect: of the ratings in the pilot; by default `overall`, or the only one.
         systems: two of the pilot, to estimate how their difference varies.
-        columns: by field its column of the pilot.
+        columns: by field its column of the pilot. Labels and verdicts need no texts.
+        people: the columns of the pilot that are people's labels; by default they are recognised by name and values.
+        judges: the columns of the pilot that hold verdicts of judges.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
         seed: of what is drawn.
         settings: of `judge.label_plans.PlanSettings`.
@@ -113,12 +120,13 @@ def plan(
     ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
     """
     check_names(settings, [field.name for field in fields(PlanSettings)], "plan")
-    given = read_pilot(pilot, columns=columns, levels=levels)
     assumptions = PlanSettings(**settings)
+    given = read_pilot(pilot, columns=columns, people=people, judges=judges, levels=levels)
     if given is None and systems:
         raise SettingError("systems are two of a pilot: pass its file, or compared_systems for their number")
+    aspect = aspect or find_aspect(given)
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
-        known = ", ".join(given.aspects[:SHOWN]) or "none"
+        known = ", ".join(given.aspects[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"aspect must be one with ratings in the pilot ({known}), but is {aspect}")
     if assumptions.within is not None:
         planned = plan_labelling(given, aspect, systems, assumptions)
@@ -150,23 +158,45 @@ def plan_labelling(
     return StudyPlan(signature, [table], (*notes, decision))
 
 
+def find_aspect(pilot: ScoredSet | Preferences | None) -> str:
+    """The only aspect of a pilot, else `overall`."""
+    aspects = pilot.aspects if isinstance(pilot, ScoredSet) else ()
+    return aspects[0] if len(aspects) == 1 else OVERALL
+
+
 def read_pilot(
-    pilot: Pilot | None, columns: Columns | None = None, levels: GivenLevels | None = None
+    pilot: Pilot | None,
+    columns: Columns | None = None,
+    people: Names = (),
+    judges: Names = (),
+    levels: GivenLevels | None = None,
 ) -> ScoredSet | Preferences | None:
-    """Reads the texts of a pilot, or its preferences if it has pairs of systems."""
+    """Reads the texts of a pilot, its labels and verdicts without texts, or its preferences if it has pairs."""
     if pilot is None and columns:
         raise SettingError("columns name those of a pilot: pass the file of the pilot too")
     if pilot is None or isinstance(pilot, ScoredSet | Preferences):
         return pilot
-    if isinstance(pilot, str | Path | InputFile):
-        file = InputFile.of(pilot, columns=columns, levels=levels)
-        return read_preferences(file) if holds_pairs(file) else read_scored(file)
     if isinstance(pilot, Mapping):
         return read(pilot, columns=columns, levels=levels)
-    rows = list_items(pilot, RULE)
-    named = columns or {}
-    has_pairs = rows and isinstance(rows[0], Mapping) and names_pair({**rows[0], **named})
-    return read_given(rows, named) if has_pairs else read(rows, columns=columns, levels=levels)
+    if isinstance(pilot, str | Path | InputFile):
+        file = InputFile.of(pilot, columns=columns, levels=levels)
+        if holds_pairs(file):
+            return read_preferences(file)
+    else:
+        pilot = list_items(pilot, SOURCE_RULE)
+        named = columns or {}
+        if pilot and isinstance(pilot[0], Mapping) and names_pair({**pilot[0], **named}):
+            return read_given(pilot, named)
+    texts, _ = read_verdicts(
+        pilot,
+        columns=columns,
+        levels=levels,
+        people=people,
+        judges=judges,
+        needs=("people",),
+        command="judge plan",
+    )
+    return texts
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:
@@ -253,7 +283,7 @@ def note_gaps(spread: Spread) -> list[str]:
 
 
 def describe_spread(spread: Spread) -> str:
-    """A sentence: the components of the spread of the difference on one input."""
+    """Describes in a sentence what makes the difference vary on one input: inputs, and raters."""
     if spread.raters is None:
         return f"{spread.inputs:.3g} for one rater, as in the pilot"
     return f"it combines {spread.inputs:.3g} between inputs and {spread.raters:.3g} for one rater"

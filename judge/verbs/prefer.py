@@ -1,4 +1,4 @@
-"""Preferences of people or of a judge: which systems they prefer, and which metrics prefer as they do."""
+"""Ranks systems by the preferences of people or of a judge; finds which metrics prefer as people do."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def prefer(
     >>> [(each.system, each.wins) for each in prefer(rows).ranking.systems]
     [('new', 3), ('old', 0)]
     """
-    check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
+    check(Fraction, level=level)
+    if margin is not None:
+        check(Fraction, margin=margin)
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
@@ -122,7 +124,7 @@ def prefer(
     )
     texts = add_scores(read.texts, planned, kept).split_aspects()
     read = replace(read, texts=texts)
-    pair_judge: Any = load_planned(planned_judge) if isinstance(planned_judge, MetricPlan) else planned_judge
+    pair_judge = _load_judge(planned_judge)
     listed = list_pairs(texts) if read.given is None else read.given
     labels = human_labels
     if labels is not None and not isinstance(labels, int):
@@ -143,7 +145,7 @@ def prefer(
         ranking=rank_by_preferences(ranked, resampling, level),
         level=level,
         equal=find_equal(ranked, margin, level),
-        among=measure_among(people, judged.judges, asked, resampling),
+        among=measure_among(people, judged.judges, asked, resampling, raters=len(ranked.named_raters)),
         single=list_single(people, rivals, asked, resampling),
         favours=find_favours(asked, rivals, lengths, family, resampling),
         agreement=measure_agreement(asked, rivals, resampling),
@@ -189,6 +191,13 @@ def _plan_judge(judge: Any, settings: Mapping[str, Any], kept: Stages | None) ->
     return judge
 
 
+def _load_judge(planned: Any) -> Any:
+    """The judge; one that was planned by its name is loaded only now, when the files are known to be right."""
+    if isinstance(planned, MetricPlan):
+        return load_planned(planned)
+    return planned
+
+
 def _judge_pairs(
     judge: PairJudge | None,
     read: PairInputs,
@@ -204,13 +213,19 @@ def _judge_pairs(
     if not len(pairs):
         rule = "two systems must have outputs for one input, but no input has two"
         raise InputError([fault(read.texts.name, 0, rule)])
-    verdicts = None if judge is None else ask_judge(judge, pairs, read.texts, read.places)
-    by_judge = {} if verdicts is None else verdicts.by_judge
-    of_asked = {name: settle_orders(first) for name, first in by_judge.items()}
+    verdicts: Verdicts | None = None
+    of_asked: dict[str, Floats] = {}
+    signatures: list[str] = []
     asked = pairs
-    if verdicts is not None and given is None:
-        asked = replace(pairs, name=verdicts.signature, outcomes=verdicts.outcomes)
-        asked = asked if labels is None else add_labels(asked, labels, seed)
+    if judge is not None:
+        verdicts = ask_judge(judge, pairs, read.texts, read.places)
+        of_asked = {name: settle_orders(first) for name, first in verdicts.by_judge.items()}
+        if given is not None:
+            signatures.append(verdicts.signature)
+        else:
+            asked = replace(pairs, name=verdicts.signature, outcomes=verdicts.outcomes)
+            if labels is not None:
+                asked = add_labels(asked, labels, seed)
     return JudgedPairs(
         listed=pairs,
         asked=asked,
@@ -218,7 +233,7 @@ def _judge_pairs(
         verdicts=verdicts,
         judges={**of_asked, **pairs.judges},
         only_asked=[name for name in of_asked if name not in asked.judges],
-        signatures=[] if verdicts is None or given is None else [verdicts.signature],
+        signatures=signatures,
     )
 
 
@@ -227,7 +242,9 @@ def _list_answers(judged: JudgedPairs, read: PairInputs, *, has_people: bool) ->
     if judged.verdicts is None:
         return []
     asked = judged.asked
-    of_people = asked.outcomes if has_people else np.full(len(asked), np.nan)
+    of_people = np.full(len(asked), np.nan)
+    if has_people:
+        of_people = asked.outcomes
     return list_asked_pairs(asked, of_people, judged.verdicts, read.texts, read.places)
 
 
@@ -256,7 +273,7 @@ def check_sources(
     labels: Preferences | int | None,
     has_outputs: bool,
 ) -> None:
-    """Raises SettingError where there is nobody who prefers, or nothing to read for a judge."""
+    """Raises SettingError if nobody prefers (no file and no judge), or if a judge has no outputs to read."""
     if not has_outputs and (given is None or asking is not None):
         raise SettingError(f"a judge needs the texts of the systems: {NO_OUTPUTS}")
     if asking is not None and not callable(getattr(asking, "compare", None)):
@@ -274,7 +291,7 @@ def hold_against_people(
     places: Mapping[tuple[str, str], int],
     has_people: bool,
 ) -> dict[str, Floats]:
-    """The outcomes of judges, of what most of three or more say, and of metrics, which are held against people."""
+    """Collects the outcomes to compare with people's: of each judge, of the majority of three or more, of metrics."""
     rivals = dict(judges) if has_people else {}
     single_judges = list_single_judges(judges)
     if len(single_judges) > 2 and rivals:  # of two, most say a tie wherever they differ
@@ -286,7 +303,7 @@ def hold_against_people(
 
 
 def list_single_judges(judges: Mapping[str, Floats]) -> list[Floats]:
-    """The outcomes of judges that are no panel."""
+    """Lists the outcomes of single judges, without those of a panel."""
     return [outcomes for name, outcomes in judges.items() if name != PANEL]
 
 
@@ -296,7 +313,7 @@ def refuse_silence(
     verdicts: Verdicts | None,
     texts: str,
 ) -> None:
-    """Raises InputError where no judgement, or nothing that is held against people, has an outcome."""
+    """Raises InputError if no judgement has an outcome, or if nothing that is compared with people has one."""
     is_silent = is_empty(asked.outcomes)
     are_rivals_silent = bool(rivals) and all(map(is_empty, rivals.values()))
     if not is_silent and not are_rivals_silent:
@@ -319,12 +336,18 @@ def measure_among(
     judges: Mapping[str, Floats],
     asked: Preferences,
     resampling: Resampling,
+    *,
+    raters: int,
 ) -> dict[str, tuple[int, Estimate]]:
-    """How many people, and judges, there are, and how far they agree among themselves, where they are several."""
-    tables = {"people": [*people], "judges": list_single_judges(judges)}
+    """How many people (`raters`), and judges, there are, and how far they agree among themselves, if they are several.
+
+    `people` are their outcomes by `Preferences.by_rater`.
+    """
+    by_judge = list_single_judges(judges)
+    tables = {"people": (raters, [*people]), "judges": (len(by_judge), by_judge)}
     return {
-        who: (len(table), agree_among(np.stack(table), asked.layout, resampling))
-        for who, table in tables.items()
+        who: (number, agree_among(np.stack(table), asked.layout, resampling))
+        for who, (number, table) in tables.items()
         if len(table) > 1
     }
 
@@ -344,7 +367,7 @@ def measure_agreement(
 
 
 def describe_winners(given: Preferences, has_people: bool) -> str:
-    """A note on who chose the winners of a file, if not people; `has_people`: whether tables mention people."""
+    """Notes who chose the winners of a file, if not people; `has_people` says whether tables mention people."""
     if given.by_model is None:
         return f"{given.name} does not say whether people or a model chose the winners"
     if not given.by_model:

@@ -1,4 +1,4 @@
-"""Scores of texts by one metric or several, and how they are shown (`judge.score`)."""
+"""Scores texts by one metric or several, and shows the scores (`judge score`)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ScoredTexts(Result):
 
     @property
     def unscored(self) -> int:
-        """The number of texts that lack a score; ratings of single judges are not counted."""
+        """The number of texts without a score; ratings of single judges of a panel do not count."""
         single = single_ratings(self.values)
         is_missing = np.zeros(len(self), dtype=bool)
         for name, values in self.values.items():
@@ -98,7 +98,7 @@ class ScoredTexts(Result):
 
     @property
     def first(self) -> Mapping[str, Scores]:
-        """The scores of `examples`, by metric."""
+        """The scores of the first examples (`examples`), by metric."""
         places = range(len(self.examples))
         return {name: scores.take(places) for name, scores in self.scores.items()}
 
@@ -113,12 +113,12 @@ class ScoredTexts(Result):
         return join_signatures({metric: scores.signature for metric, scores in self.scores.items()})
 
     def records(self) -> Iterator[Mapping[str, Any]]:
-        """The lines that `judge score` writes, as mappings."""
+        """Yields the lines that `judge score` writes, as mappings."""
         rows = {name: list_rows(scores) for name, scores in self.first.items()}
         return score_records(self.examples, rows)
 
     def to_frame(self, title: str | None = None) -> Any:
-        """The rows of `records` as a DataFrame, a column per score. With a title, the table of this title.
+        """Makes a DataFrame of `records`, with a column per score; with a title, of the table that has this title.
 
         The score `quality` is in the column `scores.quality` if the input has a column `quality`.
         """
@@ -333,13 +333,13 @@ def join_signatures(signatures: Mapping[str, str]) -> str:
 
 
 def collect_notes(scores: Mapping[str, Scores]) -> tuple[str, ...]:
-    """The metrics' notes on their scores, each sentence once."""
+    """Collects the metrics' notes on their scores, each sentence once."""
     notes = chain.from_iterable(of_metric.notes for of_metric in scores.values())
     return tuple(dict.fromkeys(notes))
 
 
 def note_empty(scored: ScoredSet) -> list[str]:
-    """A sentence: how many answers are empty, and of which systems."""
+    """Notes how many answers are empty, and of which systems."""
     empty = [example for example in scored.examples if example.is_empty]
     if not empty:
         return []
@@ -351,13 +351,13 @@ def note_empty(scored: ScoredSet) -> list[str]:
 
 
 def single_ratings(values: Mapping[str, Any]) -> dict[str, str]:
-    """The names of the ratings of single judges, `ASPECT by JUDGE`, with the aspect that is their mean."""
+    """Maps the ratings of single judges, `ASPECT by JUDGE`, to the aspect that is their mean."""
     aspects = {name: name.partition(" by ")[0] for name in values}
     return {name: aspect for name, aspect in aspects.items() if aspect != name and aspect in values}
 
 
 def panel_tables(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> list[Table]:
-    """Tabulates how far the judges of a panel agree on these first examples."""
+    """Tabulates how well the judges of a panel agree on these first examples."""
     panels: dict[str, list[NDArray[np.float64]]] = {}
     for name, aspect in single_ratings(values).items():
         panels.setdefault(aspect, []).append(values[name][: len(examples)])

@@ -1,4 +1,4 @@
-"""Steers texts with a guide, and shows them beside unguided ones, step by step (`judge.steer`; OUMG, section 3.2)."""
+"""Steers texts with a guide, and shows them beside unguided ones, step by step (`judge steer`; OUMG, section 3.2)."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ STEPS_CAPTION = (
 Prompts: TypeAlias = Sequence[str]  # texts, which may hold commas
 ATTRIBUTES = ("attribute", "attribute_unguided")
 TAIL = 30  # characters of the text so far
-SHOWN = 3  # first candidates of a step before guidance, and after it
+SHOWN_CANDIDATES = 3  # first candidates of a step before guidance, and after it
 
 
 @checked_dataclass
 class Steering:
-    """How a prompt is continued."""
+    """The settings by which a prompt is continued."""
 
     # alpha of Eq. 5 (the rule `normalised`), or lambda of FUDGE; 0 is the generator alone
     strength: NonNegative = 4.0
@@ -108,7 +108,7 @@ class SteeredTexts(Result):
 
     @property
     def finding(self) -> str:
-        """The mean probabilities of the attribute with guidance and without, in words."""
+        """Says in words the mean probability of the attribute with guidance and without it."""
         guided = np.mean([each.attribute for each in self.texts])
         unguided = np.mean([each.attribute_unguided for each in self.texts])
         return (
@@ -218,8 +218,8 @@ def write_steps(lm: CausalLM, guide: Any, prompt: str, how: Steering) -> Iterato
         yield text
 
 
-def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN) -> list[dict[str, Any]]:
-    """The candidates of each step: the `shown` likeliest before guidance and the `shown` likeliest after it."""
+def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN_CANDIDATES) -> list[dict[str, Any]]:
+    """Lists the candidates of each step: the `shown` likeliest before guidance and the `shown` likeliest after it."""
     rows: list[dict[str, Any]] = []
     text = prompt
     for number, token in enumerate(tokens):
@@ -244,7 +244,7 @@ def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN) 
 
 
 def show_texts(found: SteeredTexts) -> ScoredSet:
-    """The guided texts with the guide's probability of its attribute, for the page, which colours their tokens."""
+    """Makes a scored set of the guided texts, by the guide's probability, for the page, which colours their tokens."""
     examples = tuple(
         Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(found.texts, start=1)
     )
@@ -255,5 +255,5 @@ def show_texts(found: SteeredTexts) -> ScoredSet:
 
 
 def list_moved(text: SteeredText) -> list[tuple[str, float]]:
-    """The tokens of a guided text, and how far guidance moved the log-probability of each, in nats."""
+    """Lists the tokens of a guided text, and how much guidance moved the log-probability of each, in nats."""
     return [(token.text, token.moved) for token in text.guided]

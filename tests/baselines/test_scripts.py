@@ -78,7 +78,7 @@ def test_invisible_characters_alone_are_no_text_and_no_reference(metric: str) ->
     found = judge.score(["one two", "\u200b", "one two"], metric, references=["\ufeff", "one", "one two"])
     assert np.isnan(found.values["quality"][:2]).all()
     assert found.reasons[0] == f"{metric} needs references, found none"
-    assert found.reasons[1] == "the text has invisible characters alone"
+    assert found.reasons[1] == "the text has only invisible characters"
 
 
 @pytest.mark.parametrize("text", ["Herr Müller", "की", "Tôi bán", "I love 北京"])

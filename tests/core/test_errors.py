@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import InputError, SettingError, fault
-from core.extras import named_extras
+from core.extras import suggest_extra
 from core.templates import LARGEST_TEMPLATE, fill_template, names_in, read_template
 
 
@@ -78,6 +78,6 @@ def test_the_largest_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     with (
         pytest.raises(SettingError, match=rf"^{module} is not installed: pip install '.*\[{named}\]'$"),
-        named_extras(needed),
+        suggest_extra(needed),
     ):
         import_module(module)

@@ -141,7 +141,7 @@ def test_t5_against_one_pair_at_a_time(tiny: CTRLEval) -> None:
         weights.append(good + bad)
     expected = np.average(shares, weights=weights)
     assert found.values["attribute_relevance"][0] == pytest.approx(expected, abs=1e-6)
-    assert found.explanations[1]["coherence"]["remarks"] == ["a text of one sentence leaves a bare mask"]
+    assert found.explanations[1]["coherence"]["remarks"] == ["a text of one sentence leaves only the mask to read"]
 
 
 def test_a_text_without_words_and_a_dialogue_of_one_sentence_have_no_coherence(tiny: CTRLEval) -> None:
@@ -150,7 +150,7 @@ def test_a_text_without_words_and_a_dialogue_of_one_sentence_have_no_coherence(t
     examples = [Example("a", "...."), Example("b", turns=turns), Example("c", turns=("Hello.", "I have a cat."))]
     found = metric.score(examples)
     assert np.isnan(found.values["coherence"]).tolist() == [True, True, False]
-    reason = "coherence: all turns are one sentence for sentence_split, and only the mask remains of it"
+    reason = "coherence needs two sentences, but sentence_split finds only one in all turns"
     assert list(found.reasons) == ["the text has no words", reason, None]
 
 

@@ -136,7 +136,7 @@ def test_forms_of_cells(tmp_path: Path):
     )
 
 
-GAP = "must be a number, and a missing one an empty cell (null in JSON)"
+GAP = "must be a number, or an empty cell (null in JSON) if it is missing"
 # Each case: the lines of a JSONL file, and its faults.
 JSONL: list[tuple[str | bytes, list[str]]] = [
     (" \n\r\n", [" the file is empty"]),
@@ -144,7 +144,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
     ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
     ('{"text": " \\n"}\n{"text": null}', [
-        " at least one text must say something, but all are empty: data.columns.text=COLUMN names another column"]),
+        " at least one text must not be empty, but all are: data.columns.text=COLUMN names another column"]),
     ('{"answer2": "a", "n": 1}', [
         '1: an example needs "text" or "turns", found answer2, n: data.columns.text=COLUMN names a column']),
     ('{"id": 7.5, "text": "a"}', ['1: "id" must be a valid string, found 7.5']),
@@ -348,7 +348,7 @@ def test_links_and_pipes_are_not_replaced_or_written_through(tmp_path: Path):
     (tmp_path / "link").symlink_to(mine)
     os.mkfifo(tmp_path / "pipe")
     for name, what in (("link", "the link"), ("pipe", "the device or pipe"), (".", "the folder")):
-        found = pytest.raises(InputError, match=f"only a regular file is replaced, found {what}")
+        found = pytest.raises(InputError, match=f"only a regular file can be replaced, found {what}")
         with found, open_atomically(tmp_path / name) as file:
             file.write("x")
     (tmp_path / f".new.{os.getpid()}.partial").symlink_to(mine)

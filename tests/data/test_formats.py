@@ -772,6 +772,28 @@ def test_annotations_of_label_studio(tmp_path: Path) -> None:
     )
 
 
+def predict(model: str | None, *results: tuple[str, Any]) -> dict[str, Any]:
+    """A prediction of Label Studio, whose results are written as those of annotations."""
+    return {"model_version": model, "score": 0.9, "result": mark(0, *results)["result"]}
+
+
+def test_predictions_and_verdicts_of_label_studio_are_scores(tmp_path: Path) -> None:
+    people = [mark(1, ("faithful", ["yes"])), mark(2, ("faithful", ["no"]))]
+    data = {"prompt": "Why?", "answer": "So.", "model": "gpt-4", "gpt4_verdict": "no"}
+    path = write_tasks(
+        tmp_path / "x.json",
+        {"data": data, "annotations": people, "predictions": [predict("judge-1", ("faithful", ["yes"]))]},
+        {"data": {**data, "gpt4_verdict": "yes"}, "annotations": people, "predictions": [predict("judge-1")]},
+    )
+    scored = read_scored(path)
+    assert [*scored.scores] == ["judge-1", "gpt4_verdict"]
+    np.testing.assert_array_equal(scored.values("judge-1", ""), [1, np.nan])
+    np.testing.assert_array_equal(scored.values("gpt4_verdict", ""), [0, 1])
+    several = predict(None, ("fluency", 4), ("faithful", ["yes"]))
+    path = write_tasks(tmp_path / "y.json", {"data": data, "annotations": people, "predictions": [several]})
+    assert [*read_scored(path).scores] == ["prediction/fluency", "prediction/faithful", "gpt4_verdict"]
+
+
 def test_comparisons_of_label_studio(tmp_path: Path) -> None:
     data = {"prompt": "Why?", "answer1": "So.", "answer2": "Thus.", "model1": "old", "model2": "new"}
     annotations = [mark(1, ("pick", "left")), mark(2, ("pick", "right")), mark(3, ("pick", None))]

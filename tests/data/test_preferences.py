@@ -168,13 +168,18 @@ def test_winners_that_are_0_and_1_are_said_to_be_probabilities(tmp_path: Path) -
 def test_raters_that_are_models_by_their_names_are_no_people(tmp_path: Path) -> None:
     """Winners of a model are called so, also in a file of our own form that names it as the rater."""
     rows = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("gpt-4o", "claude-3-opus")]
-    found = read_preferences(write(tmp_path / "x.jsonl", *rows))
-    assert found.by_model is True
+    given = read_preferences(write(tmp_path / "x.jsonl", *rows))
+    assert given.by_model is True
     mixed = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("gpt-4o", "ann")]
-    found = read_preferences(write(tmp_path / "x.jsonl", *mixed))
-    assert found.by_model is False
+    given = read_preferences(write(tmp_path / "x.jsonl", *mixed))
+    assert given.by_model is False
     assert (
-        "gpt-4o is a model by its name, but counts as a person: judges.NAME=COLUMN names its verdicts" in found.notes[0]
+        "gpt-4o is a model by its name, but counts as a person: judges.NAME=COLUMN names its verdicts" in given.notes[0]
     )
     people = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("author_2", "ann")]
     assert read_preferences(write(tmp_path / "x.jsonl", *people)).by_model is False
+
+
+def test_spaces_around_a_winner_say_nothing(tmp_path: Path) -> None:
+    rows = [pair(winner, id=f"q{i}") for i, winner in enumerate(["a ", " Tie", "y "])]
+    assert read_preferences(write(tmp_path / "x.jsonl", *rows)).outcomes.tolist() == [1, 0.5, 0]

@@ -143,18 +143,18 @@ def test_agree_and_compare_count_texts() -> None:
 @pytest.mark.parametrize("column", ["labeler", "Annotator", "annotatorId", "Rater ID", "coder", "worker_name"])
 def test_usual_names_of_raters(tmp_path: Path, column: str) -> None:
     (tmp_path / "rows.csv").write_text(f"text,rating:q,{column}\na,1,x\na,3,y\nb,2,x\nb,4,y\n")
-    found = read_scored(tmp_path / "rows.csv")
-    assert found.notes == (f"rows.csv: 4 rows, 2 texts; their raters are in {column}",)
-    assert found.raters["q"].tolist() == [[1, 2], [3, 4]]
+    scored = read_scored(tmp_path / "rows.csv")
+    assert scored.notes == (f"rows.csv: 4 rows, 2 texts; their raters are in {column}",)
+    assert scored.raters["q"].tolist() == [[1, 2], [3, 4]]
 
 
 def test_repeated_ids_without_ratings_are_few_faults(tmp_path: Path) -> None:
     """The columns that may have the ratings are named, because ids repeat where rows are by rater."""
     rows = [f"{place % 7},{place % 7}{place % 7},{place}\n" for place in range(21)]
     (tmp_path / "rows.csv").write_text("".join(["id,text,quality\n", *rows]))
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as raised:
         read_scored(tmp_path / "rows.csv")
-    assert [fault.removeprefix(f"{tmp_path}/") for fault in found.value.faults] == [
+    assert [fault.removeprefix(f"{tmp_path}/") for fault in raised.value.faults] == [
         'rows.csv:9: ids must be unique, but "0" is the id of line 2 too (the first of 14 lines with this fault)',
         "rows.csv: rows by rater share an id if they have ratings, found none: data.columns.ratings.ASPECT=COLUMN "
         "names its column; unread are quality",

@@ -45,6 +45,12 @@ def test_scales_of_the_table_agree_on_the_order_of_words() -> None:
         (["gut", "sehr gut", "mangelhaft"], [3, 4, 0]),
         (["bueno", "malo", "muy bueno"], [3, 1, 4]),
         (["不同意", "非常同意"], [1, 4]),
+        (["muy de acuerdo", "en desacuerdo"], [4, 1]),
+        (["bon", "mauvais", "excellent", "moyen"], [2, 0, 3, 1]),
+        (["とても良い", "普通"], [3, 1]),
+        (["👍", "👎"], [1, 0]),
+        (["5 stars", "1 star", "4 stars"], [4, 0, 3]),
+        (["no hallucination", "hallucination"], [1, 0]),
         (["yes", "no", "maybe"], [2, 0, 1]),
         (["yes", "no", True], [1, 0, 1]),
         (["Fu\u0308r", None], None),
@@ -137,8 +143,11 @@ def test_a_given_order_that_lacks_a_word_is_refused() -> None:
 
 def test_the_order_of_yes_and_no_is_said_too() -> None:
     """For a fault, such as toxic, yes is the worse one: then levels turns it round."""
-    words = order_words([{"ratings": {"toxic": word}} for word in ("Yes", "no")])
-    assert (words.numbers, words.description) == ({}, "ratings in words: no 0, yes 1")
-    turned = order_words([{"ratings": {"toxic": word}} for word in ("Yes", "no")], freeze_levels(["yes", "no"]))
+    records = [{"ratings": {"toxic": word}} for word in ("Yes", "no")]
+    words = order_words(records)
+    assert words.numbers == {}
+    assert words.description == "ratings in words: no 0, yes 1"
+    turned = order_words(records, freeze_levels(["yes", "no"]))
     assert turned.numbers == {("ratings", "toxic"): {"yes": 0, "no": 1}}
-    assert order_words([{"ratings": {"ok": value}} for value in (True, False)]).description == ""
+    booleans = [{"ratings": {"ok": value}} for value in (True, False)]
+    assert order_words(booleans).description == ""

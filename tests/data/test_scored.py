@@ -234,7 +234,10 @@ def note_scores(path: Path, *scores: dict[str, float | None], **beside: Any) -> 
 
 def test_scores_that_may_be_ratings_are_said(tmp_path: Path) -> None:
     """Whole numbers and means of a few people, and a name of people; what is named or written by score is known."""
-    means = [{"overall": 4.6666666667, "bleu": 0.31}, {"overall": 2.3333333333, "bleu": 0.5}]
+    means: list[dict[str, float | None]] = [
+        {"overall": 4.6666666667, "bleu": 0.31},
+        {"overall": 2.3333333333, "bleu": 0.5},
+    ]
     rule = "may be ratings, but count as scores of a metric: columns.ratings.ASPECT=scores.NAME takes them for ratings"
     assert note_scores(tmp_path, *means) == [f"in.jsonl: overall {rule}"]
     assert note_scores(tmp_path, {"q": 1, "fluency": 5}, {"q": 3, "fluency": 4}) == [f"in.jsonl: q and fluency {rule}"]

@@ -73,7 +73,7 @@ def test_scores_are_numbers_or_files(tmp_path: Path) -> None:
     ("source", "faults"),
     [
         ([], ["examples: the file needs at least one example, found none"]),
-        ([" ", ""], ["examples: at least one text must say something, but all are empty"]),
+        ([" ", ""], ["examples: at least one text must not be empty, but all are"]),
         ([{"text": 3}], ["examples:1: "]),
         ([{"id": "x", "text": "a"}, {"id": "x", "text": "b"}], ["examples:2: ids must be unique"]),
         ([Example("x", "a"), Example("x", "b")], ["examples:2: ids must be unique"]),

@@ -1,6 +1,7 @@
 """Checks of judges in judge.agree: side by side, where people are split, slices, the gate, one verdict."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,12 @@ import pytest
 import judge
 from core.errors import FindingError, SettingError
 from core.example import Example
+from judge.agreement_tables import describe_enough
 from judge.metric_study import MetricStudy
 from judge.tables import Table
+from meta_eval.alternative_annotator import AlternativeTest
+from meta_eval.bootstrap import Estimate
+from meta_eval.labels import PEOPLE, SingleAgreement
 
 FEW: dict[str, Any] = {"resamples": 60, "permutations": 99}
 
@@ -127,6 +132,15 @@ def test_a_gate_needs_labels() -> None:
         judge.agree(rows, fail_if="kappa < 0.5", cues=False, **FEW)
 
 
+@pytest.mark.parametrize("column", ["model", "system"])
+def test_slices_by_the_name_of_a_column_that_gives_a_field(column: str) -> None:
+    rows = [{**row, "model": "ab"[i % 2]} for i, row in enumerate(draw_rows())]
+    study = judge.agree(rows, by=column, **FEW)
+    slices = find_table(study, f"By {column}").rows
+    assert [row[column] for row in slices] == ["a", "b", "a", "b"]
+    assert {row["n"] for row in slices} == {120}
+
+
 def test_where_people_are_split_and_one_verdict() -> None:
     study = judge.agree(draw_rows(people=3), **FEW)
     unity = find_table(study, "Accuracy by how united people are").rows
@@ -140,9 +154,46 @@ def test_where_people_are_split_and_one_verdict() -> None:
     tests = find_table(study, "Alternative annotator test").rows
     assert [row["judge"] for row in tests] == ["judge_good", "judge_mild"]
     assert all(row["people"] == 3 and 0 <= row["winning_rate"] <= 1 for row in tests)
-    verdicts = ("can stand in", "cannot replace", "cannot be told", "cannot be held against")
-    for note in (note for note in study.notes[:-1] if "people agree with each other" in note):
-        assert sum(verdict in note for verdict in verdicts) == 1
+    assert sum("people agree with each other" in note for note in study.notes) == 1  # in the answer alone
+    verdicts = study.notes[-1].split("people agree with each other")[1]
+    assert (verdicts.count("judge_good ("), verdicts.count("judge_mild (")) == (1, 1)
+
+
+def test_the_answer_says_how_the_other_judge_differs_from_the_best() -> None:
+    """The judge that is milder on long texts is named, not the one beside it."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(240):
+        truth = int(rng.random() < 0.5)
+        is_long = i % 2
+        swayed = is_long if rng.random() < 0.35 else truth
+        fair = truth if rng.random() < 0.9 else 1 - truth
+        text = "word " * (30 if is_long else 5)
+        rows.append({"id": f"q{i}", "text": text, "human": truth, "judge_fair": fair, "judge_swayed": swayed})
+    study = judge.agree(rows, cues=False, **FEW)
+    assert "; judge_swayed beside it: milder on longer texts by 0." in study.notes[-1]
+
+
+def test_a_judge_a_little_below_people_can_stand_in() -> None:
+    """Shown to be below people, and by less than .1: it can stand in, unless it fails the alternative annotator test.
+
+    Another judge is shown to be more than .1 below them.
+    """
+    kappa = Estimate(0.8, 0.75, 0.85)
+    people = SingleAgreement(
+        name=PEOPLE,
+        n=900,
+        accuracy=0.9,
+        kappa=kappa,
+        weighted_kappa=kappa,
+        beside_people=Estimate.undefined("people"),
+    )
+    near = replace(people, name="near", beside_people=Estimate(-0.03, -0.05, -0.01))
+    far = replace(people, name="far", beside_people=Estimate(-0.2, -0.25, -0.15))
+    said = describe_enough([people, near, far], ["near", "far"])
+    assert "near (0.800) can stand in for a person here, far (0.800) cannot replace a person here" in said
+    failed = AlternativeTest(3, 0.0, Estimate(0.8, 0.7, 0.85), 0.1, passes=False)
+    assert "near (0.800) cannot replace" in describe_enough([people, near], ["near"], alternatives={"near": failed})
 
 
 def test_a_judge_that_fails_the_test_cannot_stand_in() -> None:

@@ -148,8 +148,29 @@ def test_labels_are_planned_from_texts(has_judge: bool) -> None:
         pytest.approx(-0.5 if has_judge else difference["value"]),
     )
     assert rate["correlation"].value > 0.5 if has_judge else "correlation" not in rate
-    with pytest.raises(SettingError, match=r"aspect must be one with ratings in the pilot \(ok\), but is overall"):
-        judge.plan(rows, within=0.1)
+    with pytest.raises(SettingError, match=r"aspect must be one with ratings in the pilot \(ok\), but is other"):
+        judge.plan(rows, "other", within=0.1)
+
+
+def test_labels_are_planned_from_verdicts_without_texts(tmp_path: Path) -> None:
+    """The only aspect of a table with id, judge and human needs no name."""
+    rng = np.random.default_rng(0)
+    human = rng.integers(0, 2, 100)
+    is_right = rng.random(100) < 0.9
+    said = np.where(is_right, human, 1 - human)
+    path = tmp_path / "v.csv"
+    rows: list[dict[str, Any]] = []
+    for i in range(100):
+        rows.append({"id": f"q{i}", "judge": int(said[i]), "human": int(human[i])})
+    lines = [",".join(map(str, row.values())) for row in rows]
+    path.write_text("\n".join(["id,judge,human", *lines]))
+    of_file = judge.plan(path, within=0.05).tables[0].rows
+    of_rows = judge.plan(rows, within=0.05).tables[0].rows
+    assert [row["quantity"] for row in of_file] == ["kappa", "rate"]
+    assert of_file[1]["value"] == pytest.approx(human.mean())
+    assert [row["labels"] for row in of_rows] == [row["labels"] for row in of_file]
+    with pytest.raises(SettingError, match="`judge plan "):
+        judge.plan([{"id": f"q{i}", "x": 1, "y": i % 2} for i in range(9)], within=0.05)
 
 
 def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:
@@ -177,7 +198,7 @@ def test_two_rates_vary_by_themselves() -> None:
     assert isinstance(apart, Variation)
     assert apart.variance == pytest.approx(0.02 * 0.98 + 0.12 * 0.88)
     assert vary_rates(0.5, 0.1, explained=0.0) == Variation(0.1, 0.25 + 0.24, 0.25 + 0.24, 0.0)
-    assert vary_rates(0.5, 0.6, explained=0.0) == "no rate lies 0.6 from 0.5"
+    assert vary_rates(0.5, 0.6, explained=0.0) == "no rate from 0 to 1 differs from 0.5 by 0.6"
     few, many = (judge.plan(within=0.1, rate=0.3, differences=[0.2], compared_systems=k) for k in (2, 10))
     assert many.tables[0].rows[2]["labels"] > 1.8 * few.tables[0].rows[2]["labels"]
 

@@ -434,9 +434,9 @@ def by_people(inputs: int, winner: str | None, judges: str, people: int = 3) -> 
 
 
 def test_people_who_always_say_a_tie_have_no_kappa() -> None:
-    found = judge.prefer(by_people(60, "tie", "ab"))
-    assert all(math.isnan(row.beside_people.value) for row in found.single)
-    assert found.notes[-1].endswith("whether that is enough is unknown: all labels are the same: kappa is not defined")
+    study = judge.prefer(by_people(60, "tie", "ab"))
+    assert all(math.isnan(row.beside_people.value) for row in study.single)
+    assert study.notes[-1].endswith("whether that is enough is unknown: all labels are the same: kappa is not defined")
 
 
 @pytest.mark.parametrize("inputs", [2, 60])
@@ -458,8 +458,8 @@ def test_lower_scores_are_better_where_a_comparison_is_told() -> None:
         for i in range(20)
         for s in ("good", "bad")
     ]
-    found = judge.compare(rows, lower_is_better=["ter"], cues=False)
-    assert found.notes[-1] == "By ter (negated), good scores higher than bad (p 0.0001)."
+    study = judge.compare(rows, lower_is_better=["ter"], cues=False)
+    assert study.notes[-1] == "By ter (negated), good scores higher than bad (p 0.0001)."
     with pytest.raises(SettingError, match=r"rank is not a setting of lower_is_better.*ter"):
         judge.compare(rows, lower_is_better=["rank"])
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,115 @@ def test_a_label_of_an_input_with_several_systems_needs_the_system() -> None:
     assert int((~np.isnan(found.ratings("human"))).sum()) == 80
 
 
+@pytest.mark.parametrize("column", ["score", "label"])
+def test_a_model_among_the_raters_of_rows_is_a_judge(column: str, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        for rater, label in (("ann", row["human"]), ("ben", row["human"]), ("gpt-4o", row["judge"])):
+            rows.append({"example_id": row["id"], "rater": rater, column: label})
+    study = judge.agree(write_csv(tmp_path / "rows.csv", rows), **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+    assert [*study.scored.scores] == ["gpt-4o"]
+    assert "one row by rater; judges among them: gpt-4o;" in study.notes[0]
+    chosen = judge.agree(rows, people=["ann", "gpt-4o"], **FEW)
+    assert [*chosen.scored.scores] == ["ben"]
+
+
+def test_verdicts_and_labels_in_objects(tmp_path: Path) -> None:
+    verdicts = [{"id": row["id"], "judge": {"verdict": row["judge"], "reason": "So it is."}} for row in ROWS]
+    labels = [{"id": row["id"], "human": {"label": row["human"]}} for row in ROWS]
+    both = [{**verdict, **label} for verdict, label in zip(verdicts, labels, strict=True)]
+    path = tmp_path / "both.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in both))
+    study = judge.agree(path, **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+    assert "people: human.label; verdicts of judges: judge.verdict; rows named by id;" in study.notes[0]
+    assert find_kappa(judge.agree(verdicts, labels=labels, **FEW)) == find_kappa(study)
+    chosen = judge.agree(path, people="judge.verdict", judges="human.label", **FEW)
+    assert find_kappa(chosen) == pytest.approx(KAPPA)
+    path.write_text(path.read_text() + "{\n")
+    with pytest.raises(InputError, match=r"both.jsonl:81: broken JSON"):
+        judge.agree(path)
+
+
+def test_an_id_of_a_trace(tmp_path: Path) -> None:
+    rows = [{"Trace ID": row["id"], "Human Label": row["human"], "LLM Judge Label": row["judge"]} for row in ROWS]
+    texts, _ = read_verdicts(write_csv(tmp_path / "traces.csv", rows))
+    assert [example.id for example in texts.examples] == [row["id"] for row in ROWS]
+
+
+SYSTEMS = {"a": HUMAN, "b": 1 - HUMAN}
+
+
+def list_outputs(key: str, system: str, **columns: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+    """A row for each input and system: the input in `key`, and columns of values by system."""
+    rows: list[dict[str, Any]] = []
+    for i, row in enumerate(ROWS):
+        for name in SYSTEMS:
+            values = {column: int(by_system[name][i]) for column, by_system in columns.items()}
+            rows.append({key: row["id"], system: name, **values})
+    return rows
+
+
+@pytest.mark.parametrize("key", ["id", "question_id", "sample_id"])
+def test_an_id_that_systems_share_names_an_input(key: str, tmp_path: Path) -> None:
+    """Outputs of two models to each question in one table, labelled each."""
+    judged = {"a": JUDGE, "b": JUDGE}
+    rows = list_outputs(key, "model", judge=judged, human=SYSTEMS)
+    study = judge.agree(write_csv(tmp_path / "table.csv", rows), **FEW)
+    people = np.concatenate([HUMAN, 1 - HUMAN])
+    assert find_kappa(study) == pytest.approx(cohen_kappa_score(people, np.tile(JUDGE, 2)))
+    assert study.scored.systems == ["a", "b"] * 80
+    assert len({*(study.scored.groups or ())}) == 80
+    assert f"judges: judge; rows named by {key} and model (" in study.notes[0]
+    apart = judge.agree(
+        write_csv(tmp_path / "verdicts.csv", list_outputs(key, "model", judge=judged)),
+        labels=write_csv(tmp_path / "labels.csv", list_outputs(key, "model", human=SYSTEMS)[:-1]),
+        **FEW,
+    )
+    assert "labels.csv: 159 of 159 labels joined by id to 159 of 160 verdicts" in apart.notes
+    assert apart.labels.agreement["human", "judge"].n == 159
+
+
+def test_systems_with_the_same_labels_may_be_judges() -> None:
+    """One label for each id and two models beside it: whether the models are judges is not said."""
+    rows = list_outputs("id", "model", verdict={"a": JUDGE, "b": HUMAN}, human={"a": HUMAN, "b": HUMAN})
+    with pytest.raises(InputError, match="but system is"):
+        judge.agree(rows, **FEW)
+
+
+def test_labels_by_several_people_of_the_outputs_of_several_systems() -> None:
+    verdicts = list_outputs("id", "system", judge={"a": JUDGE, "b": JUDGE})
+    labels = [{**row, "annotator": who} for row in list_outputs("id", "system", label=SYSTEMS) for who in "xy"]
+    texts, _ = read_verdicts(verdicts, labels=labels)
+    both_systems = np.stack([HUMAN, 1 - HUMAN], axis=1).ravel()
+    np.testing.assert_array_equal(texts.raters["label"], np.stack([both_systems, both_systems]))
+
+
+def test_labels_of_systems_that_nobody_judged() -> None:
+    verdicts = list_outputs("id", "system", judge={"a": JUDGE, "b": JUDGE})
+    labels = [{**row, "system": f"org/{row['system']}"} for row in list_outputs("id", "system", human=SYSTEMS)]
+    with pytest.raises(InputError, match=r"must name systems of .*none matches: org/a, org/b there and a, b in"):
+        read_verdicts(verdicts, labels=labels)
+    with pytest.raises(InputError, match="org/b there and none in"):
+        read_verdicts(list_columns("id", "judge"), labels=labels)
+
+
+def test_labels_of_two_providers_of_promptfoo(tmp_path: Path) -> None:
+    document = json.loads(write_results(tmp_path / "r.json").read_text())
+    results = document["results"]["results"]
+    document["results"]["results"] = [{**row, "provider": {"id": name}} for row in results for name in SYSTEMS]
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    labels = list_outputs("test", "provider", human=SYSTEMS)
+    for i, row in enumerate(labels):
+        row["test"] = i // 2
+    texts, _ = read_verdicts(tmp_path / "r.json", labels=write_csv(tmp_path / "labels.csv", labels))
+    human = texts.ratings("human")
+    is_first = np.array(texts.systems) == "a"
+    np.testing.assert_array_equal(human[is_first], HUMAN)
+    np.testing.assert_array_equal(human[~is_first], 1 - HUMAN)
+
+
 def write_samples(path: Path) -> Path:
     """Samples of lm-eval, whose documents are numbered from 0."""
     samples = [
@@ -340,14 +450,22 @@ def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
     assert (alone.aspects, dict(alone.scores)) == (("ok", "tone"), {})
 
 
+def test_a_scorer_called_human_is_a_person(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "log.json")
+    study = judge.agree(path, **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+    assert "log.json: labels of people: human (people names other scorers)" in study.notes
+
+
 def test_a_log_in_which_nobody_is_a_person_lists_its_scorers(tmp_path: Path) -> None:
     path = write_log(tmp_path / "log.json")
+    path.write_text(path.read_text().replace('"human"', '"match"'))
     with pytest.raises(
-        SettingError, match=r"Its scorers are graded and human: `judge agree .*log.json --people graded` or"
+        SettingError, match=r"Its scorers are graded and match: `judge agree .*log.json --people graded` or"
     ):
         judge.agree(path)
     with pytest.raises(SettingError, match="judges"):
-        read_verdicts(path, people="human", judges="grade")
+        read_verdicts(path, people="match", judges="grade")
 
 
 def test_texts_with_verdicts_alone_are_refused_with_a_command(tmp_path: Path) -> None:
@@ -362,9 +480,9 @@ def test_columns_of_fields_are_not_called_unread(tmp_path: Path) -> None:
     rows = [f"t{i},s{i % 2},g{i // 2},{i % 3},w{i},n{i}\n" for i in range(8)]
     path = tmp_path / "rows.csv"
     path.write_text("".join(["text,system,group,human,nutzer,other\n", *rows]))
-    found, _ = read_verdicts(path, needs=["people"], columns={"rater": "nutzer"})
-    assert "; not read: other (people" in found.notes[0]
-    assert found.groups == [f"g{i // 2}" for i in range(8)]
+    verdicts, _ = read_verdicts(path, needs=["people"], columns={"rater": "nutzer"})
+    assert "; not read: other (people" in verdicts.notes[0]
+    assert verdicts.groups == [f"g{i // 2}" for i in range(8)]
 
 
 def test_scores_without_ratings_are_named(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def test_a_resample_with_one_value_is_nan_and_leaves_the_others(correlation):
 def test_a_resample_without_a_pair_is_nan(correlation, most_in_pairs, monkeypatch):
     """Raters who share texts of few inputs have resamples in which none of these was drawn."""
     monkeypatch.setattr("meta_eval.correlation.MOST_IN_PAIRS", most_in_pairs)
-    x, y, weights = np.arange(4.0), np.array([2.0, 1.0, 4.0, 3.0]), np.array([[1.0, 1.0, 1.0, 1.0], [0.0] * 4])
+    x = np.arange(4.0)
+    y = np.array([2.0, 1.0, 4.0, 3.0])
+    weights = np.array([[1.0] * 4, [0.0] * 4])
     np.testing.assert_allclose(correlation(x, y, weights), [plain(correlation, x, y), math.nan])
 
 

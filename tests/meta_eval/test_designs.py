@@ -94,7 +94,9 @@ def test_a_few_studies_hold_the_true_rate() -> None:
     [(1000, 60, 0.6, 0.85), (1000, 100, 0.3, 0.7), (2000, 100, 0.9, 0.9), (1000, 60, 0.1, 0.9), (500, 30, 0.5, 0.9)],
 )
 def test_intervals_hold_the_true_rate(texts: int, n: int, rate: float, accuracy: float) -> None:
-    for held in cover(texts, n, rate, accuracy, is_stratified=True, studies=1000):
+    shares = cover(texts, n, rate, accuracy, is_stratified=True, studies=1000)
+    print(f"{n} of {texts} texts, rate {rate}, accuracy {accuracy}: corrected {shares[0]}, by labels {shares[1]}")
+    for held in shares:
         assert 0.93 <= held <= 0.975
 
 
@@ -124,5 +126,7 @@ def test_weighted_agreement_holds_that_of_all_texts(n: int, rate: float, accurac
         }
         for name, each in found.items():
             held[name] += each.low <= truths[name] <= each.high
+    shares = {name: times / 1000 for name, times in held.items()}
+    print(f"{n} of 1000 texts, rate {rate}, accuracy {accuracy}: {shares}")
     for name, times in held.items():
         assert 0.925 <= times / 1000 <= 0.975, (name, times / 1000)

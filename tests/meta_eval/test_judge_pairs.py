@@ -127,6 +127,8 @@ def check_coverage(
         for name in STATISTICS:
             held[name] += found.differences[name].low <= other[name] - one[name] <= found.differences[name].high
         called += min(found.p_values.values()) < 0.05
+    shares = {name: times / studies for name, times in held.items()}
+    print(f"{n} inputs of {per_input}, rate {rate}, {accuracies}, {biases}: {shares}, different {called / studies}")
     for name in STATISTICS:
         assert 0.925 - slack <= held[name] / studies <= 0.975 + slack, (name, held[name] / studies)
     if accuracies[0] == accuracies[1] and biases[0] == biases[1]:
@@ -144,6 +146,7 @@ def test_five_labels_and_four_judges_keep_the_level() -> None:
         found = compare_judges(people, judges, FIVE, lay_out(100), seed=seed)
         called += min(p for each in found for p in each.p_values.values()) < 0.05
         held += found[0].differences["kappa"].low <= 0 <= found[0].differences["kappa"].high
+    print(f"four judges, five labels: weighted kappa {held / 600:.3f}, different {called / 600:.3f}")
     assert 0.03 <= called / 600 <= 0.07
     assert 0.93 <= held / 600 <= 0.97
 
@@ -156,4 +159,5 @@ def test_judges_at_the_margin_are_called_as_good_in_the_share_of_the_level() -> 
         people, judges, layout = draw_study(300, 0.5, (0.9, 0.85), (0, 0), 1, seed)
         (found,) = compare_judges(people, judges, YES, layout, margin=truth)
         called += found.is_as_good
+    print(f"at the margin: as good {called / 1000}")
     assert 0.03 <= called / 1000 <= 0.07

@@ -140,10 +140,10 @@ def test_the_order_of_systems_decides_no_p_value(seed: int) -> None:
     """Sums that are 0 but for rounding: a relative tolerance alone let the order of the columns decide."""
     rng = np.random.default_rng(seed)
     scores = 0.5 + 1e-9 * rng.integers(0, 3, (5, 30))
-    found = []
+    by_order = []
     for order in (range(5), rng.permutation(5)):
         pairs = [*combinations(order, 2)]
         gaps = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
         p_values = randomisation_p(gaps, 1000, seed=0)
-        found.append({frozenset(pair): p for pair, p in zip(pairs, p_values, strict=True)})
-    assert found[0] == pytest.approx(found[1], abs=1e-12)
+        by_order.append({frozenset(pair): p for pair, p in zip(pairs, p_values, strict=True)})
+    assert by_order[0] == pytest.approx(by_order[1], abs=1e-12)

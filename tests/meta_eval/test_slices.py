@@ -104,4 +104,5 @@ def test_equal_slices_keep_the_level(n: int, rates: list[float]) -> None:
         found = measure_slices(names, x, y, YES, lay_out(n), resampling=Resampling(resamples=10, seed=seed))
         p_values = [p for each in found for p in (each.p_kappa, each.p_harshness) if not math.isnan(p)]
         called += min(p_values, default=1.0) < 0.05
+    print(f"{n} texts, rates {rates}: different {called / 600:.3f}")
     assert 0.03 <= called / 600 <= 0.07

@@ -344,5 +344,5 @@ def test_a_note_is_a_short_text(copy: Callable[[str], Path]) -> None:
     assert read_note("openai-community/gpt2") == ()
     (folder / NOTE).rename(folder / "other.txt")
     (folder / NOTE).symlink_to("other.txt")
-    with pytest.raises(InputError, match=r"note\.txt: must be a file of its own, but is a link or a folder$"):
+    with pytest.raises(InputError, match=r"note\.txt: must be a regular file, but is a link or a folder$"):
         read_note(folder)

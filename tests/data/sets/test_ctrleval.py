@@ -110,7 +110,7 @@ def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
         '3: "coherence" is needed here, found null',
         '4: "attribute_relevance" of "ratings" must be a valid number, found "x"',
         f"4: {form}: a rating must be from 1 to 5, found 5.2",
-        '5: "consistency" of "ratings" must be a number, and a missing one an empty cell (null in JSON), found NaN',
+        '5: "consistency" of "ratings" must be a number, or an empty cell (null in JSON) if it is missing, found NaN',
         '5: "prefix" is needed here, found ""',
         f"5: {form}: a rating must be from 1 to 5, found nan",
         f'6: {form}: a text must begin with its prefix "A lake", found "The lake."',

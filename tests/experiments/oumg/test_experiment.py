@@ -94,7 +94,7 @@ def test_the_headline_says_which_system_looks_more_human(
     rate = Estimate(value, low, high, "too few" if math.isnan(low) else None)
     right, least, most = accuracy
     scores = SimpleNamespace(ur=rate, ties=Estimate(ties, ties, ties), accuracy=Estimate(right, least, most))
-    found = SimpleNamespace(kind="bert", contest=SimpleNamespace(systems=("new", "old")), scores=scores)
+    found = SimpleNamespace(kind="bert", system_pair=SimpleNamespace(systems=("new", "old")), scores=scores)
     assert describe_verdict(cast(Findings, found)).startswith(f"By bert, {verdict}")
 
 
@@ -108,9 +108,9 @@ def test_the_headline_says_which_system_looks_more_human(
 )
 def test_discriminators_that_say_little_are_named(accuracy: Estimate, truncated: int, notes: list[str]) -> None:
     comparison = SimpleNamespace(test=(None, None), templates=(("start", "Say:"),))
-    contest = SimpleNamespace(comparison=comparison, about="{0} and {1}: ", systems=("a", "b"))
+    system_pair = SimpleNamespace(comparison=comparison, about="{0} and {1}: ", systems=("a", "b"))
     scores, judged = SimpleNamespace(accuracy=accuracy), SimpleNamespace(truncated=truncated)
-    found = SimpleNamespace(contest=contest, kind="bilstm", scores=scores, judged=judged)
+    found = SimpleNamespace(system_pair=system_pair, kind="bilstm", scores=scores, judged=judged)
     first, *others = comparison_notes([cast(Findings, found)])
     assert first.startswith("a and b: 'Say:' was removed from the start of all texts")
     starts = [f"a and b: bilstm: {note}" for note in notes]

@@ -41,7 +41,7 @@ def test_an_input_that_a_run_would_clear_is_refused(run: Run, earlier: Path, nam
     before = snapshot(earlier)
     ended = run("+exp=train_cdm", *TOY[1:], f"data.train_path=here/{name}")
     assert ended.returncode == 2
-    assert f"data.train_path=here/{name} lies where the run clears here: choose another hydra.run.dir" in ended.stderr
+    assert f"data.train_path=here/{name} is in here, which the run clears: choose another hydra.run.dir" in ended.stderr
     assert snapshot(earlier) == before
 
 

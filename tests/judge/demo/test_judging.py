@@ -50,11 +50,11 @@ def test_a_metric_scores_explains_or_says_why_not() -> None:
 
 
 def test_what_a_metric_remarks_about_a_text_stands_with_its_score() -> None:
-    explanation = {"quality": {"evaluators": [], "remarks": ["a text of one sentence leaves a bare mask"]}}
+    explanation = {"quality": {"evaluators": [], "remarks": ["a text of one sentence leaves only the mask to read"]}}
     bare = Scores({"quality": np.array([-7.6])}, "bare", explanations=[explanation])
     found = judge_by("coherence", always(bare), Example("a", text="...."))
-    assert found.notes == ("coherence: a text of one sentence leaves a bare mask",)
-    assert "Note: coherence: a text of one sentence leaves a bare mask." in show_judgements([found])
+    assert found.notes == ("coherence: a text of one sentence leaves only the mask to read",)
+    assert "Note: coherence: a text of one sentence leaves only the mask to read." in show_judgements([found])
 
 
 def test_judgements_show_their_scales_and_counts_without_decimals_and_escape_everything() -> None:

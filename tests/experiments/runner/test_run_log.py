@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.runner.journal import LineFormatter, RunLog
+from experiments.runner.run_log import LineFormatter, RunLog
 from judge.terminal import Terminal
 
 
 def write(name: str, message: str, level: int = logging.INFO, **more: object) -> logging.LogRecord:
-    record = logging.LogRecord(name, level, "", 0, message, (), None)
+    record = logging.makeLogRecord({"name": name, "levelno": level, "msg": message})
     vars(record).update(more)
     return record
 

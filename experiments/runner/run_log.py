@@ -1,12 +1,24 @@
-"""Journal: the formatter of a run's log (`configs/hydra/job_logging/run.yaml`), and what libraries add to it."""
+"""The log of a run: its file and format (`configs/hydra/job_logging/run.yaml`), and what libraries add to it."""
 
 import logging
 import sys
 
 from core.errors import printable
 
-QUIET = ("httpx", "httpcore", "urllib3", "filelock", "matplotlib", "PIL", "fsspec", "asyncio", "git", "wandb", "absl")
-QUIET += ("sentence_transformers",)  # with INFO it shows bars
+QUIET_LIBRARIES = (
+    "httpx",
+    "httpcore",
+    "urllib3",
+    "filelock",
+    "matplotlib",
+    "PIL",
+    "fsspec",
+    "asyncio",
+    "git",
+    "wandb",
+    "absl",
+    "sentence_transformers",  # with INFO it shows bars
+)
 OWN_HANDLERS = ("pytorch_lightning", "lightning_fabric")  # if imported before a run begins, they write to the terminal
 
 
@@ -54,7 +66,7 @@ def quiet_libraries() -> None:
     Call it after a library is imported, because the import adds a handler to its logger.
     """
     logging.captureWarnings(True)
-    for name in QUIET:
+    for name in QUIET_LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
     for library in map(logging.getLogger, OWN_HANDLERS):
         library.handlers.clear()

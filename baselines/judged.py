@@ -1,0 +1,115 @@
+"""What a judge was asked, and what the replies of its models say: verdicts, or why there are none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baselines.readings import describe_lack, rate
+from baselines.replies import ChatFault, EndpointFault, Reply
+from baselines.rubrics import Aspect
+from baselines.verdicts import Form
+from core.scores import LOST
+from meta_eval.bootstrap import Floats
+from meta_eval.preferences import PairAnswer
+
+FEW, FEW_SHARE = 3, 0.01  # lost answers with which scores are still written, whichever are more
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question about an aspect."""
+
+    aspect: Aspect
+    text: str
+    form: Form
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one rater answered to a question."""
+
+    # NaN without a verdict
+    verdict: float
+    # why there is no verdict
+    reason: str | None = None
+    # what the model wrote, and the tokens of question and answer; none for a question without a reply
+    answer: str | None = None
+    tokens: int = 0
+
+    @property
+    def explanation(self) -> dict[str, Any]:
+        """What explains a score."""
+        return {} if self.answer is None else {"answer": self.answer, "tokens": self.tokens}
+
+
+def judge_reply(reply: Reply | ChatFault, question: Asked) -> Judged:
+    """What a reply says about the question, or why it says nothing."""
+    if isinstance(reply, ChatFault):
+        return Judged(math.nan, f"{reply}{LOST if reply.passes else ''}")
+    aspect = question.aspect
+    verdict = rate(reply, question.form, aspect.scale, aspect.name)
+    tokens = reply.prompt_tokens + reply.answer_tokens
+    if isinstance(verdict, str):
+        lack = describe_lack(reply, question.form, aspect.scale, verdict)
+        return Judged(math.nan, lack, reply.text, tokens)
+    return Judged(verdict, None, reply.text, tokens)
+
+
+def list_verdicts(answers: Sequence[Judged]) -> Floats:
+    """The verdicts of answers, of shape (n,), NaN for none."""
+    return np.array([answer.verdict for answer in answers])
+
+
+def check_faults(faults: Sequence[ChatFault], total: int) -> None:
+    """Raises EndpointFault where no question got an answer, and where more than a few answers were lost."""
+    if total and len(faults) == total and all(fault.cause for fault in faults):
+        raise EndpointFault(f"none of {total} questions got an answer: {faults[-1]}")
+    lost = [fault for fault in faults if fault.passes]
+    if len(lost) > max(FEW, FEW_SHARE * total):
+        what = f"{len(lost)} of {total} answers are lost, the last one because {lost[-1]}"
+        raise EndpointFault(f"{what}: run again, which asks for the answers that did not come")
+
+
+def join_reasons(columns: Mapping[str, Sequence[Judged]], place: int) -> str | None:
+    """Why ratings of the example at this place are missing; None if there are all."""
+    reasons = [f"{name}: {answers[place].reason}" for name, answers in columns.items() if answers[place].reason]
+    return "; ".join(reasons) or None
+
+
+def join_explanations(columns: Mapping[str, Sequence[Judged]], place: int) -> dict[str, dict[str, Any]]:
+    """What explains the ratings of the example at this place."""
+    return {name: answers[place].explanation for name, answers in columns.items()}
+
+
+def list_pair_answers(
+    rater: str,
+    orders: Sequence[tuple[str, str]],
+    lacking: Sequence[str | None],
+    judged: Mapping[str, Judged],
+) -> Iterator[PairAnswer]:
+    """What a rater said about each pair, in the order as asked and in the reverse one."""
+    for pair, (both, lack) in enumerate(zip(orders, lacking, strict=True)):
+        for is_reversed, question in zip((False, True), both, strict=True):
+            answered = Judged(math.nan, lack) if lack else judged[question]
+            yield PairAnswer(
+                judge=rater,
+                pair=pair,
+                is_reversed=is_reversed,
+                question=question,
+                first=answered.verdict,
+                answer=answered.answer,
+                reason=answered.reason,
+            )
+
+
+def explain_pairs(answers: Sequence[PairAnswer], pairs: int) -> list[str | None]:
+    """The first reason why an answer about each pair is missing."""
+    reasons: list[str | None] = [None] * pairs
+    for answer in answers:
+        reasons[answer.pair] = reasons[answer.pair] or answer.reason
+    return reasons

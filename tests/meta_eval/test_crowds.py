@@ -1,0 +1,98 @@
+"""Crowds whose members share few texts: agreement among them is that of experts, and large ones take little memory."""
+
+import numpy as np
+import pytest
+
+from meta_eval.crowds import seat_crowd
+from meta_eval.grouping import lay_out
+from meta_eval.intervals import Resampling
+from meta_eval.labels import agree_with_single
+from meta_eval.preferences import Preferences
+from meta_eval.raters import correlate_raters, find_ceiling
+
+NAN = np.nan
+YES = np.array([0.0, 1.0])
+FEW = Resampling(resamples=50)
+
+
+def draw_labels(texts: int, people: int, per_text: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of people who are right nine times out of ten, and of a judge who is right in .85."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(texts) < 0.5).astype(float)
+    table = np.full((people, texts), NAN)
+    for text in range(texts):
+        chosen = rng.choice(people, per_text, replace=False)
+        is_right = rng.random(per_text) < 0.9
+        table[chosen, text] = np.where(is_right, truth[text], 1 - truth[text])
+    judge = np.where(rng.random(texts) < 0.85, truth, 1 - truth)
+    return table, judge
+
+
+def test_a_crowd_agrees_as_the_same_people_would_on_all_texts() -> None:
+    """Two people agree in .82 and judge and person in .78 of texts; half of them agree by chance."""
+    table, judge = draw_labels(texts=3000, people=300, per_text=3)
+    people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(3000), FEW)
+    assert people.n == 9000
+    assert people.kappa.value == pytest.approx(2 * 0.82 - 1, abs=0.03)
+    assert of_judge.kappa.value == pytest.approx(2 * 0.78 - 1, abs=0.03)
+    assert people.kappa.low < people.kappa.value < people.kappa.high
+
+
+def test_correlation_and_ceiling_of_a_crowd() -> None:
+    """The correlation of two people is .64, so the mean of three has the reliability 3 (.64) / (1 + 2 (.64)) = .842."""
+    table, _ = draw_labels(texts=3000, people=300, per_text=3)
+    assert correlate_raters(table, "pearson", FEW).value == pytest.approx(0.64, abs=0.03)
+    assert find_ceiling(table, "pearson", FEW).value == pytest.approx(0.842**0.5, abs=0.01)
+
+
+def test_experts_keep_their_rows() -> None:
+    table, _ = draw_labels(texts=60, people=3, per_text=3)
+    np.testing.assert_array_equal(seat_crowd(table), table)
+    partly, _ = draw_labels(texts=200, people=3, per_text=2)
+    np.testing.assert_array_equal(seat_crowd(partly), partly)  # each pair shares 67 texts or so
+
+
+def test_few_texts_that_most_people_label_are_no_crowd() -> None:
+    table, _ = draw_labels(texts=12, people=4, per_text=3)
+    np.testing.assert_array_equal(seat_crowd(table), table)  # each pair shares half of the texts or so
+
+
+def test_seats_of_texts_with_one_label_and_with_none() -> None:
+    table = np.full((4, 5), NAN)
+    table[[0, 1, 1, 2, 2, 3, 0], [0, 0, 1, 1, 2, 2, 3]] = [1, 0, 1, 1, 0, 1, 0]
+    np.testing.assert_array_equal(seat_crowd(table), [[1, 1, 0, 0, NAN], [0, 1, 1, NAN, NAN]])
+
+
+def test_users_of_an_arena_who_share_no_battle_are_one_row() -> None:
+    """9,000 users with 60,000 battles would be a table of four gigabytes."""
+    size = 60_000
+    names = tuple(map(str, range(size)))
+    users = tuple(f"u{i % 9000}" for i in range(size))
+    battles = Preferences(
+        name="p",
+        inputs=names,
+        systems_a=("x",) * size,
+        systems_b=("y",) * size,
+        outcomes=np.ones(size),
+        raters=users,
+    )
+    assert battles.by_rater().shape == (1, size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("texts", "people", "per_text"), [(60, 40, 3), (200, 100, 2), (200, 60, 5)])
+def test_intervals_of_a_crowd_hold_the_true_kappas(texts: int, people: int, per_text: int) -> None:
+    """Kappa .64 of two people, .56 of judge and person, and their difference, in 400 studies."""
+    truths = {"people": 2 * 0.82 - 1, "judge": 2 * 0.78 - 1, "difference": 2 * (0.78 - 0.82)}
+    held = dict.fromkeys(truths, 0)
+    for seed in range(400):
+        table, judge = draw_labels(texts, people, per_text, seed)
+        resampling = Resampling(resamples=300, seed=seed)
+        of_people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(texts), resampling)
+        intervals = {"people": of_people.kappa, "judge": of_judge.kappa, "difference": of_judge.beside_people}
+        for name, interval in intervals.items():
+            held[name] += interval.low <= truths[name] <= interval.high
+    shares = {name: times / 400 for name, times in held.items()}
+    print(f"{texts} texts, {per_text} of {people} people: {shares}")
+    for share in shares.values():
+        assert 0.91 <= share <= 0.98
