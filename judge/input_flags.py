@@ -57,7 +57,9 @@ def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type])
     instead = [name for name, kind in IN_PLACE.items() if kind in inputs and given.has(name)]
     if verb == "prefer" and instead == ["systems"]:  # beside the preferences of a file
         return read_outputs(given, file)
-    sources = [f"--{name}" for name in instead] if file is None else ["FILE", *(f"--{name}" for name in instead)]
+    sources = [f"--{name}" for name in instead]
+    if file is not None:
+        sources.insert(0, "FILE")
     if len(sources) > 1:
         raise SettingError(f"{sources[0]} and {sources[1]} are two inputs: give one")
     if not sources and parameter not in OPTIONAL:
@@ -97,9 +99,12 @@ def read_systems(given: Given) -> Any:
     """Reads the outputs of the systems, one file each."""
     from data.scored import read_scored
 
-    scores = given.get("scores") if "scores" in given.flags else None
-    systems = given.get("systems")
-    return read_scored(systems=systems, scores=scores, columns=given.get("columns"), **list_how(given))
+    return read_scored(
+        systems=given.get("systems"),
+        scores=given.get("scores") if "scores" in given.flags else None,
+        columns=given.get("columns"),
+        **list_how(given),
+    )
 
 
 def read_outputs(given: Given, file: str | None) -> dict[str, Any]:
