@@ -78,6 +78,8 @@ DRAWN = {  # metric: its name in the picture, and its colour
     "generative_contrast_mpnet": ("Generative CDM, contrast, read by mpnet", "C0"),
     "generative_amateur_mpnet": ("Generative CDM, amateur alone, read by mpnet", "C4"),
     "deam_like_mpnet": ("negatives like DEAM's, read by mpnet", "C1"),
+    "mesgar_mpnet": ("negatives of Mesgar et al., read by mpnet", "C1"),
+    "vakulenko_mpnet": ("negatives of Vakulenko et al., read by mpnet", "C1"),
     "turn_cosine_mpnet": ("cosine of turns by mpnet, untrained", "C3"),
     "deam_like": ("negatives like DEAM's, read by MiniLM", "C1"),
     "mesgar": ("negatives of Mesgar et al., read by MiniLM", "C1"),
