@@ -170,7 +170,7 @@ class ScoredSet:
             negated: dict[str, Floats] = {}
             for aspect, values in scores.values.items():
                 negated[aspect] = -values
-            directed[f"{metric} (negated)"] = replace(scores, values=negated)
+            directed[name_negated(metric)] = replace(scores, values=negated)
         return replace(self, scores=directed)
 
     def split_aspects(self) -> ScoredSet:
@@ -181,3 +181,8 @@ class ScoredSet:
                 name = metric if len(scores.values) == 1 else f"{metric}/{aspect}"
                 split[name] = replace(scores, values={aspect: values})
         return replace(self, scores=split)
+
+
+def name_negated(metric: str) -> str:
+    """Names the negated scores of a metric of which lower is better."""
+    return f"{metric} (negated)"

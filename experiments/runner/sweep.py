@@ -27,7 +27,10 @@ class JointTable(Callback):
     """Prints one table of all jobs of a sweep, writes it and sweep.json, and exits with the worst exit code."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Removes what an earlier sweep left in the same folder. Raises SystemExit if SLURM is not there to run jobs."""
+        """Removes what an earlier sweep left in the same folder.
+
+        Raises SystemExit if SLURM shall run the jobs and is not on this machine.
+        """
         refuse_without_cluster(config.hydra.launcher)
         for file in Path(config.hydra.sweep.dir).rglob(JOB):
             file.unlink()

@@ -33,7 +33,7 @@ from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean
-from meta_eval.scored_set import ScoredSet
+from meta_eval.scored_set import ScoredSet, name_negated
 from meta_eval.systems import (
     HUMAN,
     Grid,
@@ -109,7 +109,7 @@ def compare(
     grid, unranked = leave_silent_out(lay_grid(scored), scored)
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):
         raise SettingError("scores may not have a name of ratings, such as human quality")
-    margins = check_margins(margin, [*grid.columns])
+    margins = check_margins(margin, [*grid.columns], lower_is_better)
     confounded = {f"{HUMAN}{aspect}": find_confounded(scored, aspect) for aspect in grid.ratings}
     features = add_normal_scores(scored.cues) if cues else None
     means: dict[str, Sequence[SystemMean]] = {}
@@ -187,14 +187,47 @@ def withhold(found: SystemComparison, reason: str) -> SystemComparison:
     return replace(found, difference=difference, win_rate=win_rate, p_value=math.nan, is_equal=None, reason=reason)
 
 
-def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
-    """Returns the margin of each metric. Raises SettingError for one that is not above 0 or has an unknown metric."""
+def check_margins(
+    margin: float | Margins | None,
+    names: Sequence[str],
+    lower_is_better: Sequence[str] = (),
+) -> dict[str, float]:
+    """Returns the margin of each metric. Raises SettingError for one that is not above 0 or has an unknown metric.
+
+    A metric of `lower_is_better` may also be called by its name without `(negated)`.
+
+    >>> check_margins({"ter": 0.1}, ["ter (negated)", "bleu"], ["ter"])
+    {'ter (negated)': 0.1}
+    """
     if margin is None:
         return {}
-    given = margin if isinstance(margin, Mapping) else dict.fromkeys(names, margin)
+    if not isinstance(margin, Mapping):
+        margin = dict.fromkeys(names, margin)
+    negated = find_negated(names, lower_is_better)
+    given: dict[str, float] = {}
+    for name, value in margin.items():
+        metric = name if name in names else negated.get(name, name)
+        if metric in given:
+            raise SettingError(f"a metric has one margin, but {metric} has two")
+        given[metric] = value
     check_names(given, names, "margin")
     check(Positive, **{f"margin of {name}": value for name, value in given.items()})
-    return {**given}
+    return given
+
+
+def find_negated(names: Sequence[str], lower_is_better: Sequence[str]) -> dict[str, str]:
+    """Finds the names of negated scores by their names before, also those of the aspects of a metric.
+
+    >>> find_negated(["ter (negated)/fit", "bleu"], ["ter"])
+    {'ter/fit': 'ter (negated)/fit'}
+    """
+    negated: dict[str, str] = {}
+    for metric in lower_is_better:
+        start = name_negated(metric)
+        for name in names:
+            if name == start or name.startswith(f"{start}/"):
+                negated[metric + name.removeprefix(start)] = name
+    return negated
 
 
 def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, list[str]]]:

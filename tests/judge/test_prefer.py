@@ -460,6 +460,10 @@ def test_lower_scores_are_better_where_a_comparison_is_told() -> None:
     ]
     study = judge.compare(rows, lower_is_better=["ter"], cues=False)
     assert study.notes[-1] == "By ter (negated), good scores higher than bad (p 0.0001)."
+    of_margin = judge.compare(rows, lower_is_better=["ter"], margin={"ter": 5}, cues=False)
+    assert of_margin.margins == {"ter (negated)": 5}
+    with pytest.raises(SettingError, match=r"ter \(negated\) has two"):
+        judge.compare(rows, lower_is_better=["ter"], margin={"ter": 5, "ter (negated)": 1}, cues=False)
     with pytest.raises(SettingError, match=r"rank is not a setting of lower_is_better.*ter"):
         judge.compare(rows, lower_is_better=["rank"])
 
