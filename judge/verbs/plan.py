@@ -23,6 +23,7 @@ from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts
 from judge.pair_inputs import read_given
 from judge.tables import Result, Table, pick, tabulate
 from judge.verdict_files import Names, read_verdicts
+from judge.wording import join_names
 from meta_eval.planning import (
     SampleSize,
     Spread,
@@ -41,6 +42,7 @@ SizedRow = tuple[dict[str, Any], SampleSize]  # what a row assumes, and the size
 FEWEST_PILOT_INPUTS = 5
 SIZE_CELLS = ("n", "power", "reason")
 OVERALL = "overall"  # an aspect
+PAIRS_PILOT = "preferences, whose winners are people's (columns.rater and judges.NAME=COLUMN name others)"
 ASSUMED = "every figure rests on assumptions; a pilot"
 
 
@@ -171,21 +173,32 @@ def read_pilot(
     judges: Names = (),
     levels: GivenLevels | None = None,
 ) -> ScoredSet | Preferences | None:
-    """Reads the texts of a pilot, its labels and verdicts without texts, or its preferences if it has pairs."""
+    """Reads the texts of a pilot, its labels and verdicts without texts, or its preferences if it has pairs.
+
+    Raises SettingError for settings that say nothing of such a pilot.
+    """
     if pilot is None and columns:
         raise SettingError("columns name those of a pilot: pass the file of the pilot too")
-    if pilot is None or isinstance(pilot, ScoredSet | Preferences):
+    of_labels = {"people": people, "judges": judges, "levels": levels}
+    if pilot is None:
+        _refuse_given(of_labels, "not given")
+        return None
+    if isinstance(pilot, ScoredSet | Preferences):
+        _refuse_given({"columns": columns, **of_labels}, "read already")
         return pilot
     if isinstance(pilot, Mapping):
+        _refuse_given({"people": people, "judges": judges}, "outputs by system, which have no columns")
         return read(pilot, columns=columns, levels=levels)
     if isinstance(pilot, str | Path | InputFile):
         file = InputFile.of(pilot, columns=columns, levels=levels)
         if holds_pairs(file):
+            _refuse_given(of_labels, PAIRS_PILOT)
             return read_preferences(file)
     else:
         pilot = list_items(pilot, SOURCE_RULE)
         named = columns or {}
         if pilot and isinstance(pilot[0], Mapping) and names_pair({**pilot[0], **named}):
+            _refuse_given(of_labels, PAIRS_PILOT)
             return read_given(pilot, named)
     texts, _ = read_verdicts(
         pilot,
@@ -197,6 +210,13 @@ def read_pilot(
         command="judge plan",
     )
     return texts
+
+
+def _refuse_given(settings: Mapping[str, Any], what: str) -> None:
+    """Raises SettingError for settings that are given, but say nothing of what the pilot is."""
+    given = [name for name, value in settings.items() if value]
+    if given:
+        raise SettingError(f"{join_names(given)} must be left out, because the pilot is {what}")
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:

@@ -9,6 +9,7 @@ import pytest
 import judge
 from core.errors import SettingError
 from judge.label_plans import PlanSettings, vary_rates
+from judge.pair_inputs import read_given
 from judge.verbs.plan import count_ratings, note_gaps, size_for_metrics
 from meta_eval.budgets import Variation
 from meta_eval.planning import Pilot, SampleSize, Spread, n_to_test_metrics
@@ -201,6 +202,30 @@ def test_two_rates_vary_by_themselves() -> None:
     assert vary_rates(0.5, 0.6, explained=0.0) == "no rate from 0 to 1 differs from 0.5 by 0.6"
     few, many = (judge.plan(within=0.1, rate=0.3, differences=[0.2], compared_systems=k) for k in (2, 10))
     assert many.tables[0].rows[2]["labels"] > 1.8 * few.tables[0].rows[2]["labels"]
+
+
+PAIRS = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "ab"[i % 2]} for i in range(20)]
+OUTPUTS = {"x": {"q": "A cat."}, "y": {"q": "A dog."}}
+
+
+@pytest.mark.parametrize(
+    ("pilot", "settings", "said"),
+    [
+        (None, {"people": "ann"}, "people must be left out, because the pilot is not given"),
+        (PAIRS, {"people": "ann"}, "people must be left out, because the pilot is preferences"),
+        ("pairs.jsonl", {"judges": "j", "levels": ["bad", "good"]}, "judges and levels must be left out"),
+        (OUTPUTS, {"people": "ann"}, "people must be left out, because the pilot is outputs by system"),
+        (judge.read(OUTPUTS), {"judges": "j"}, "judges must be left out, because the pilot is read already"),
+        (read_given(PAIRS, {}), {"columns": {"rater": "r"}}, "columns must be left out, because the pilot is read already"),
+    ],
+)
+def test_settings_that_say_nothing_of_a_pilot_are_refused(
+    pilot: Any, settings: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "pairs.jsonl", *PAIRS)
+    with pytest.raises(SettingError, match=said):
+        judge.plan(pilot, within=0.1, **settings)
 
 
 def test_systems_without_a_pilot_are_refused() -> None:
