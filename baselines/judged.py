@@ -21,7 +21,7 @@ FEW, FEW_SHARE = 3, 0.01  # lost answers with which scores are still written, wh
 
 
 @dataclass(frozen=True)
-class Asked:
+class AspectQuestion:
     """A question about an aspect."""
 
     aspect: Aspect
@@ -47,7 +47,7 @@ class Judged:
         return {} if self.answer is None else {"answer": self.answer, "tokens": self.tokens}
 
 
-def judge_reply(reply: Reply | ChatFault, question: Asked) -> Judged:
+def judge_reply(reply: Reply | ChatFault, question: AspectQuestion) -> Judged:
     """Reads the verdict of a reply on the question, or the reason why there is none."""
     if isinstance(reply, ChatFault):
         return Judged(math.nan, f"{reply}{LOST if reply.passes else ''}")

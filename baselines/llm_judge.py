@@ -29,7 +29,7 @@ from baselines.chat_settings import (
 )
 from baselines.costs import describe_costs
 from baselines.judged import (
-    Asked,
+    AspectQuestion,
     Judged,
     check_faults,
     explain_pairs,
@@ -185,7 +185,7 @@ class LLMJudge(BaseMetric):
         readable = [both for both, lack in zip(orders, lacking, strict=True) if not lack]
         asked = list(dict.fromkeys(chain.from_iterable(readable)))
         self._announce(len(pairs), len(asked), sum(map(len, asked)))
-        judged = self._ask_all([Asked(aspect, question, "letter") for question in asked])
+        judged = self._ask_all([AspectQuestion(aspect, question, "letter") for question in asked])
         panel: dict[str, NDArray[np.float64]] = {}
         answers: list[PairAnswer] = []
         for rater, found in judged.items():
@@ -229,7 +229,7 @@ class LLMJudge(BaseMetric):
         if not self.announced:
             self.announce(examples)
         questions = [
-            Asked(aspect, self._ask_rating(aspect, example), aspect.form)
+            AspectQuestion(aspect, self._ask_rating(aspect, example), aspect.form)
             for aspect, example in product(self.asked.values(), examples)
         ]
         judged = self._ask_all(questions)
@@ -299,7 +299,7 @@ class LLMJudge(BaseMetric):
         costs = describe_costs(questions, characters, self.chats, self.repeats, self.price)
         log.info("llm_judge: %d texts, at most %d calls, %s", texts, calls, costs)
 
-    def _ask_all(self, questions: Sequence[Asked]) -> dict[str, list[Judged]]:
+    def _ask_all(self, questions: Sequence[AspectQuestion]) -> dict[str, list[Judged]]:
         """By rater, which is a model or one of its repeats, its answer to every question.
 
         Raises EndpointFault where the endpoint answered none, and where more than a few answers were lost.
@@ -326,7 +326,7 @@ class LLMJudge(BaseMetric):
         self,
         chat: Chat,
         repeat: int,
-        questions: Sequence[Asked],
+        questions: Sequence[AspectQuestion],
     ) -> Iterator[tuple[int, Reply | ChatFault]]:
         """The replies of one model, by the place of the question, as they come."""
         sent = [Question(question.text, question.form, repeat) for question in questions]

@@ -118,7 +118,7 @@ def check_preferences(
     first = list(islice(renamed, 1))
     _check_first(path, [row for _, row in first], list(seen))
     copies: list[int] = []
-    prompts = Prompts()
+    prompts = RepeatedPrompts()
     distinct = prompts.count(_leave_out_copies(chain(first, renamed), copies))
     located = check_records(path, distinct, PreferenceRecord, faults)
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
@@ -172,7 +172,7 @@ def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
 
 
 @dataclass
-class Prompts:
+class RepeatedPrompts:
     """Counts the prompts of rows whose inputs are not named: rows of one prompt are not independent."""
 
     # the column of the prompts, and what differs: the prompts, and the ids of such rows

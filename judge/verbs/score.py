@@ -138,7 +138,7 @@ class ScoredTexts(Result):
         """Tables of the first examples, the distribution of scores, and the agreement of a panel's judges."""
         values = self.values
         return [
-            Table("First rows", "The first examples and their scores.", list_first(self.examples, values)),
+            Table("First rows", "The first examples and their scores.", list_first_scores(self.examples, values)),
             Table("Distribution", "Of the known scores of each aspect.", list_quantiles(values)),
             *panel_tables(self.examples, values),
         ]
@@ -169,7 +169,7 @@ class ScoredTexts(Result):
         return (*self.said, *collect_notes(self.scores), *losses)
 
 
-def list_first(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> list[Row]:
+def list_first_scores(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> list[Row]:
     """The first examples and their scores, a row each."""
     rows: list[Row] = []
     for place, example in enumerate(examples[:FIRST]):

@@ -36,7 +36,7 @@ STEPS_CAPTION = (
     "probability that the text with the candidate has the attribute. after: the probability under guidance, from which "
     "the token marked in the column chosen was drawn. Candidates that are among the first before or after are shown."
 )
-Prompts: TypeAlias = Sequence[str]  # texts, which may hold commas
+PromptTexts: TypeAlias = Sequence[str]  # texts, which may hold commas
 ATTRIBUTES = ("attribute", "attribute_unguided")
 TAIL = 30  # characters of the text so far
 SHOWN_CANDIDATES = 3  # first candidates of a step before guidance, and after it
@@ -120,7 +120,7 @@ class SteeredTexts(Result):
 def steer(
     generator: str | Path | CausalLM,
     guide: str | Path | GuideModel,
-    prompts: Prompts,
+    prompts: PromptTexts,
     strength: float = 4.0,
     k: int = 32,
     rule: GuidanceRule = "normalised",
