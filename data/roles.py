@@ -30,6 +30,7 @@ NO_LABELS = frozenset(("id", "ids", "count", "time", "date"))  # words in names 
 NAMED_JUDGES = ("judge", "judge_model", "judge_name", "grader", "autorater")  # of rows with one verdict each
 TOLD = 12  # columns in a message
 MOST_CALLS = 3  # commands in a message
+COMMAND_SETTINGS = ("people", "judges", "labels")  # which say whose labels a table has
 LABEL = "label"  # the aspect of columns whose names say nothing of it
 
 
@@ -214,6 +215,7 @@ def find_roles(
     levels: GivenLevels | None = None,
     needs: Collection[str] = ("people", "judges"),
     command: str = "judge agree FILE",
+    settings: Collection[str] = COMMAND_SETTINGS,
 ) -> Roles:
     """Finds the roles of the columns of a table: labels of people, verdicts of judges, the key of a row.
 
@@ -221,6 +223,7 @@ def find_roles(
         people, judges: columns that are known to be labels of people and verdicts of judges.
         needs: which roles must be found.
         command: to show in a message, before the settings.
+        settings: those of the command that say whose labels a table has.
 
     Raises SettingError, with the columns and the commands that would work, if the names are ambiguous or unknown.
     """
@@ -249,10 +252,18 @@ def find_roles(
         if of_judges:
             judging_raters = []
     problem = _find_problem(of_people, [*of_judges, *judging_raters], needs)
-    if not problem and rater is None and not people:
+    if not problem and rater is None and not people and "people" in settings:
         problem = _find_clash(of_people, of_judges)
     if problem:
-        raise SettingError(f"{problem}. {_propose(command, header, spare, of_people, of_judges)}")
+        proposed = _propose(
+            command,
+            header,
+            spare,
+            of_people,
+            of_judges,
+            settings=settings,
+        )
+        raise SettingError(f"{problem}. {proposed}")
     if named_by and len(of_judges) > 1:
         rule = f"{named_by} names the judge of a row, which then has one verdict"
         raise SettingError(f"{rule}, found {_list(of_judges)}: {command} --judges {of_judges[0]}")
@@ -370,18 +381,24 @@ def _propose(
     spare: Sequence[str],
     of_people: Sequence[str],
     of_judges: Sequence[str],
+    *,
+    settings: Collection[str],
 ) -> str:
     """The columns, and the commands that would work."""
     candidates = list(dict.fromkeys([*of_people, *of_judges, *spare]))
-    if len(of_people) > 1 and of_judges:
+    if "people" not in settings:
+        calls = [f"--judges {quote(name)}" for name in candidates[:MOST_CALLS]] or ["--judges COLUMN"]
+    elif len(of_people) > 1 and of_judges:
         choices = [",".join(of_people), *of_people[:2]]
         calls = [f"--people {quote(choice)}" for choice in choices]
     elif len(candidates) > 1:
         pairs = permutations(candidates, 2)
         fitting = [(a, b) for a, b in pairs if a in (of_people or candidates) and b in (of_judges or candidates)]
         calls = [f"--people {quote(a)} --judges {quote(b)}" for a, b in fitting[:MOST_CALLS]]
-    elif of_judges:
+    elif of_judges and "labels" in settings:
         calls = ["--labels FILE"]
+    elif of_judges:
+        calls = ["--people COLUMN"]
     else:
         calls = ["--people COLUMN --judges COLUMN"]
     said = " or ".join(f"`{command} {call}`" for call in calls)

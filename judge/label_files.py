@@ -21,7 +21,16 @@ from judge.answers import are_answers, to_labels
 from judge.inputs import Frame
 from judge.label_joins import GivenLabels, add_epochs, name_source
 from judge.label_sheets import ITEM, LABEL, PROBABILITY, SHEET_FIELDS, Design, is_sheet, read_design
-from judge.table_rows import Rows, flatten_rows, holds_texts_in, leave_out, name_outputs, open_rows, read_cells
+from judge.table_rows import (
+    Rows,
+    check_outputs,
+    flatten_rows,
+    holds_texts_in,
+    leave_out,
+    name_outputs,
+    open_rows,
+    read_cells,
+)
 from meta_eval.scored_set import ScoredSet
 
 Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
@@ -62,7 +71,9 @@ def read_labels(
         by_input = True
         rows = [{"id": row.get(GROUP), **leave_out(row, [GROUP])} for row in rows]
     by_output, parts = name_outputs(rows, find_key(_list_header(rows)))
-    rows = by_output or rows
+    if by_output is not None:
+        _check_outputs(rows, parts, opened, by_input=by_input)
+        rows = by_output
     labels = [leave_out(row, [PROBABILITY]) for row in rows]
     roles = _find_label_roles(labels, levels, name, people)
     columns = tuple((field, tuple(names)) for field, names in roles.columns.items())
@@ -82,6 +93,22 @@ def read_labels(
         key=GROUP if by_input else roles.key,
         name_systems=by_output is not None,
     )
+
+
+def _check_outputs(
+    rows: Rows,
+    parts: Sequence[str],
+    opened: Sequence[OpenedLabels],
+    *,
+    by_input: bool,
+) -> None:
+    """Raises InputError for rows without the input or the system of an output; `by_input` if the input was `group`."""
+    places = [(part.name, line) for part in opened for line, _ in read_objects(part.file, [])]
+    if by_input:
+        _, system = parts
+        parts = (GROUP, system)
+        rows = [{**row, GROUP: row["id"]} for row in rows]
+    check_outputs(rows, parts, places)
 
 
 def _name_by_design(row: Mapping[str, Any], design: Design) -> dict[str, Any]:

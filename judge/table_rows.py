@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from core.errors import fault
 from data.cells import list_items, name_of, to_value
 from data.columns import PLAIN, name_fields
 from data.input_file import InputFile
 from data.numeric import is_missing, to_number
 from data.rating_words import GivenLevels
+from data.records import require_none
 from data.roles import Roles, holds_texts
 from judge.inputs import GIVEN, SOURCE_RULE, Columns
 
@@ -147,6 +149,24 @@ def name_outputs(rows: Rows, key: str | None) -> tuple[Rows | None, tuple[str, .
         output[SYSTEM] = of_system
         named.append(output)
     return named, (key, system)
+
+
+def check_outputs(
+    rows: Rows,
+    parts: Sequence[str],
+    places: Iterable[tuple[Path | str, int]],
+) -> None:
+    """Raises InputError for rows that lack one of the cells of which their id is made.
+
+    `parts` are the columns of the input and of the system, `places` the file and the line of each row.
+    """
+    faults: list[str] = []
+    for row, (file, line) in zip(rows, places, strict=True):
+        empty = [name for name in parts if _name_cell(row.get(name)) is None]
+        if empty:
+            rule = f"rows of several systems need {' and '.join(parts)}"
+            faults.append(fault(file, line, f"{rule}, but {' and '.join(empty)} is empty"))
+    require_none((), faults)
 
 
 def _name_cell(cell: Any) -> str | None:

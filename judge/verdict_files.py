@@ -11,7 +11,7 @@ from core.errors import InputError, SettingError, check_names, fault
 from data.columns import RATING, SCORE, name_fields
 from data.input_file import InputFile, read_objects
 from data.rating_words import GivenLevels
-from data.roles import Roles, find_people, find_roles, gather_judges
+from data.roles import COMMAND_SETTINGS, Roles, find_people, find_roles, gather_judges
 from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
@@ -19,6 +19,7 @@ from judge.label_joins import choose_people, join_labels, list_raters, name_sour
 from judge.table_rows import (
     GROUP,
     Rows,
+    check_outputs,
     flatten_rows,
     holds_objects,
     holds_texts_in,
@@ -34,11 +35,13 @@ Names: TypeAlias = str | Sequence[str]
 TEXT_FIELDS = ("text", "turns")
 PEEK = 100  # rows whose keys say what a file has
 MOST_CALLS = 3  # commands in a message that differ in one name
+AGREE = "judge agree"
+SETTINGS = {AGREE: COMMAND_SETTINGS, "judge plan": ("people", "judges"), "judge label": ("judges",)}
 WANTED = "label"  # of a text that metrics score: the label that was asked for, not one that people gave
 
 
 @dataclass(frozen=True)
-class Asked:
+class ColumnRequest:
     """What a caller of `read_verdicts` says about the columns of a table."""
 
     people: Sequence[str]
@@ -47,7 +50,12 @@ class Asked:
     # which of people and judges the columns must give
     needs: Collection[str]
     # of messages, before the file
-    command: str = "judge agree"
+    command: str
+
+    @property
+    def settings(self) -> Sequence[str]:
+        """The settings of the command that say whose labels a table has."""
+        return SETTINGS[self.command]
 
 
 def read_verdicts(
@@ -60,7 +68,7 @@ def read_verdicts(
     labels: Labels | None = None,
     scores: GivenScores | None = None,
     needs: Collection[str] = ("people", "judges"),
-    command: str = "judge agree",
+    command: str = AGREE,
 ) -> tuple[ScoredSet, dict[str, float]]:
     """Reads examples with the ratings of people and the scores of judges; also returns the probabilities of a sheet.
 
@@ -78,15 +86,15 @@ def read_verdicts(
     Raises SettingError if the columns are ambiguous, InputError for faults of the files.
     """
     lacking = [role for role in needs if role != "people" or labels is None]
-    asked = Asked(list_names(people), list_names(judges), levels, lacking, command)
+    request = ColumnRequest(list_names(people), list_names(judges), levels, lacking, command)
     table = None if isinstance(source, ScoredSet) or scores else open_rows(source, columns, levels)
     if table is None or table.tool_file is not None:
-        verdicts = _read_whole(source, columns, scores, asked)
+        verdicts = _read_whole(source, columns, scores, request)
         has_ids = table is None or not are_line_numbers(verdicts)
         if "people" in lacking and verdicts.scores and not verdicts.aspects:
-            verdicts = _choose_scorers(verdicts, source)
+            verdicts = _choose_scorers(verdicts, source, request)
     else:
-        verdicts = _read_table(table, asked)
+        verdicts = _read_table(table, request)
         has_ids = names_ids(verdicts)
     if labels is None:
         return verdicts, {}
@@ -119,64 +127,65 @@ def _read_whole(
     source: Any,
     columns: Columns | None,
     scores: GivenScores | None,
-    asked: Asked,
+    request: ColumnRequest,
 ) -> ScoredSet:
     """A source that is no table of ours, as `judge.read` has it, with the asked people and judges."""
     if isinstance(source, InputFile):
         columns = None  # the input knows them
-    texts = read(source, scores, columns=columns, levels=asked.levels)
-    texts = choose_people(texts, asked.people)
-    if asked.judges:
-        check_names(asked.judges, texts.scores, "judges")
-        texts = texts.choose(asked.judges)
+    texts = read(source, scores, columns=columns, levels=request.levels)
+    texts = choose_people(texts, request.people)
+    if request.judges:
+        check_names(request.judges, texts.scores, "judges")
+        texts = texts.choose(request.judges)
     return texts
 
 
-def _choose_scorers(texts: ScoredSet, source: Any) -> ScoredSet:
+def _choose_scorers(texts: ScoredSet, source: Any, request: ColumnRequest) -> ScoredSet:
     """The texts of a log whose scorers are people by their names; raises SettingError where no name says so."""
     people = find_people([*texts.scores])
     if not people or len(people) == len(texts.scores):
-        raise SettingError(describe_scorers(texts, source))
+        raise SettingError(describe_scorers(texts, source, request))
     note = f"{texts.name}: labels of people: {join_names(people)} (people names other scorers)"
     chosen = choose_people(texts, people)
     return replace(chosen, notes=(*chosen.notes, note))
 
 
-def describe_scorers(texts: ScoredSet, source: Any) -> str:
+def describe_scorers(texts: ScoredSet, source: Any, request: ColumnRequest) -> str:
     """Describes the scorers of a log that names no person, and the commands that declare one to be a person."""
     file = source.path if isinstance(source, InputFile) else name_source(source, texts.name, whole=True)
     names = [*texts.scores]
-    calls = [f"`judge agree {file} --people {name}`" for name in names[:MOST_CALLS]]
-    calls.append(f"`judge agree {file} --labels FILE`")
+    calls = [f"`{request.command} {file} --people {name}`" for name in names[:MOST_CALLS]]
+    if "labels" in request.settings:
+        calls.append(f"`{request.command} {file} --labels FILE`")
     return (
         f"{texts.name} does not say which scorer is a person. Its scorers are {join_names(names)}: {' or '.join(calls)}"
     )
 
 
-def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
+def _read_table(file: InputFile, request: ColumnRequest) -> ScoredFile:
     """The examples of rows, with the labels of people and the verdicts of judges that their columns hold."""
     faults: list[str] = []
     first = [row for _, row in islice(read_objects(file, faults), PEEK)]
     header = [*dict.fromkeys(name for row in first for name in row)]
     fields = dict(name_fields(tuple(header), file.columns).fields)
     has_texts = any(name in TEXT_FIELDS for name in fields.values())
-    lacking = _find_lacking(fields.values(), asked.needs)
+    lacking = _find_lacking(fields.values(), request.needs)
     if lacking and not file.columns and holds_objects(first):
         rows = [row for _, row in read_objects(file, faults)]
         if faults:
             return read_scored(file)  # which names the faults
-        return _read_table(replace(file, records=flatten_rows(rows)), asked)
-    raters = [name for name in asked.people if name not in header]  # or scorers of the file
-    if not lacking and not any(name in header for name in (*asked.people, *asked.judges)):
+        return _read_table(replace(file, records=flatten_rows(rows)), request)
+    raters = [name for name in request.people if name not in header]  # or scorers of the file
+    if not lacking and not any(name in header for name in (*request.people, *request.judges)):
         return _choose_raters(read_scored(replace(file, needs_text=has_texts)), raters)
     rows = [row for _, row in read_objects(file, faults)]
     if faults or not rows:
         return read_scored(file)  # which names the faults
     of_texts = [key for key, name in fields.items() if name in TEXT_FIELDS and holds_texts_in(rows, key)]
-    roles = _find_table_roles(file, rows, fields, of_texts, asked, needs=[] if of_texts else lacking)
+    roles = _find_table_roles(file, rows, fields, of_texts, request, needs=[] if of_texts else lacking)
     if roles.judges and not roles.people and "people" in lacking:
-        _find_table_roles(file, rows, fields, of_texts, asked, needs=["people"])  # which says what is missing
-    if _gives(fields.values(), "ratings", RATING) and not any(name in header for name in asked.people):
+        _find_table_roles(file, rows, fields, of_texts, request, needs=["people"])  # which says what is missing
+    if _gives(fields.values(), "ratings", RATING) and not any(name in header for name in request.people):
         roles = replace(roles, people={})  # the file says itself what people said
     if not roles.people and not roles.judges:
         return _choose_raters(read_scored(replace(file, needs_text=bool(of_texts))), raters)
@@ -199,6 +208,8 @@ def _name_by_output(
     by_output, parts = (None, ()) if file.columns else name_outputs(rows, roles.key)
     if by_output is None or _repeats_labels(by_output, roles):
         return file, rows, roles
+    lines = [line for line, _ in read_objects(file, [])]
+    check_outputs(rows, parts, [(file.path, line) for line in lines])
     named = roles.name_by(parts)
     records = [read_cells(row, named) for row in by_output]
     return replace(file, records=records), by_output, named
@@ -239,22 +250,23 @@ def _find_table_roles(
     rows: Rows,
     fields: Mapping[str, str],
     of_texts: Collection[str],
-    asked: Asked,
+    request: ColumnRequest,
     *,
     needs: Collection[str],
 ) -> Roles:
     """The roles of the columns of a table, beside those that give texts, ratings and scores by their names."""
     others = {key for key, name in fields.items() if name.startswith((RATING, SCORE))} | {*of_texts}
-    others -= {*asked.people, *asked.judges}
-    if of_texts and "judges" not in asked.needs and WANTED not in asked.people:
+    others -= {*request.people, *request.judges}
+    if of_texts and "judges" not in request.needs and WANTED not in request.people:
         others.add(WANTED)
     return find_roles(
         [leave_out(row, others) for row in rows],
-        people=[name for name in asked.people if any(name in row for row in rows)],
-        judges=asked.judges,
-        levels=asked.levels,
+        people=[name for name in request.people if any(name in row for row in rows)],
+        judges=request.judges,
+        levels=request.levels,
         needs=needs,
-        command=f"{asked.command} {file.path}",
+        command=f"{request.command} {file.path}",
+        settings=request.settings,
     )
 
 

@@ -88,6 +88,7 @@ def label(
         levels=levels,
         judges=judges,
         needs=needs,
+        command="judge label",
     )
     strata = None if stratify is None else name_strata(texts, stratify)
     drawn = draw_texts(n, len(texts), strata, seed)

@@ -468,6 +468,52 @@ def test_a_log_in_which_nobody_is_a_person_lists_its_scorers(tmp_path: Path) -> 
         read_verdicts(path, people="match", judges="grade")
 
 
+def test_a_plan_names_its_own_command_and_settings(tmp_path: Path) -> None:
+    """`judge plan` has no setting labels."""
+    path = write_log(tmp_path / "log.json")
+    path.write_text(path.read_text().replace('"human"', '"match"'))
+    with pytest.raises(SettingError) as of_log:
+        judge.plan(path, within=0.1)
+    assert str(of_log.value).endswith(f"`judge plan {path} --people graded` or `judge plan {path} --people match`")
+    verdicts = write_csv(tmp_path / "v.csv", list_columns("id", "judge"))
+    with pytest.raises(SettingError) as of_table:
+        judge.plan(verdicts, within=0.1)
+    assert str(of_table.value).endswith(f"say which: `judge plan {verdicts} --people COLUMN`")
+
+
+def test_a_sheet_names_its_own_command_and_settings(tmp_path: Path) -> None:
+    rows = [{"id": str(i), "first": i % 2, "second": i % 3} for i in range(12)]
+    path = write_csv(tmp_path / "texts.csv", rows)
+    with pytest.raises(SettingError, match=r"`judge label .*texts.csv --judges (first|COLUMN)`") as error:
+        judge.label(path, n=4, stratify="j", output=tmp_path / "sheet")
+    assert "--people" not in str(error.value)
+
+
+def test_rows_of_several_systems_without_an_input_or_a_system(tmp_path: Path) -> None:
+    rows = list_outputs("question_id", "model", human=SYSTEMS, judge=SYSTEMS)
+    rows[2]["question_id"] = ""
+    rows[3]["model"] = ""
+    path = write_csv(tmp_path / "rows.csv", rows)
+    rule = "rows of several systems need question_id and model"
+    with pytest.raises(InputError) as error:
+        read_verdicts(path)
+    assert str(error.value).splitlines() == [
+        f"{path}:4: {rule}, but question_id is empty",
+        f"{path}:5: {rule}, but model is empty",
+    ]
+    verdicts = list_outputs("question_id", "model", judge=SYSTEMS)
+    with pytest.raises(InputError, match=rf"rows.csv:4: {rule}, but question_id is empty"):
+        read_verdicts(verdicts, labels=path)
+
+
+def test_labels_by_input_and_system_without_an_input(tmp_path: Path) -> None:
+    labels = list_outputs("group", "system", human=SYSTEMS)
+    labels[2]["group"] = ""
+    verdicts = list_outputs("id", "system", judge=SYSTEMS)
+    with pytest.raises(InputError, match=r"labels.csv:4: rows of several systems need group and system, but group"):
+        read_verdicts(verdicts, labels=write_csv(tmp_path / "labels.csv", labels))
+
+
 def test_texts_with_verdicts_alone_are_refused_with_a_command(tmp_path: Path) -> None:
     rows = [{"id": row["id"], "answer": f"An answer of {row['id']}.", "verdict": row["judge"]} for row in ROWS]
     path = write_csv(tmp_path / "v.csv", rows)
