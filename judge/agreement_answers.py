@@ -49,8 +49,8 @@ def answer_question(
     checks: JudgeChecks,
     *,
     has_cues: bool,
-) -> str:
-    """Writes the answer: which metric agrees best, which ones are not separated from it, whether it is a cheap cue.
+) -> list[str]:
+    """Answers, for each aspect, which metric agrees best, which ones the tests do not separate, whether it is a cue.
 
     If every metric is a judge of labels, the answer is how well they agree with people, and whether it is enough.
     """
@@ -63,7 +63,7 @@ def answer_question(
         else:
             clauses = _answer_by_aspect(first[aspect], rows, labels, has_cues=has_cues)
             answers.append(f"{aspect}: {'; '.join(clauses)}.")
-    return " ".join(answers)
+    return answers
 
 
 def _are_all_judges(aspect: str, rows: Sequence[Agreement], labels: LabelStudy) -> bool:

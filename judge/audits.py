@@ -193,8 +193,8 @@ class Audits(Result):
     def notes(self) -> tuple[str, ...]:
         """The metrics' notes on their scores, then the weaknesses of each metric."""
         said = (note for each in self.metrics.values() for note in each.said)
-        answer = " ".join(each.conclusion for each in self.metrics.values())
-        return (*dict.fromkeys(said), *bound_answer(answer))
+        answers = [each.conclusion for each in self.metrics.values()]
+        return (*dict.fromkeys(said), *bound_answer(*answers))
 
 
 def _list_cue_cells(aspect: str, cues: CueAudit) -> Row:

@@ -87,35 +87,64 @@ def join_names(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {len(names) - len(first)} others"
 
 
-def bound_answer(answer: str) -> list[str]:
+class Headline(str):
+    """A short form of the note before it, for the top of a page; the terminal shows that note alone."""
+
+    __slots__ = ()
+
+
+def bound_answer(*sentences: str) -> list[str]:
     """Cuts the answer to a headline of at most `HEADLINE` characters; a longer answer precedes it in full.
 
-    The headline keeps the first clauses and, if it is short, the last one, which is a verdict.
+    The headline keeps the first sentences and says how many answers there are more. Of one sentence that is too long
+    it keeps the first clauses and, if it is short, the last one, which is a verdict.
 
     >>> bound_answer("a is better")
     ['a is better']
     >>> whole, headline = bound_answer("; ".join(["x" * 99] * 9 + ["no judge is good enough"]))
     >>> len(whole), headline.partition("; and")[2]
     (932, ' 7 more; no judge is good enough')
+    >>> whole, headline = bound_answer("fit: m.", "form: " + "x" * 300 + "; no judge.", "fun: m.")
+    >>> headline
+    'fit: m. And 2 more answers.'
     """
+    answer = " ".join(sentences)
     if len(answer) <= HEADLINE:
         return [answer]
-    room = HEADLINE - len("; and 9999 more")
-    mark = "; " if len(answer.split("; ")[0]) <= room else ", "
-    clauses = answer.split(mark)
-    last = clauses[-1:] if len(clauses[-1]) <= HEADLINE // 2 else []
+    if not sentences[1:]:
+        return [answer, Headline(_bound_sentence(answer, HEADLINE))]
+    room = HEADLINE - len(_count_more(len(sentences)))
+    kept = _count_fitting(sentences, " ", room)
+    first = _bound_sentence(" ".join(sentences[:kept]), room)
+    return [answer, Headline(first + _count_more(len(sentences) - kept))]
+
+
+def _count_more(number: int) -> str:
+    """How many answers a headline leaves out; "" for none."""
+    if number == 0:
+        return ""
+    return " And 1 more answer." if number == 1 else f" And {number} more answers."
+
+
+def _bound_sentence(sentence: str, longest: int) -> str:
+    """Cuts a sentence to its first clauses and, if it is short, the last one."""
+    if len(sentence) <= longest:
+        return sentence
+    room = longest - len("; and 9999 more")
+    mark = "; " if len(sentence.split("; ")[0]) <= room else ", "
+    clauses = sentence.split(mark)
+    last = clauses[-1:] if len(clauses[-1]) <= longest // 2 else []
     middle = clauses[: len(clauses) - len(last)]
     room -= sum(len(mark) + len(clause) for clause in last)
     kept = _count_fitting(middle, mark, room)
     first = shorten(mark.join(middle[:kept]), room - 1)
     more = len(middle) - kept
     left = [f"and {more} more"] if more else []
-    headline = mark.join([first, *left, *last])
-    return [answer, headline]
+    return mark.join([first, *left, *last])
 
 
 def _count_fitting(clauses: Sequence[str], mark: str, room: int) -> int:
-    """How many of the first clauses, joined by the mark, fit into the room: one at least."""
+    """How many of the first clauses or sentences, joined by the mark, fit into the room: one at least."""
     kept = 1
     while kept < len(clauses) and len(mark.join(clauses[: kept + 1])) <= room:
         kept += 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from judge.tables import Table
 from judge.terminal import table_width
-from judge.wording import literal
+from judge.wording import Headline, literal
 
 if TYPE_CHECKING:  # keeps matplotlib out of the start
     from matplotlib.figure import Figure
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def print_outcome(outcome: Outcome, out: Console, name: Callable[[Path], str] = str) -> None:
-    """Prints tables, figures, notes and the names of written files."""
+    """Prints tables, figures, notes and the names of written files; of a long answer only the full form."""
     tables = [*outcome.tables]
     if outcome.figures:
         rows = [{"figure": figure, "value": value} for figure, value in outcome.figures.items()]
@@ -67,7 +67,8 @@ def print_outcome(outcome: Outcome, out: Console, name: Callable[[Path], str] = 
     width = table_width(out)
     for table in tables:
         out.print(table.to_terminal(width))
-    for note in outcome.notes:
+    notes = [note for note in outcome.notes if not isinstance(note, Headline)]
+    for note in notes:
         out.print(f"[bold yellow]![/] {literal(note)}")
     for file in outcome.files:
         out.print(literal(f"wrote {name(file)}"))

@@ -1,14 +1,17 @@
 """judge.agree: the result of +exp=meta_eval from rows in memory, its cues, levels and faults."""
 
+import io
 import random
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import judge
 from core.errors import InputError
 from judge.metric_study import MetricStudy
+from judge.report.outcome import print_outcome
 from meta_eval.ranking import RankingSettings
 
 
@@ -69,6 +72,29 @@ def make_rows(scores: dict[str, list[float | None]], ratings: list[float], **mor
 
 def answer(scores: dict[str, list[float | None]], ratings: list[float], **settings) -> str:
     return judge.agree(make_rows(scores, ratings), resamples=50, permutations=99, **settings).notes[-1]
+
+
+def test_the_headline_of_several_aspects_gives_no_verdict_of_one_to_another() -> None:
+    rng = np.random.default_rng(0)
+    aspects = ("fluency", "coherence", "relevance")
+    names = [f"a_metric_with_a_long_name_{number}" for number in range(4)]
+    rows = []
+    for i in range(40):
+        ratings = {aspect: float(rng.normal()) for aspect in aspects}
+        scores = {name: ratings["fluency"] + float(rng.normal()) for name in names}
+        rows.append({"text": f"text {i}", "ratings": ratings, "scores": scores})
+    study = judge.agree(rows, resamples=50, permutations=99)
+    whole, headline = study.notes[-2:]
+    of_fluency = whole.split(" coherence: ")[0]
+    assert headline.startswith("fluency: ")
+    assert headline.endswith(". And 2 more answers.")
+    last = headline.removesuffix(" And 2 more answers.").split("; ")[-1]
+    assert of_fluency.endswith(last)
+    assert len(headline) <= 300
+    printed = io.StringIO()
+    print_outcome(study.present(), Console(file=printed, width=10_000))
+    assert f"! {whole}\n" in printed.getvalue()
+    assert headline not in printed.getvalue()
 
 
 NOISE = np.random.default_rng(0).normal(size=(3, 60))
