@@ -59,13 +59,18 @@ def _list_scores(rows: Iterable[Row]) -> dict[str, list[float]]:
 
 
 def are_like_ratings(values: Sequence[float]) -> bool:
-    """Whether scores are whole numbers of a scale that ends above 1, or means of a few of them.
+    """Whether scores are whole numbers of a usual scale that ends above 1, or means of a few of them.
 
-    >>> [are_like_ratings(scores) for scores in ([1, 5, 4], [2.33, 3.67], [0, 1], [2.7, 3.17])]
+    Some value must repeat, as on a scale of few levels it does: a few counts or measured values are seldom equal.
+
+    >>> [are_like_ratings(scores) for scores in ([1, 5, 4, 5], [2.33, 3.67, 2.33], [0, 1, 1], [2.7, 3.17, 2.7])]
     [True, True, False, False]
+    >>> [are_like_ratings(scores) for scores in ([3, 7, 9], [2.5, 7.25, 9.75])]
+    [False, False]
     """
     scores = np.asarray(values, dtype=np.float64)
-    if not len(scores):
+    has_repeats = len(np.unique(scores)) < len(scores)
+    if not has_repeats:
         return False
     lowest = scores.min()
     highest = scores.max()

@@ -237,16 +237,20 @@ def test_scores_that_may_be_ratings_are_said(tmp_path: Path) -> None:
     means: list[dict[str, float | None]] = [
         {"overall": 4.6666666667, "bleu": 0.31},
         {"overall": 2.3333333333, "bleu": 0.5},
+        {"overall": 4.6666666667, "bleu": 0.5},
     ]
     rule = "may be ratings, but count as scores of a metric: columns.ratings.ASPECT=scores.NAME takes them for ratings"
     assert note_scores(tmp_path, *means) == [f"in.jsonl: overall {rule}"]
-    assert note_scores(tmp_path, {"q": 1, "fluency": 5}, {"q": 3, "fluency": 4}) == [f"in.jsonl: q and fluency {rule}"]
+    both = [{"q": 1, "fluency": 5}, {"q": 3, "fluency": 4}, {"q": 3, "fluency": 5}]
+    assert note_scores(tmp_path, *both) == [f"in.jsonl: q and fluency {rule}"]
+    assert note_scores(tmp_path, *({"words": count} for count in (3, 7, 9))) == []
+    assert note_scores(tmp_path, *({"m": score} for score in (2.5, 7.25, 9.75))) == []
     assert note_scores(tmp_path, {"human": 0.25}, {"human": 0.7}, ratings={"q": 1}) == [f"in.jsonl: human {rule}"]
     assert note_scores(tmp_path, {"m": 0.0}, {"m": 1.0}) == []
-    assert note_scores(tmp_path, {"m": 3.17}, {"m": 4.0}) == []
-    assert note_scores(tmp_path, {"m": 30}, {"m": 4}) == []
-    assert note_scores(tmp_path, {"judge": 3}, {"judge": 4}, ratings={"q": 3}) == []
-    assert note_scores(tmp_path, {"m": 3}, {"m": 4}, dropped_tokens=0) == []
+    assert note_scores(tmp_path, {"m": 3.17}, {"m": 4.0}, {"m": 4.0}) == []
+    assert note_scores(tmp_path, {"m": 30}, {"m": 4}, {"m": 4}) == []
+    assert note_scores(tmp_path, {"judge": 3}, {"judge": 3}, ratings={"q": 3}) == []
+    assert note_scores(tmp_path, {"m": 3}, {"m": 3}, dropped_tokens=0) == []
     path = write(tmp_path / "named.jsonl", *({"id": i, "text": "x", "score": 3} for i in "ab"))
     assert read_scored(path, columns={"scores.human": "score"}).notes == ()
 
