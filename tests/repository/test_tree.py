@@ -187,3 +187,15 @@ def test_conda_environment():
     assert "pip" in packages
     python = next(p for p in packages if p.startswith("python="))
     assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(python.removeprefix("python="))
+
+
+def test_conda_installs_by_the_commands_of_the_readme():
+    """conda cannot install the lock itself, so a comment of its file says how."""
+    environment = (ROOT / "environment.yml").read_text(encoding="utf-8")
+    comment = " ".join(line.lstrip("# ") for line in environment.splitlines() if line.startswith("#"))
+    in_comment = re.findall(r"pip install (?:-|torch)[^&]*?(?= &&| name:|$)", comment)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    of_readme = next(line for line in readme.split("\n\n") if "`environment.yml`" in line)
+    in_readme = re.findall(r"`(pip install [^`]+)`", of_readme)
+    assert len(in_readme) == 3
+    assert in_comment == in_readme
