@@ -19,6 +19,7 @@ from data.columns import (
     add_nested,
     count_columns,
     find_absent,
+    fold_name,
     freeze_columns,
     list_ratings,
 )
@@ -222,7 +223,7 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
         if record.keys() <= PLAIN and not (columns or is_table or is_typed):
             yield line, record, {}, []
             continue
-        if not (seen or columns) and {"system_a", "system_b"} <= record.keys():
+        if not (seen or columns) and {"system_a", "system_b"} <= {*map(fold_name, record)}:
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         if is_table and not seen:
             header, is_readable = check_header(columns, list(record), needs_text=file.needs_text)

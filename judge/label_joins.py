@@ -14,6 +14,7 @@ from core.errors import InputError, SettingError, fault, format_value, printable
 from core.example import Example
 from core.scores import Scores
 from data.cells import name_of, to_value
+from data.columns import find_column, fold_name
 from data.numeric import is_missing
 from data.records import name_people
 from data.roles import LABEL
@@ -24,8 +25,7 @@ from meta_eval.scored_set import ScoredSet
 S = TypeVar("S", bound=ScoredSet)
 SHOWN_ROWS = 3  # unmatched rows that a note names
 NO_TEXT = "the file has no score"
-INPUT_KEYS = ("group", "question_id", "doc_id", "testIdx", "sample")  # columns that name inputs
-KEYED = ("sample", "epoch")  # columns that together are an id of Inspect, SAMPLE-EPOCH
+INPUT_KEYS = ("group", "question_id", "doc_id", "testidx", "sample")  # columns that name inputs
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _choose_places(
         _check_systems(verdicts, given)
         return groups
     if by_id == by_group:
-        return groups if given.key in INPUT_KEYS else ids
+        return groups if fold_name(given.key or "") in INPUT_KEYS else ids
     return groups if by_group > by_id else ids
 
 
@@ -355,14 +355,17 @@ def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     >>> add_epochs([{"sample": 8, "epoch": 2, "human": 1}])
     [{'sample': 8, 'epoch': 2, 'human': 1, 'id': '8-2'}]
     """
-    sample, epoch = KEYED
+    header = dict.fromkeys(name for row in rows for name in row)
+    key = find_column(header, "id")
+    sample = key or find_column(header, "sample")
+    epoch = find_column(header, "epoch")
     named: list[dict[str, Any]] = []
     for row in rows:
-        sample_name = name_of(to_value(row.get("id", row.get(sample))))
-        epoch_name = name_of(to_value(row.get(epoch)))
+        sample_name = name_of(to_value(row.get(sample or "")))
+        epoch_name = name_of(to_value(row.get(epoch or "")))
         completed = dict(row)
         if not (is_missing(sample_name) or is_missing(epoch_name)):
-            completed["id"] = f"{sample_name}-{epoch_name}"
+            completed[key or "id"] = f"{sample_name}-{epoch_name}"
         named.append(completed)
     return named
 
