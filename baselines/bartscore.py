@@ -21,7 +21,7 @@ Texts = tuple[str, str]  # the source and the target
 class BartScore(PairMetric, ModelMetric):
     """The mean log-probability (nats, at most 0, higher is better) of the text's tokens given its source.
 
-    The text's tokens include those that frame it, as in the released code. The paper's model is BART tuned to
+    The special tokens around a text count as its tokens, as in the released code. The paper's model is BART tuned to
     summarise (`facebook/bart-large-cnn`). A causal model continues the source, and its text has no frame.
     """
 

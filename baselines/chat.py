@@ -99,9 +99,10 @@ def ask_in_threads(
     parallel: int,
     stop: Callable[[], None],
 ) -> Replies:
-    """The replies of `ask`, which may be called from several threads and raises ChatFault where there is none.
+    """Yields the replies of `ask`, which is called from several threads and raises ChatFault if there is no reply.
 
-    Where the caller ends early, as by Ctrl-C, `stop` ends the questions that are being asked: nobody waits for them.
+    If the caller ends early, as by Ctrl-C, `stop` ends the questions that are being asked, so that nobody waits for
+    them.
     """
 
     def try_to_ask(question: Question) -> Reply | ChatFault:

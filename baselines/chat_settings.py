@@ -22,7 +22,7 @@ USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless 
 
 
 def choose_aspects(rubric: str | None, aspects: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The names of the aspects that are asked about; empty for all of a rubric of the user's."""
+    """Chooses the names of the aspects to ask about; empty for all aspects of the user's rubric."""
     if isinstance(aspects, str):
         return (aspects,)
     if aspects is not None:
@@ -39,7 +39,7 @@ def read_price(price: Sequence[float] | None) -> tuple[float, float] | None:
 
 
 def keep_replies(chats: Sequence[Chat], cache: str | None) -> list[Chat]:
-    """The chats, which keep their replies where `cache` is a folder."""
+    """Makes chats that keep their replies in the folder `cache`; without a folder, returns them unchanged."""
     return [*chats] if cache is None else [CachedChat(chat, Path(cache)) for chat in chats]
 
 
@@ -70,7 +70,7 @@ def check_repeats(
 
 
 def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
-    """The most tokens of an answer of a model here: one, unless it explains.
+    """Finds the maximum number of tokens of a local model's answer: one, unless it explains.
 
     Raises SettingError for other settings of an endpoint.
     """

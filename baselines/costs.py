@@ -37,7 +37,7 @@ def describe_costs(
 
 
 def count_answer_tokens(questions: int, chats: Sequence[Chat]) -> int | None:
-    """The most tokens of answers of all models; None where some model has no limit."""
+    """Counts the tokens that the answers of all models have at most; None if some model has no limit."""
     limits = [chat.most_tokens for chat in chats]
     known = [limit for limit in limits if limit is not None]
     return questions * sum(known) if len(known) == len(limits) else None

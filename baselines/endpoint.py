@@ -115,7 +115,7 @@ class EndpointChat:
         return self.asking.answer_tokens
 
     def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
-        """The replies as they come; raises as `ask`."""
+        """Yields the replies as they come; raises errors as `ask` does."""
         return ask_in_threads(
             ask=lambda question: self.ask(question.text, question.repeat, question.form),
             questions=questions,
@@ -256,7 +256,7 @@ class EndpointChat:
 
 
 def split_url(base_url: str) -> tuple[str, str]:
-    """Where to ask, and its name."""
+    """Returns the URL to ask, and the name of the endpoint in messages."""
     try:
         parts = urlsplit(base_url)
         place = f"{parts.hostname}:{parts.port}{parts.path}"

@@ -48,7 +48,7 @@ class Judged:
 
 
 def judge_reply(reply: Reply | ChatFault, question: Asked) -> Judged:
-    """What a reply says about the question, or why it says nothing."""
+    """Reads the verdict of a reply on the question, or the reason why there is none."""
     if isinstance(reply, ChatFault):
         return Judged(math.nan, f"{reply}{LOST if reply.passes else ''}")
     aspect = question.aspect
@@ -61,7 +61,7 @@ def judge_reply(reply: Reply | ChatFault, question: Asked) -> Judged:
 
 
 def list_verdicts(answers: Sequence[Judged]) -> Floats:
-    """The verdicts of answers, of shape (n,), NaN for none."""
+    """Lists the verdicts of answers, of shape (n,), with NaN for none."""
     return np.array([answer.verdict for answer in answers])
 
 
@@ -76,13 +76,13 @@ def check_faults(faults: Sequence[ChatFault], total: int) -> None:
 
 
 def join_reasons(columns: Mapping[str, Sequence[Judged]], place: int) -> str | None:
-    """Why ratings of the example at this place are missing; None if there are all."""
+    """Joins the reasons why ratings of the example at this index are missing; None if none is missing."""
     reasons = [f"{name}: {answers[place].reason}" for name, answers in columns.items() if answers[place].reason]
     return "; ".join(reasons) or None
 
 
 def join_explanations(columns: Mapping[str, Sequence[Judged]], place: int) -> dict[str, dict[str, Any]]:
-    """What explains the ratings of the example at this place."""
+    """Joins the explanations of the ratings of the example at this index."""
     return {name: answers[place].explanation for name, answers in columns.items()}
 
 
@@ -92,7 +92,7 @@ def list_pair_answers(
     lacking: Sequence[str | None],
     judged: Mapping[str, Judged],
 ) -> Iterator[PairAnswer]:
-    """What a rater said about each pair, in the order as asked and in the reverse one."""
+    """Yields a rater's answers about each pair, in the given order of the two texts and in the reverse one."""
     for pair, (both, lack) in enumerate(zip(orders, lacking, strict=True)):
         for is_reversed, question in zip((False, True), both, strict=True):
             answered = Judged(math.nan, lack) if lack else judged[question]
@@ -108,7 +108,7 @@ def list_pair_answers(
 
 
 def explain_pairs(answers: Sequence[PairAnswer], pairs: int) -> list[str | None]:
-    """The first reason why an answer about each pair is missing."""
+    """Finds for each pair the first reason why an answer about it is missing; None if none is missing."""
     reasons: list[str | None] = [None] * pairs
     for answer in answers:
         reasons[answer.pair] = reasons[answer.pair] or answer.reason

@@ -231,7 +231,7 @@ class Written:
         self.ids.append(chosen)
 
     def as_reply(self) -> Reply:
-        """The answer; the first token alone is a whole one."""
+        """Makes the reply; if only the first token is wanted, one token is a complete answer."""
         return Reply(
             text=self._spell(self.ids),
             chosen=tuple(self.chosen),
@@ -245,7 +245,7 @@ class Written:
 
 
 def list_ends(lm: ConditionalLM) -> frozenset[int]:
-    """The tokens that end an answer."""
+    """Lists the tokens that end an answer."""
     stated: Any = lm.model.generation_config.eos_token_id if lm.model.generation_config is not None else None
     several = stated if isinstance(stated, list) else [stated]
     of_tokenizer: Any = lm.tokenizer.eos_token_id

@@ -101,7 +101,7 @@ def alter_negation(
 
 
 def negate(sentence: str) -> str:
-    """The sentence without its first negation, or with one behind its first auxiliary verb; as it is without either."""
+    """Removes the first negation of a sentence, or else adds one after its first auxiliary verb, if it has one."""
     if NEGATION.search(sentence):
         return NEGATION.sub("", sentence, 1)
     return AUXILIARY.sub(r"\1 not", sentence, 1)
@@ -126,7 +126,7 @@ def exchange_ending(
 
 
 def exchange_words(text: Sentences, other: Sentences) -> Sentences | None:
-    """One sentence: the first half of the words of a text, then the words of another one; None for too few words."""
+    """Joins the first half of the words of a text and the last words of another; None for too few words."""
     words = tuple(" ".join(text).split())
     others = tuple(" ".join(other).split())
     half = len(words) // 2
@@ -151,7 +151,7 @@ def perturb_as_union(texts: Sequence[str], seed: int) -> list[str | None]:
 
 
 def perturb_for_discriminator(texts: Sequence[str], seed: int) -> list[str | None]:
-    """The discriminator's negative of each text: one perturbation; None for a text that none of them changes."""
+    """Makes a negative of each text for CTRLEval's discriminator by one perturbation; None if none changes the text."""
     return _perturb(texts, DISCRIMINATOR, (1.0,), seed)
 
 

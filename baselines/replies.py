@@ -175,9 +175,9 @@ def find_chosen(
     content: str,
     shift: int,
 ) -> Iterator[ChosenToken]:
-    """The tokens of the content that may be a verdict; none where the tokens do not spell the content.
+    """Yields the tokens of an answer that may be a verdict; nothing if the tokens do not spell the answer (`content`).
 
-    Before and after it they may spell more, such as reasoning that the endpoint takes out. The content begins at
+    The tokens may spell more before and after it, such as reasoning that the endpoint removes. The answer begins at
     `shift` in the reply's text.
     """
     positions = list_positions(choice)

@@ -144,7 +144,7 @@ class Aspect:
 
 
 def list_fields(example: Example) -> dict[str, str]:
-    """What an instruction may name of an example."""
+    """Lists the fields of an example that an instruction may name."""
     return {
         "context": example.context or "",
         "prefix": example.prefix or "",
@@ -155,7 +155,7 @@ def list_fields(example: Example) -> dict[str, str]:
 
 
 def fence_fields(example: Example, fence: str) -> dict[str, str]:
-    """The fields between fences, so that a source cannot seem to be the text; a label of one line stands without."""
+    """Puts fields between fences, so that a source cannot look like the text; a label of one line needs no fence."""
     values = list_fields(example)
     fenced = {name: put_in_fence(value, fence) for name, value in values.items()}
     if "\n" not in values["label"]:
@@ -239,7 +239,7 @@ class Part:
 
 
 def split_rubric(content: str) -> list[Part]:
-    """The parts of a rubric; the first one has what stands before the first aspect."""
+    """Splits a rubric into its aspects; the first part has the lines before the first aspect."""
     parts = [Part("", 0)]
     for number, line in enumerate(content.splitlines(), start=1):
         named = NAMED.fullmatch(line.strip())

@@ -40,7 +40,7 @@ class UniEval(ModelMetric):
         return super().settings | {f"question_{aspect}": text for aspect, text in self.questions.items()}
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """One aspect for each question."""
+        """Computes one aspect for each question."""
         values: dict[str, NDArray[np.float64]] = {}
         explanations: list[dict[str, Any]] = [{} for _ in examples]
         dropped = np.zeros(len(examples), dtype=np.int64)

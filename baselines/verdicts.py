@@ -62,7 +62,7 @@ class Grammar:
 
 @lru_cache
 def make_grammar(form: Form, label: str) -> Grammar:
-    """The patterns of a form, under our labels and a further one."""
+    """Makes the patterns for a form of verdict, with our labels and one more."""
     labels = frozenset(word.casefold() for word in (*LABELS, label) if word)
     named = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
     under = rf"(?:(?:my |the |final |overall ){{0,3}}(?:{named}) *+: *+|\[(?:{named})\] *+)"
@@ -114,7 +114,7 @@ def read_lines(
     scale: tuple[int, int],
     is_cut: bool,
 ) -> Verdict | Lack:
-    """The verdict of the last line, else of the first one, unless another line has another verdict."""
+    """Reads the verdict of the last line, or else of the first line, unless another line has a different verdict."""
     lines = [line.span() for line in LINE.finditer(body)]
     if not lines:
         return "no"

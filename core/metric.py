@@ -73,7 +73,7 @@ class BaseMetric:
         return Scores({"quality": values}, self.signature, reasons, notes=self.notes)
 
     def rate(self, example: Example) -> float | str:
-        """The score of an example, higher is better, or the reason why it has none."""
+        """Returns the score of an example (higher is better), or the reason why it has none."""
         raise NotImplementedError
 
 

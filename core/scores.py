@@ -73,7 +73,7 @@ class Repeated(Sequence[Any]):
 
 
 def compress(usual: Any, given: Sequence[Any], n: int) -> Sequence[Any]:
-    """The given values; where all are the usual one, or none is given, a `Repeated`."""
+    """Returns the values as a tuple, or as a `Repeated` if none is given or all are the usual value."""
     is_usual = all(value == usual for value in given)
     if is_usual:
         return Repeated(usual, len(given) or n)
@@ -81,7 +81,7 @@ def compress(usual: Any, given: Sequence[Any], n: int) -> Sequence[Any]:
 
 
 def join_sequences(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
-    """The parts one after another; empty where each has the usual value alone, as `Scores` takes it."""
+    """Joins the parts; empty if all have only the usual value, because `Scores` then fills in this value."""
     if all(isinstance(part, Repeated) for part in parts):
         return ()
     return tuple(chain.from_iterable(parts))

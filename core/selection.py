@@ -48,12 +48,12 @@ def check_complete(
     metric: str,
     scores_empty: bool = False,
 ) -> list[str | None]:
-    """For each example, the reason why the metric cannot score it, or None.
+    """Returns for each example the reason why the metric cannot score it, or None.
 
     Set `scores_empty` for a metric that can score an empty answer.
 
-    Raises ExampleError if there are examples but none has these fields: then the file or the metric is wrong.
-    Raises TypeError for anything but a sequence of Examples, such as a text.
+    Raises ExampleError if there are examples but none has these fields: then the file or the metric is wrong. Raises
+    TypeError for anything but a sequence of Examples, such as a text.
     """
     if isinstance(examples, str | Example) or not all(isinstance(example, Example) for example in examples):
         shown = repr(examples)[:SHOWN_CHARACTERS]

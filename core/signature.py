@@ -19,7 +19,7 @@ def signature(
     libraries: tuple[str, ...] = (),
     **settings: Setting,
 ) -> str:
-    """`name|setting=value|...|v=version`, with the settings sorted by name, so that equal settings give equal lines.
+    """Makes the line `name|setting=value|...|v=version`; sorted names make equal settings give equal lines.
 
     The installed versions of `libraries` follow as `library=version`. A text may hold `=`: the first one ends the name.
 
@@ -44,7 +44,7 @@ def join_settings(
     settings: Any,
     **further: Setting,
 ) -> str:
-    """`name|setting=value|...`: the further values, then every field of the dataclass `settings`."""
+    """Makes `name|setting=value|...` of the further values, then of every field of the dataclass `settings`."""
     given = {field.name: getattr(settings, field.name) for field in fields(settings)}
     parts = [name]
     for key, value in (further | given).items():

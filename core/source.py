@@ -340,7 +340,7 @@ def _hash(text: str) -> str:
 
 
 def hash_sources(code: Iterable[Code]) -> dict[str, str]:
-    """By file, a hash of the source behind functions and classes.
+    """Computes hashes, by file, of the source behind functions and classes.
 
     In the module of a function or class, the hash covers what the function uses there, by name; a nested function
     counts without the outer one. Modules of this project that these lines import count as a whole, and so do the

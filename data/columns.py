@@ -262,7 +262,7 @@ def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]
 
 
 def list_ratings(columns: Columns) -> list[tuple[str, str]]:
-    """Lists the ratings that `columns` takes from `scores`. If there are any, `scores` has no metrics' scores."""
+    """Lists the ratings that `columns` reads from the key `scores`; then no entry of `scores` counts as a metric's."""
     named = [(name, key) for name, keys in columns for key in keys if key.startswith(SCORE)]
     return [(name, key) for name, key in named if name.startswith((RATING, RATINGS))]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from core.example import Example
 from data.columns import OUTPUT, SCORE
 from data.input_file import InputFile, read_objects
-from data.roles import JUDGES, PEOPLE, split_name
+from data.roles import names_people
 
 HIGHEST = 10.0  # of a scale on which people rate
 MOST_PEOPLE = 5  # whose mean a rating may be
@@ -20,7 +20,7 @@ Row: TypeAlias = tuple[int, Example, Mapping[str, float | None]]  # with its lin
 
 
 def note_doubtful_scores(file: InputFile, rows: Sequence[Row]) -> list[str]:
-    """A note that names the scores of a file that may be ratings; none for files that `judge score` or a tool wrote.
+    """Notes which scores of a file may be ratings of people; none for files that `judge score` or a tool wrote.
 
     The names of some scores say that they are of people. Where a file has no ratings, numbers of a rating scale are
     doubtful too. A column that the user named as a score is one.
@@ -56,16 +56,6 @@ def _list_scores(rows: Iterable[Row]) -> dict[str, list[float]]:
             of_metric = scores.setdefault(name, [])
             of_metric.append(score)
     return scores
-
-
-def names_people(name: str) -> bool:
-    """Whether the name of a score says that people gave it.
-
-    >>> names_people("human_fluency"), names_people("expert"), names_people("judge_of_people"), names_people("bleu")
-    (True, True, False, False)
-    """
-    words = {*split_name(name)}
-    return bool(words & PEOPLE) and not words & JUDGES
 
 
 def are_like_ratings(values: Sequence[float]) -> bool:

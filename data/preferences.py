@@ -30,7 +30,7 @@ from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
 from data.input_file import TYPED, FileLike, InputFile, read_objects
 from data.numeric import parse_finite, to_number
 from data.records import check_records, require_none
-from data.roles import JUDGES, PEOPLE, split_name
+from data.roles import names_judge
 from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import TABLES
 from data.winners import PreferenceRecord, WinnerReader, find_problems
@@ -152,23 +152,13 @@ def check_preferences(
     notes += [*_note_numbers(records), *prompts.describe()]
     preferences = _join_records(path.name, records, reader)
     raters = {rater for rater in preferences.raters if rater is not None}
-    models = sorted(filter(names_model, raters))
+    models = sorted(filter(names_judge, raters))
     are_all_models = bool(models) and len(models) == len(raters)
     if models and not are_all_models:
         notes.append(_describe_models(models))
     by_model = ANSWERS in seen or are_all_models or preferences.by_model
     of_file = [f"{path.name}: {note}" for note in notes]
     return replace(preferences, notes=tuple(of_file), by_model=by_model)
-
-
-def names_model(rater: str) -> bool:
-    """Whether the name of a rater is that of a model.
-
-    >>> names_model("gpt-4o"), names_model("ann"), names_model("expert_3")
-    (True, False, False)
-    """
-    words = {*split_name(rater)}
-    return bool(words & JUDGES) and not words & PEOPLE
 
 
 def _describe_models(models: Sequence[str]) -> str:

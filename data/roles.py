@@ -102,7 +102,7 @@ class Roles:
         return columns
 
     def describe(self) -> str:
-        """One line: which column was taken for which role, and how to change that."""
+        """Describes in one line which column was taken for which role, and how to change that."""
         people = [name for names in self.people.values() for name in names]
         parts: list[str] = []
         if people:
@@ -135,6 +135,26 @@ def split_name(name: str) -> list[str]:
     (['human', 'passed'], ['rater', 'ann', '2'], ['gpt', '4', 'o'])
     """
     return [part.lower() for part in PARTS.findall(name)]
+
+
+def names_people(name: str) -> bool:
+    """Whether a name of a column, a score or a rater is one of people.
+
+    >>> names_people("human_fluency"), names_people("expert_3"), names_people("judge_of_people"), names_people("bleu")
+    (True, True, False, False)
+    """
+    words = {*split_name(name)}
+    return not words.isdisjoint(PEOPLE) and words.isdisjoint(JUDGES)
+
+
+def names_judge(name: str) -> bool:
+    """Whether a name of a column, a score or a rater is one of a judge.
+
+    >>> names_judge("gpt-4o"), names_judge("ann"), names_judge("judge_of_people")
+    (True, False, False)
+    """
+    words = {*split_name(name)}
+    return not words.isdisjoint(JUDGES) and words.isdisjoint(PEOPLE)
 
 
 def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> bool:

@@ -61,7 +61,7 @@ class PreferenceRecord(Record):
         return [winner for winner in winners if winner is not None]
 
     def by_name(self, winner: str | float) -> float | None:
-        """1 if the winner is the name of system a, 0 for that of system b, else None."""
+        """Returns 1 if the winner is the name of system a, 0 if it is that of system b, else None."""
         name = winner if isinstance(winner, str) else str(name_of(winner))
         if name == self.system_a:
             return 1.0
@@ -114,7 +114,7 @@ class WinnerReader:
 
 
 def find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[str]:
-    """What is wrong with a judgement."""
+    """Lists what is wrong with a judgement."""
     systems = (record.system_a, record.system_b)
     if not (record.group or record.id):
         yield '"group" or "id" is needed: the input that both systems answer'

@@ -14,7 +14,8 @@ SHORTEST = 2  # tokens of a prefix, OUMG section 4.2
 class LabelledText:
     """A training text of a classifier, with its label.
 
-    Raises ValueError for a label below 0, for a string in place of segments, and for a pair of another length.
+    Raises ValueError for a label below 0, for a string in place of segments, and for a `pair` with another number of
+    segments.
     """
 
     # the turns of a dialogue, or source and output

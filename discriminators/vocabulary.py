@@ -40,7 +40,7 @@ class Vocabulary:
 
     @property
     def first(self) -> int:
-        """The id here of the tokenizer's first token; another model's tokens come after our special ones."""
+        """The id that the tokenizer's token 0 has here; another model's tokens come after our special tokens."""
         return len(SPECIAL) if self.kind == BORROWED else 0
 
     @property

@@ -57,7 +57,7 @@ class Trained:
 
     @property
     def is_language_model(self) -> bool:
-        """Whether it is a language model trained here; the learning curves of classifiers have an accuracy."""
+        """Whether it is a language model that was trained here, and not a classifier, whose curve has an accuracy."""
         return self.is_trained_here and not any("val/accuracy" in point for point in self.curve)
 
     @cached_property

@@ -21,7 +21,7 @@ GROUPED = {
 
 
 def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
-    """A sentence for each metric that has no rank by an aspect."""
+    """Notes each metric that has no rank for an aspect."""
     return [
         f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
         for ranking in rankings
@@ -30,7 +30,7 @@ def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
 
 
 def note_reversed(rows: Sequence[Agreement]) -> list[str]:
-    """A sentence for each metric with a significantly negative agreement.
+    """Notes each metric with a significantly negative agreement.
 
     Its permutation p-value is adjusted for the number of metrics.
     """
@@ -50,7 +50,7 @@ def answer_question(
     *,
     has_cues: bool,
 ) -> str:
-    """The answer: the metric that agrees best with each aspect, those not separated from it, whether it only counts.
+    """Writes the answer: which metric agrees best, which ones are not separated from it, whether it is a cheap cue.
 
     If every metric is a judge of labels, the answer is how well they agree with people, and whether it is enough.
     """

@@ -120,7 +120,7 @@ class Flag:
 
 
 def write_default(default: Any) -> str:
-    """A default as it would be typed.
+    """Writes a default as a user would type it.
 
     >>> write_default(True), write_default((0.5, 1))
     ('true', '0.5 1')
@@ -273,7 +273,10 @@ class Given:
         return name in self.values or bool(self.inner(name))
 
     def get(self, name: str) -> Any:
-        """The value of a flag: the given one (by key if keys are given), or its default. Raises SettingError."""
+        """Returns the value of a flag: the given one (by key if keys are given), or its default.
+
+        Raises SettingError.
+        """
         flag = self.flags[name]
         inner = self.inner(name)
         if not inner:
@@ -299,7 +302,7 @@ def read_flags(parser: argparse.ArgumentParser, words: Sequence[str], flags: Map
 
 
 def name_flag(word: str) -> str:
-    """The name of the flag that a word gives, with or without its value.
+    """Finds the name of the flag in a word such as `--name` or `--name=value`.
 
     >>> name_flag("--columns.text=answer")
     'columns.text'

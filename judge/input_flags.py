@@ -15,7 +15,7 @@ HOW = ("text", "references", "source", "split", "levels")  # flags that `data.in
 
 @dataclass(frozen=True)
 class TextFiles:
-    """Texts, one per line."""
+    """Files with one text per line: the texts themselves, their references and their sources."""
 
     # in place of FILE: a file with one text per line
     text: str | None = None
@@ -57,7 +57,9 @@ def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type])
     instead = [name for name, kind in IN_PLACE.items() if kind in inputs and given.has(name)]
     if verb == "prefer" and instead == ["systems"]:  # beside the preferences of a file
         return read_outputs(given, file)
-    sources = [f"--{name}" for name in instead] if file is None else ["FILE", *(f"--{name}" for name in instead)]
+    sources = [f"--{name}" for name in instead]
+    if file is not None:
+        sources.insert(0, "FILE")
     if len(sources) > 1:
         raise SettingError(f"{sources[0]} and {sources[1]} are two inputs: give one")
     if not sources and parameter not in OPTIONAL:
@@ -77,7 +79,7 @@ def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type])
 
 
 def find_file(given: Given, takes_file: bool) -> str | None:
-    """Finds the word that is FILE. Raises SettingError if there are several words."""
+    """Finds the input file (FILE) among the words without a flag. Raises SettingError if there are several."""
     if given.others and not takes_file:
         raise SettingError(f"{given.called} takes no file, but got {printable(given.others[0])}")
     if len(given.others) > 1:
@@ -97,9 +99,12 @@ def read_systems(given: Given) -> Any:
     """Reads the outputs of the systems, one file each."""
     from data.scored import read_scored
 
-    scores = given.get("scores") if "scores" in given.flags else None
-    systems = given.get("systems")
-    return read_scored(systems=systems, scores=scores, columns=given.get("columns"), **list_how(given))
+    return read_scored(
+        systems=given.get("systems"),
+        scores=given.get("scores") if "scores" in given.flags else None,
+        columns=given.get("columns"),
+        **list_how(given),
+    )
 
 
 def read_outputs(given: Given, file: str | None) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def weigh_by_design(
     name: str,
     probabilities: Mapping[str, float],
 ) -> LabelAgreement:
-    """The agreement of a judge on all texts: each drawn text is weighted by the inverse of its probability.
+    """Estimates the agreement of a judge on all texts: each drawn text is weighted by its inverse probability.
 
     Counts, shares of single labels and the test against chance are those of the drawn texts.
     """
@@ -176,7 +176,7 @@ def correct_mean(
     labelling: Labelling,
     probabilities: Mapping[str, float] | None = None,
 ) -> Row:
-    """A row with the mean label of all texts: by the judge, and by people.
+    """Makes a row with the mean label of all texts: by the judge, and by people.
 
     The mean by people is estimated from a labelled sample, corrected with the scores that the judge gave to all texts.
     `probabilities` are those with which texts were drawn into the sample, by id.

@@ -98,7 +98,7 @@ class MetricStudy(Result):
 
 
 def ranking_table(rankings: Sequence[Ranking]) -> Table:
-    """The table of metrics by aspect, grouping and rank."""
+    """Tabulates the ranked metrics by aspect and grouping."""
     rows: list[Row] = []
     for ranking in rankings:
         comparison = ranking.comparison
@@ -123,7 +123,7 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
 def rater_tables(
     scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings, resampling: Resampling
 ) -> tuple[Table, ...]:
-    """The agreement among raters by aspect, and the agreement of metrics corrected for it."""
+    """Tabulates the agreement among raters by aspect, and the agreement of metrics corrected for it."""
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
     layout = lay_out(len(scored), inputs=scored.groups)
     columns = ("n", "agreement", "ceiling", "corrected")

@@ -229,7 +229,7 @@ def note_one_answer(verdicts: Verdicts | None) -> list[str]:
 
 
 def note_one_side(judged: Preferences) -> list[str]:
-    """A sentence for each judge of a file that gave one answer to all pairs, and for winners that are all one side.
+    """Notes each judge of a file that gave one answer to all pairs, and winners that are all on one side.
 
     One answer says something only where no system is on both sides.
     """
@@ -319,7 +319,7 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
 
 
 def describe_equal(equal: Collection[tuple[str, str]]) -> list[str]:
-    """Which pairs are shown to be equal within the margin that does not matter; of many pairs the first ones."""
+    """Says which pairs are shown to be equal within the margin that does not matter; of many pairs the first ones."""
     pairs = [f"{a} equals {b}" for a, b in sorted(equal)]
     return [f"{join_names(pairs)} within the margin"] if pairs else []
 

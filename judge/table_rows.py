@@ -48,7 +48,7 @@ def _to_record(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def flatten_rows(rows: Rows) -> Rows:
-    """The rows with the values of objects in them as columns `OBJECT.NAME`; objects of our own fields stay.
+    """Turns the values of objects in rows into columns `OBJECT.NAME`; objects in our own fields stay.
 
     >>> flatten_rows([{"id": 1, "judge": {"verdict": "yes", "reason": "So."}, "scores": {"f1": 1}}])
     [{'id': 1, 'judge.verdict': 'yes', 'judge.reason': 'So.', 'scores': {'f1': 1}}]
@@ -105,7 +105,7 @@ def leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
 
 
 def find_system(header: Collection[str]) -> str | None:
-    """The column that names the system of each row.
+    """Finds the column that names the system of each row.
 
     >>> find_system(["question_id", "model", "judge"]), find_system(["test", "provider"]), find_system(["id"])
     ('model', 'provider', None)

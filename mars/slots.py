@@ -65,7 +65,7 @@ class Branch:
     start: int = 0
 
     def slot(self, place: int) -> int:
-        """The slot of the token at this position of the line.
+        """Returns the slot of the token at this position of the branch.
 
         >>> [Branch(row=0, shared=2, start=7).slot(place) for place in range(4)]
         [0, 1, 7, 8]
@@ -253,7 +253,7 @@ class Slots:
 
 @torch.inference_mode()
 def read_alone(lm: CausalLM, ids: Sequence[int]) -> Float[Tensor, "time dim"]:
-    """The last hidden states of one text, read without cache, mask or other rows."""
+    """Reads one text without cache, mask or other rows, and returns its last hidden states."""
     row = torch.tensor([list(ids)], device=lm.device)
     return _last_hidden(lm, input_ids=row, use_cache=False)[0]
 

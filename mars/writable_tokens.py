@@ -137,5 +137,5 @@ class WritableTokens:
         return decoder.getstate()[0]
 
     def text(self, tokens: list[int]) -> str:
-        """The text of the tokens. Raises UnicodeDecodeError if a character is incomplete."""
+        """Returns the text of the tokens. Raises UnicodeDecodeError if a character is incomplete."""
         return b"".join(self.bytes[token] for token in tokens).decode("utf-8")

@@ -13,7 +13,7 @@ from meta_eval.bootstrap import FEWEST_UNITS, Floats, Indices
 
 
 def seat_crowd(table: Floats) -> Floats:
-    """Labels of people, of shape (people, texts) with NaN for none; of a crowd those by seat, of shape (seats, texts).
+    """Returns labels (people, texts), with NaN for none; for a crowd, labels by seat (seats, texts) instead of person.
 
     >>> nan = np.nan
     >>> seat_crowd(np.array([[0, 1, nan], [0, nan, 1], [nan, 0, 0]]))
@@ -71,7 +71,7 @@ def is_crowd(
 
 
 def number_seats(people: Indices, texts: Indices) -> Indices:
-    """The place of each label among those of its text, in the order of people.
+    """Numbers the labels of each text, in the order of people: the seat of each label.
 
     >>> number_seats(np.array([4, 2, 7, 2]), np.array([0, 0, 1, 1]))
     array([1, 0, 1, 0])

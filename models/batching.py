@@ -173,7 +173,7 @@ def read_in_batches(
 
 
 def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The distinct rows in the order of their first occurrence, and for each row the index of its distinct row.
+    """Finds the distinct rows, in the order of first occurrence, and for each row the index of its distinct row.
 
     >>> distinct_rows([[7, 8], [9], [7, 8]])
     ([(7, 8), (9,)], [0, 1, 0])

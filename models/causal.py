@@ -104,7 +104,10 @@ class CausalLM(ConditionalLM):
         return plant_trees(sequences, room, can_branch(self.model.config, longest))
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """The label of each position is the next token; every task needs a source of at least one token."""
+        """Makes the batch: the label of each position is the next token.
+
+        Every task needs a source of one token or more.
+        """
         rows: list[list[int]] = []
         labels: list[list[int]] = []
         for task in tasks:

@@ -89,7 +89,7 @@ class TrainingModule(pl.LightningModule):
         self.skipped = 0  # batches of which not even one row fits into memory
 
     def loss(self, part: Batch) -> Tensor:
-        """The summed loss of some rows, in nats."""
+        """Computes the summed loss of some rows, in nats."""
         raise NotImplementedError
 
     def divisor(self, batch: Batch) -> Tensor | float:
@@ -109,7 +109,7 @@ class TrainingModule(pl.LightningModule):
         return list(self.parameters())
 
     def warm_up(self, steps: int) -> tuple[float, float]:
-        """The share of the training in which the learning rate rises, and the lead (see `learning_rate_factor`)."""
+        """Returns the share of the training in which the learning rate rises, and the lead (`learning_rate_factor`)."""
         return self.schedule.warm_up, 0.0
 
     def add_held_out(self, part: Batch) -> None:

@@ -321,7 +321,7 @@ def _missing(name: str, error: BaseException) -> MissingModelError:
 
 
 def weights_fingerprint(model: Any, unread: str | None = None) -> str:
-    """Sixteen hexadecimal digits that change with any weight, shape or dtype of a model.
+    """Computes a hash, sixteen hexadecimal digits, that changes with any weight, shape or dtype of a model.
 
     Weights whose names begin with `unread` are left out. Takes about a second for each GB.
     """
@@ -351,14 +351,14 @@ def copy_backend(tokenizer: Any) -> Tokenizer:
 
 
 def tokenizer_fingerprint(tokenizer: Any) -> str:
-    """Sixteen hexadecimal digits that change with how a transformers tokenizer encodes texts."""
+    """Computes a hash, sixteen hexadecimal digits, that changes with how a transformers tokenizer encodes texts."""
     content = copy_backend(tokenizer).to_str() if tokenizer.is_fast else tokenizer.get_vocab()
     special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
     return fingerprint([content, special, min(tokenizer.model_max_length, 10**9), tokenizer.chat_template])
 
 
 def folder_fingerprint(folder: Path) -> str:
-    """Sixteen hexadecimal digits that change with any file of a saved model; the model is not loaded.
+    """Computes a hash, sixteen hexadecimal digits, that changes with any file of a saved model, without loading it.
 
     Files that only describe it (`DESCRIBING`) do not count.
     """

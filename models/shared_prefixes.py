@@ -85,7 +85,7 @@ def count_common(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def tree_inputs(trees: Sequence[Tree], dtype: torch.dtype, device: torch.device) -> dict[str, Tensor]:
-    """The arguments of a model for reading trees, one row each, padded on the right."""
+    """Makes the arguments of a model for reading trees, one row each, padded on the right."""
     width = max(len(tree.ids) for tree in trees)
     padded = [[*tree.ids, *[0] * (width - len(tree.ids))] for tree in trees]
     ids = torch.tensor(padded, device=device)

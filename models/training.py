@@ -89,13 +89,13 @@ class LanguageModelModule(TrainingModule):
         self.held_out: torch.Tensor  # the sum of the held-out cross-entropy in nats, and the number of its tokens
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The weights except frozen ones."""
+        """Returns all weights that are not frozen."""
         named = self.named_parameters(remove_duplicate=False)  # tied weights have several names
         frozen = {name for name, parameter in named if not parameter.requires_grad}
         return {name: value for name, value in super().state_dict(*args, **kwargs).items() if name not in frozen}
 
     def loss(self, part: Batch) -> torch.Tensor:
-        """The summed cross-entropy of the learned tokens, in nats. Logits are computed only for these tokens."""
+        """Computes the summed cross-entropy of the learned tokens, in nats, with logits of these tokens only."""
         inputs = {name: tensor for name, tensor in part.items() if name != "labels"}
         learned = part["labels"] != NOT_LEARNED
         with output_layer_given(self.model, lambda states: states[learned]):
@@ -109,7 +109,7 @@ class LanguageModelModule(TrainingModule):
         return batch["labels"].shape[1] + batch["input_ids"].shape[1]  # written and read
 
     def warm_up(self, steps: int) -> tuple[float, float]:
-        """Share of warm-up and lead, chosen so that the rate rises in whole steps and is above 0 in the first one."""
+        """Returns warm-up and lead such that the learning rate rises in whole steps and is above 0 in the first one."""
         return max(1, round(steps * self.schedule.warm_up)) / steps, 1 / steps
 
     def on_fit_start(self) -> None:
@@ -144,7 +144,7 @@ class LanguageModelModule(TrainingModule):
             self.log("val/discrepancy", self.against[self.current_epoch] - (nats / tokens).float())
 
     def make_optimizers(self) -> list[torch.optim.Optimizer]:
-        """AdamW, and Muon for the matrices of hidden layers if the schedule has a learning rate for it."""
+        """Makes AdamW, and Muon for the matrices of hidden layers if the schedule has a learning rate for it."""
         rate, decay = self.schedule.learning_rate, self.schedule.weight_decay
         hidden = [p for name, p in self.model.named_parameters() if self.muon and _is_hidden_matrix(name, p)]
         chosen = {id(p) for p in hidden}

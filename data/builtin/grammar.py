@@ -73,7 +73,7 @@ def table(section: Section) -> dict[str, tuple[str, ...]]:
 
 
 def pronouns(name: str, women: Collection[str]) -> dict[str, str]:
-    """The slots {she}, {She}, {her} (whose) and {obj} (whom) of a person."""
+    """Returns the pronouns of a person for the slots {she}, {She}, {her} (whose) and {obj} (whom)."""
     if name in women:
         return {
             "she": "she",

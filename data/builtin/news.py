@@ -78,54 +78,64 @@ def _compose(
     names_subject = prompt.mentions("subject")
     stages = _stages(rng, occasion, names_subject)
     topics = labels(sum(stage is not PLANS for stage in stages) + names_subject)
-    subjects = {topic: rng.choice(TOPICS[topic]) for topic in TOPICS}
-    clauses: dict[str, Iterator[str]] = {}
-    for topic, subject in subjects.items():
-        clauses[topic] = iter(rng.sample(subject.clauses, len(subject.clauses)))
-
-    def sentence(
-        template: str,
-        topic: str,
-        *,
-        carries: bool = True,
-        **more: str,
-    ) -> Sentence:
-        clause = next(clauses[topic]) if "{clause}" in template else ""
-        subject = subjects[topic].name
-        slots = {
-            **facts,
-            "subject": subject,
-            "clause": clause,
-            **more,
-        }
-        return Sentence(
-            text=template.format(**slots),
-            about=(noun, subject) if carries else (noun,),
-            label=topic if carries else None,
-            naming="{city}" in template or "{last}" in template,
-        )
-
+    write = _Writer(rng, facts).write
     remaining = iter(topics)
     topic_of_opening = next(remaining) if names_subject else topics[0]
-    opening = sentence(prompt.rest, topic_of_opening, carries=names_subject)
+    opening = write(prompt.rest, topic_of_opening, carries=names_subject)
     sentences = [opening._replace(text=prompt.prefix + opening.text, naming=True)]
     knows_person = prompt.mentions("full")
     for stage in stages:
         if stage is PLANS:
             of_no_person = [plan for plan in PLANS if "{last}" not in plan and "{She}" not in plan]
             plans = PLANS if knows_person else of_no_person
-            sentences.append(sentence(rng.choice(plans), topics[0], carries=False))
+            sentences.append(write(rng.choice(plans), topics[0], carries=False))
         elif stage is QUOTES and not knows_person:  # the first mention of a person is by the full name
             quote = rng.choice(QUOTES)
-            sentences.append(sentence(quote, next(remaining), last=facts["full"]))
+            sentences.append(write(quote, next(remaining), last=facts["full"]))
         else:
-            sentences.append(sentence(rng.choice(stage), next(remaining)))
+            sentences.append(write(rng.choice(stage), next(remaining)))
     may_have_aside = len(set(topics)) == 1 and len(sentences) < MOST - 1
     if may_have_aside and rng.random() < ASIDE_SHARE:
         other = rng.choice([topic for topic in TOPICS if topic != topics[0]])
-        sentences.append(sentence(rng.choice(SAID["asides"]), other))
-    sentences.append(sentence(rng.choice(occasion.endings), topics[0], carries=False))
+        sentences.append(write(rng.choice(SAID["asides"]), other))
+    sentences.append(write(rng.choice(occasion.endings), topics[0], carries=False))
     return sentences
+
+
+class _Writer:
+    """Writes the sentences of one text, with one subject for each topic, whose clauses never repeat."""
+
+    def __init__(self, rng: random.Random, facts: Mapping[str, str]) -> None:
+        self.facts = facts
+        self.subjects = {topic: rng.choice(TOPICS[topic]) for topic in TOPICS}
+        self.clauses: dict[str, Iterator[str]] = {}
+        for topic, subject in self.subjects.items():
+            self.clauses[topic] = iter(rng.sample(subject.clauses, len(subject.clauses)))
+
+    def write(
+        self,
+        template: str,
+        topic: str,
+        *,
+        carries: bool = True,
+        **more: str,
+    ) -> Sentence:
+        """Fills a template with the facts and a clause about the topic; `carries` says that it shows the topic."""
+        subject = self.subjects[topic].name
+        clause = next(self.clauses[topic]) if "{clause}" in template else ""
+        slots = {
+            **self.facts,
+            "subject": subject,
+            "clause": clause,
+            **more,
+        }
+        noun = self.facts["noun"]
+        return Sentence(
+            text=template.format(**slots),
+            about=(noun, subject) if carries else (noun,),
+            label=topic if carries else None,
+            naming="{city}" in template or "{last}" in template,
+        )
 
 
 def _stages(

@@ -32,9 +32,9 @@ from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNet, frequent_characters, poem_nll, spell_poems, tune_of
 
 LARGEST_SHARE = 0.1  # of all poems in one input, beyond which an interval over inputs depends on that input
-PERPLEXITY = (
-    "perplexity: of a character of all guided poems, given tune and form, under the unguided generator and its whole "
-    "vocabulary; lower is likelier."
+PERPLEXITY_CAPTION = (
+    "perplexity: per character of all guided poems, given tune and form, under the unguided generator with its whole "
+    "vocabulary; lower is more likely."
 )
 
 
@@ -190,7 +190,7 @@ def guided_poetry(
         discriminators,
         "Guided against unguided",
         [system_pair],
-        caption=f"{CAPTION} {PERPLEXITY}",
+        caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
         models={"generator": generator, "guide": guide},
         further=[score_forms(run, data, origins)],
         notes=[*notes, *prefix_notes(guidance.guide)],

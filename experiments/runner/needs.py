@@ -32,6 +32,7 @@ NAMED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
 TOKENIZERS = ("iwf_tokenizer",)  # of these models the vocabulary alone is read
 TRAINS = {"schedule", "training"}  # keys of a plan
 ADAMW = 16  # bytes for each parameter that is trained: weights, gradients and two moments in float32
+FROZEN = -1  # for LoRA: the bytes of a weight as it is read
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 GB = 1e9
 CAPTION = (
@@ -94,20 +95,22 @@ def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[
     """Yields the pretrained models at or below a node of an experiment's settings, by name, with how they are used.
 
     A metric has its own dtype; models that experiments load have that of `model`. `trained` is the number of bytes per
-    weight that training needs, if the node is part of a plan.
+    weight that training needs, if the node is part of a plan; `FROZEN` stands for those of a weight as it is read.
     """
-    dtype = model.get("dtype") if isinstance(model, Mapping) else None
     is_named = node.get("_target_") in NAMED
     if TRAINS & node.keys():
         training = node.get("schedule") or node["training"]
-        trained = -1 if training.get("lora") else ADAMW
+        trained = FROZEN if training.get("lora") else ADAMW
+    of_models = model.get("dtype") if is_named and isinstance(model, Mapping) else None
+    itemsize = BYTES.get(node.get("dtype") or of_models or "float32", 4)
+    to_train = itemsize if trained == FROZEN else trained
     for key, value in node.items():
-        is_tokenizer = key in TOKENIZERS and "/" in str(value)
         if isinstance(value, Mapping):
             yield from find_checkpoints(value, model, trained)
-        elif isinstance(value, str) and (is_tokenizer or key in KEYS or (key == "name" and is_named)):
-            itemsize = BYTES.get(node.get("dtype") or (dtype if is_named else None) or "float32", 4)
-            yield value, CheckpointUse(0 if is_tokenizer else itemsize, itemsize if trained < 0 else trained)
+        elif key in TOKENIZERS and "/" in str(value):
+            yield value, CheckpointUse(0, to_train)
+        elif isinstance(value, str) and (key in KEYS or (key == "name" and is_named)):
+            yield value, CheckpointUse(itemsize, to_train)
 
 
 def describe_checkpoint(
@@ -127,11 +130,12 @@ def describe_checkpoint(
         return {**row, "state": "faulty"}
     if not is_whole:
         is_file = Path(name).exists()
-        is_fetched = unresolved["network"] and not is_file
-        lost = "missing" if folder is None else "weights missing"
-        state = "will be fetched" if is_fetched else lost
-        row["state"] = f"{state} ({describe_size(name, itemsize)})"
-        if not is_fetched:
+        size = describe_size(name, itemsize)
+        if unresolved["network"] and not is_file:
+            row["state"] = f"will be fetched ({size})"
+        else:
+            lost = "missing" if folder is None else "weights missing"
+            row["state"] = f"{lost} ({size})"
             hint = "" if is_file else "; network=true fetches it, or name a folder"
             lacking.append(f"{places}={name}: {row['state']}{hint}")
         if itemsize and known is not None:
@@ -140,8 +144,9 @@ def describe_checkpoint(
     if itemsize and count is not None:
         row["parameters (M)"] = round(count / 1e6)
         row["GB to score or sample"] = count * itemsize / GB
-        if any(use.trained for use in uses):
-            row["GB to train"] = count * max(use.trained for use in uses) / GB
+        to_train = max(use.trained for use in uses)
+        if to_train:
+            row["GB to train"] = count * to_train / GB
     return row
 
 
@@ -177,7 +182,8 @@ def describe_faults(error: Exception, has_download: bool, lacking: list[str]) ->
     if fault is None:
         raise error
     fetched: list[str] = []
-    for line in fault.faults if isinstance(fault, InputError) else [str(fault)]:
+    lines = fault.faults if isinstance(fault, InputError) else [str(fault)]
+    for line in lines:
         place = line.partition(": ")[0]
         public = next((file for name, file in PUBLIC_FILES.items() if place.endswith(name)), None)
         if has_download and public is not None and public.is_fetchable:

@@ -130,9 +130,9 @@ class WandbTracking(NoTracking):
 
 
 def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
-    """Each agreement over all texts as numbers by name: `agreement/SET/ASPECT/METRIC/STATISTIC`, with interval ends.
+    """Lists each agreement over all texts as numbers, named `agreement/SET/ASPECT/METRIC/STATISTIC`.
 
-    The ends are `..._low` and `..._high`. Undefined values are left out.
+    The ends of its interval are `..._low` and `..._high`. Undefined values are left out.
     """
     numbers: dict[str, float] = {}
     for table in tables:

@@ -44,7 +44,7 @@ class SteeredTexts:
 
 @dataclass(frozen=True)
 class SteeredSetting:
-    """A strength and a k: the texts by label, and the overhead of guidance."""
+    """The results of guidance with one strength and one k: the texts for each label, and the cost in time."""
 
     strength: float
     k: int

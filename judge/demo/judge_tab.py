@@ -1,6 +1,6 @@
 """The Judge tab: the scores of one text by the metrics that the user chooses, and their explanations."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gradio as gr
@@ -55,6 +55,12 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
     score = gr.Button("Score", variant="primary")
     shown = gr.HTML(elem_classes="result")
 
+    score.click(make_scorer(models, settings), [*fields, chosen], shown)
+
+
+def make_scorer(models: DemoModels, settings: DemoSettings) -> Callable[..., str]:
+    """Makes the function of the button Score: the fields of the form and the chosen metrics become HTML."""
+
     def on_score(
         text: str,
         is_dialogue: bool,
@@ -72,7 +78,7 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
                 label=label,
                 references=references,
                 context=context,
-                characters=most,
+                characters=settings.characters,
             )
             if not chosen:
                 raise SettingError("choose at least one metric")
@@ -80,7 +86,7 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
 
         return answer(show)
 
-    score.click(on_score, [*fields, chosen], shown)
+    return on_score
 
 
 def list_examples() -> Iterator[tuple[str, Example]]:

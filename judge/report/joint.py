@@ -45,7 +45,7 @@ class Joint:
     plots: Mapping[str, Figure]
 
     def fit_tables(self, width: int) -> Iterator[Table]:
-        """The tables in parts of at most `width` characters, each with the settings that name the jobs."""
+        """Yields the tables in parts of at most `width` characters, each with the settings that name the jobs."""
         for table in self.tables:
             yield from split_columns(table, width)
 
@@ -72,7 +72,7 @@ class Joint:
 
 
 def describe_table(table: Table) -> list[str]:
-    """The paragraphs of a table in Markdown."""
+    """Writes a table as paragraphs of Markdown."""
     _, below = table.arrange()
     return [
         f"## {table.title}",
@@ -82,7 +82,7 @@ def describe_table(table: Table) -> list[str]:
 
 
 def split_columns(table: Table, width: int) -> Iterator[Table]:
-    """Tables of at most `width` characters with all columns of texts and some of the estimates, at least one."""
+    """Splits a table into tables of at most `width` characters, each with all columns of texts and some estimates."""
     texts = table.texts
     sizes = {name: GAP + measure_column(table, name) for name in table.columns}
     room = width - 1 - sum(sizes[name] for name in texts)
@@ -97,7 +97,7 @@ def fill_parts(
     sizes: Mapping[str, int],
     room: int,
 ) -> list[list[str]]:
-    """The names in their order, as many in each part as there is room for, at least one.
+    """Divides names, in their order, into parts: as many in each as there is room for, but at least one.
 
     >>> fill_parts("abc", {"a": 2, "b": 2, "c": 9}, room=4)
     [['a', 'b'], ['c']]
@@ -114,21 +114,21 @@ def fill_parts(
 
 
 def measure_column(table: Table, name: str) -> int:
-    """The characters of the widest cell of a column, or of its name."""
+    """Counts the characters of the widest cell of a column, or of its name."""
     cells = [format_cell(row.get(name, "")) for row in table.rows]
     return max(map(cell_len, [name, *cells]))
 
 
 def choose_cells(row: Row, names: Collection[str]) -> Row:
-    """The cells of a row in these columns."""
+    """Returns the cells of a row in these columns."""
     return {name: cell for name, cell in row.items() if name in names}
 
 
 def join_jobs(jobs: Sequence[Job]) -> Joint:
-    """The jobs of a sweep as one table, their differences from the first job, and their plots.
+    """Joins the jobs of a sweep into one table, with their differences from the first job, and plots.
 
-    One column for each metric, one row for each job, named by the settings that vary. Metrics and settings that are the
-    same in all jobs are notes.
+    The table has one column for each metric and one row for each job, named by the settings that vary. Metrics and
+    settings that are the same in all jobs become notes.
     """
     varied = varied_settings([job.settings for job in jobs])
     rows = joint_rows(jobs, varied)
@@ -170,7 +170,7 @@ def join_jobs(jobs: Sequence[Job]) -> Joint:
 
 
 def list_places(rows: Sequence[Row]) -> list[Place]:
-    """The sets and aspects of rows, each once."""
+    """Lists the pairs of set and aspect of rows, each once."""
     return list(dict.fromkeys(locate_row(row) for row in rows))
 
 
@@ -179,7 +179,7 @@ def hide_columns(
     varied: Sequence[str],
     hidden: Collection[str],
 ) -> list[Row]:
-    """The rows without some columns; the settings that vary have their short names."""
+    """Removes the `hidden` columns from rows, and gives the settings that vary their short names."""
     short = shorten_names(varied)
     shown: list[Row] = []
     for row in rows:
@@ -192,7 +192,7 @@ def hide_columns(
 
 
 def joint_rows(jobs: Sequence[Job], varied: Sequence[str]) -> list[dict[str, Any]]:
-    """One row per set, aspect and job: the varied settings, then the agreement of each metric by the job's statistic.
+    """Makes a row per set, aspect and job: the varied settings, then each metric's agreement by the job's statistic.
 
     A job without ratings has one row (see `Job.list_estimates`).
     """
@@ -207,17 +207,17 @@ def joint_rows(jobs: Sequence[Job], varied: Sequence[str]) -> list[dict[str, Any
 
 
 def locate_row(row: Row) -> Place:
-    """The set and the aspect of a row."""
+    """Returns the set and the aspect of a row."""
     return tuple((name, row[name]) for name in ("set", "aspect") if name in row)
 
 
 def list_estimates(row: Row) -> list[str]:
-    """The columns of a row with estimates."""
+    """Lists the columns of a row that have estimates."""
     return [name for name, cell in row.items() if isinstance(cell, Estimate)]
 
 
 def list_metrics(rows: Sequence[Row]) -> list[str]:
-    """The columns of rows that hold estimates."""
+    """Lists the columns, of any row, that have estimates."""
     names: dict[str, None] = {}
     for row in rows:
         names |= dict.fromkeys(list_estimates(row))
@@ -225,7 +225,7 @@ def list_metrics(rows: Sequence[Row]) -> list[str]:
 
 
 def list_same(rows: Sequence[Row], places: Sequence[Place]) -> list[str]:
-    """The metrics whose estimates are equal in all jobs, for every set and aspect."""
+    """Lists the metrics whose estimates are equal in all jobs, for every set and aspect."""
     same: list[str] = []
     for name in list_metrics(rows):
         if all(is_same(rows, place, name) for place in places):
@@ -245,7 +245,7 @@ def list_differences(
     varied: Sequence[str],
     same: Collection[str],
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """A row for each job but the first, by set and aspect: its correlations minus those of the first job.
+    """Lists a row for each later job, by set and aspect: its correlations minus those of the first job.
 
     Both are computed on the same resamples of inputs. Metrics that are the same in all jobs have none. Jobs whose
     texts, inputs or ratings differ from those of the first one have no row; a note says so.
@@ -286,7 +286,7 @@ def subtract_metrics(
     place: Place,
     same: Collection[str],
 ) -> dict[str, Estimate]:
-    """The correlation of each metric that differs in a job minus that in the first job."""
+    """Subtracts, for each metric that differs, its correlation in the first job from that in another job."""
     (_, name), (_, aspect) = place
     texts = job.get_rated(name, aspect)
     base = first.get_rated(name, aspect)
@@ -312,7 +312,7 @@ def subtract(
     aspect: str,
     statistic: str,
 ) -> Estimate:
-    """The correlation of a metric in one job minus that in another job with the same texts."""
+    """Estimates the correlation of a metric in one job minus that in another job with the same texts."""
     return difference(
         texts.get_scores(metric, aspect),
         base.get_scores(metric, aspect),
@@ -340,7 +340,7 @@ def _name_row(row: Row) -> tuple[Any, ...]:
 
 
 def name_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
-    """The title of the table of results."""
+    """Writes the title of the table of results."""
     if places == [()]:
         return f"{len(jobs)} jobs"
     title = f"Agreement of {len(jobs)} jobs"
@@ -351,7 +351,7 @@ def name_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
 
 
 def caption_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
-    """The caption: what the numbers of the table are."""
+    """Writes the caption: what the numbers of the table are."""
     if places == [()]:
         return "Estimates of each job with their 95 % intervals."
     names = " or ".join(dict.fromkeys(job.statistic.title() for job in jobs))
@@ -364,7 +364,7 @@ def note_same(
     places: Sequence[Place],
     same: Sequence[str],
 ) -> list[str]:
-    """The metrics that are the same in all jobs, with their estimates."""
+    """Notes the metrics that are the same in all jobs, with their estimates."""
     if not same:
         return []
     notes: list[str] = []
@@ -379,14 +379,14 @@ def note_same(
 
 
 def note_settings(jobs: Sequence[Job], varied: Sequence[str]) -> list[str]:
-    """The settings of the command that all jobs share."""
+    """Notes the settings of the command that all jobs share."""
     hidden = {*varied, *FOLDERS}
     shared = [f"{name}={value}" for name, value in jobs[0].settings.items() if name not in hidden]
     return [f"settings of all jobs: {', '.join(shared)}"] if shared else []
 
 
 def count_clear(differences: Sequence[Row], first: str) -> list[str]:
-    """A note: how many differences have an interval without 0, and how many would be expected by chance."""
+    """Notes how many differences have an interval without 0, and how many would be expected by chance."""
     estimates = [row[name] for row in differences for name in list_estimates(row)]
     known = [estimate for estimate in estimates if not math.isnan(estimate.low)]
     if not known:
@@ -405,7 +405,7 @@ def draw_jobs(
     varied: Sequence[str],
     same: Collection[str],
 ) -> dict[str, Figure]:
-    """A plot of each set and aspect, by the name of its file: a panel for each metric that varies, a line per job."""
+    """Draws a plot of each set and aspect, by file name: a panel for each metric that varies, a line per job."""
     places = list_places(rows)
     drawn: dict[str, Figure] = {}
     for place in places:
@@ -427,7 +427,7 @@ def draw_jobs(
 
 
 def title_plot(jobs: Sequence[Job], place: Place) -> str:
-    """What the numbers of a plot are, and of which set and aspect."""
+    """Writes the title of a plot: what its numbers are, and of which set and aspect."""
     measured = caption_results(jobs, [place]).partition(". ")[0]
     if not place:
         return measured
@@ -436,12 +436,12 @@ def title_plot(jobs: Sequence[Job], place: Place) -> str:
 
 
 def get_column(rows: Sequence[Row], name: str) -> list[Estimate | None]:
-    """The cells of a column; None if a row lacks it."""
+    """Returns the cells of a column, with None for a row that lacks it."""
     return [row.get(name) for row in rows]
 
 
 def seed_rows(rows: Sequence[Row], varied: Iterable[str]) -> list[dict[str, Any]]:
-    """Mean and standard deviation over seeds, for each place, choice of the other settings and metric or figure.
+    """Computes means and standard deviations over seeds, for each set and aspect, other settings, and metric or figure.
 
     `rows` are those of `joint_rows`. The rows of a set and aspect are sorted by their mean agreement.
     """

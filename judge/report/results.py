@@ -82,7 +82,7 @@ def library_versions() -> dict[str, str]:
 
 
 def name_machine() -> str:
-    """The processor and, if torch was used, its threads and instructions and the GPUs that hold tensors or held some.
+    """Names the processor and, if torch was used, its threads, its instructions and the GPUs that were used.
 
     All of them change trained models.
     """
@@ -144,7 +144,7 @@ def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
 
 
 def check_run_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collection[str] = ()) -> None:
-    """Raises SettingError unless the folder is new, empty but for the names `beside`, or of an earlier run or sweep."""
+    """Raises SettingError unless the folder is new, that of an earlier run or sweep, or has only the names `beside`."""
     check_place(setting, folder)
     if not os.path.lexists(folder):
         return

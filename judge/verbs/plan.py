@@ -159,7 +159,7 @@ def plan_labelling(
 
 
 def find_aspect(pilot: ScoredSet | Preferences | None) -> str:
-    """The only aspect of a pilot, else `overall`."""
+    """Returns the only aspect of a pilot, or else `overall`."""
     aspects = pilot.aspects if isinstance(pilot, ScoredSet) else ()
     return aspects[0] if len(aspects) == 1 else OVERALL
 
@@ -239,7 +239,7 @@ def caption_metrics(assumptions: PlanSettings, wanted: str) -> str:
     return (
         f"Examples that the test of one pair of {assumptions.compared_metrics} metrics ({assumptions.statistic}) "
         f"needs for {wanted}, adjusted for all pairs: Williams' test, and what the permutation test needs "
-        "more. Ratings of 1 to 5 need about a tenth more. For system-level correlations, systems."
+        "more. Ratings of 1 to 5 need about a tenth more. For correlations between systems, n counts systems."
     )
 
 

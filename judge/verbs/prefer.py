@@ -357,7 +357,7 @@ def measure_agreement(
     rivals: Mapping[str, Floats],
     resampling: Resampling,
 ) -> dict[tuple[str, str, str], PreferenceAgreement]:
-    """The agreement of each judge and metric with people: on all judgements, then on each pair of systems."""
+    """Measures how well each judge and metric agrees with people: on all judgements, then on each pair of systems."""
     agreement: dict[tuple[str, str, str], PreferenceAgreement] = {}
     parts = split_by_pair(asked) if rivals else {}
     for name, outcomes in rivals.items():
@@ -382,7 +382,7 @@ def list_single(
     asked: Preferences,
     resampling: Resampling,
 ) -> list[SingleAgreement]:
-    """The agreement with each of several people, whose outcomes have the shape (people, n).
+    """Lists the agreement with each of several people, whose outcomes have the shape (people, n).
 
     An outcome of a judge that gives probabilities counts as the side that it is on.
     """
@@ -423,7 +423,7 @@ def find_lengths(
     texts: ScoredSet,
     places: Mapping[tuple[str, str], int],
 ) -> Floats | None:
-    """The lengths of both outputs, in characters, of shape (n, 2): those of the preferences, else of the texts."""
+    """Finds the lengths of both outputs, in characters, (n, 2): those of the preferences, or else of the texts."""
     if asked.lengths is not None or not places:
         return asked.lengths
     sizes = [len(example.full_text) for example in texts.examples]
@@ -495,7 +495,7 @@ def ask_judge(
 
 
 def split_by_pair(given: Preferences) -> dict[tuple[str, str], NDArray[np.bool_]]:
-    """All judgements, then those of each pair of systems where there are several pairs."""
+    """Returns masks of all judgements, then of those of each pair of systems if there are several pairs."""
     whole = {(ALL, ALL): np.ones(len(given), dtype=np.bool_)}
     compared: dict[tuple[str, str], NDArray[np.bool_]] = {}
     for pair in combinations(given.systems, 2):

@@ -180,7 +180,7 @@ def list_first(examples: Sequence[Example], values: Mapping[str, NDArray[np.floa
 
 
 def list_quantiles(values: Mapping[str, NDArray[np.float64]]) -> list[Row]:
-    """Number, mean and quantiles of the known scores, a row for each aspect."""
+    """Lists number, mean and quantiles of the known scores, a row for each aspect."""
     rows: list[Row] = []
     for aspect, of_aspect in values.items():
         known = of_aspect[~np.isnan(of_aspect)]
