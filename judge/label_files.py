@@ -55,7 +55,8 @@ def read_labels(
         rows, people = to_labels(rows)
     probabilities: dict[str, float] = {}
     by_input = False
-    if is_sheet(row.get(ITEM) for row in rows):
+    is_drawn = is_sheet(row.get(ITEM) for row in rows)
+    if is_drawn:
         rows = _spell_names(rows, (*SHEET_FIELDS, LABEL))
         design = _find_design(name, rows, [*list_folders(*_list_sources(source)), *folders])
         probabilities = dict(design.probabilities)
@@ -85,6 +86,7 @@ def read_labels(
         probabilities=probabilities | _read_probabilities(rows, str(roles.key)),
         key=GROUP if by_input else roles.key,
         name_systems=by_output is not None,
+        is_drawn=is_drawn,
     )
 
 

@@ -42,6 +42,8 @@ class GivenLabels:
     key: str | None = None
     # whether each row labels the output of one system for an input, which is its group
     name_systems: bool = False
+    # whether the rows are those of a sheet, whose design has the ids that verdicts have when they are read
+    is_drawn: bool = False
 
     def name_target(self, label: Example) -> str:
         """What a label is about: the id of a verdict, or an input."""
@@ -53,22 +55,27 @@ def join_labels(
     given: GivenLabels,
     *,
     has_ids: bool = True,
-) -> ScoredSet:
+) -> tuple[ScoredSet, dict[str, float]]:
     """Joins labels to verdicts by id, else by input (`group`), and returns the verdicts with ratings.
+
+    Also returns by id of a verdict the probability with which it was drawn, where the labels have one.
 
     If a system has several outputs for an input, such as the epochs of a sample, one label counts for all of them; they
     stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of verdicts are numbers
-    of lines, and nothing is joined by them.
+    of lines, and only a sheet, which got them from these verdicts, is joined by them.
 
     Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
     """
     places = _choose_places(verdicts, given, has_ids=has_ids)
     examples = [*verdicts.examples]
     people: dict[str, dict[str, Floats]] = {}
+    probabilities = dict(given.probabilities) if given.is_drawn else {}
     for row, label in enumerate(given.labelled.examples):
         by_aspect = _list_people(given.labelled, row)
         for i in _find_outputs(verdicts, given, places, label):
             examples[i] = _add_ratings(examples[i], label, verdicts.name)
+            if label.id in given.probabilities:
+                probabilities[examples[i].id] = given.probabilities[label.id]
             for aspect, by_person in by_aspect.items():
                 columns = people.setdefault(aspect, {})
                 for person, rating in by_person.items():
@@ -76,12 +83,13 @@ def join_labels(
                     column[i] = rating
     raters = {aspect: np.stack([*columns.values()]) for aspect, columns in people.items()}
     note = _describe_join(verdicts, given, places)
-    return replace(
+    joined = replace(
         verdicts,
         examples=tuple(examples),
         notes=(*verdicts.notes, *given.labelled.notes, note),
         raters={**verdicts.raters, **raters},
     )
+    return joined, probabilities
 
 
 def _choose_places(
@@ -97,7 +105,7 @@ def _choose_places(
     ids: dict[str, list[int]] = {}
     groups: dict[str, list[int]] = {}
     for i, example in enumerate(verdicts.examples):
-        if has_ids:
+        if has_ids or given.is_drawn:
             ids[example.id] = [i]
         if example.group is not None:
             groups.setdefault(example.group, []).append(i)
@@ -107,7 +115,7 @@ def _choose_places(
         raise InputError([fault(path, 0, rule)])
     names = [given.name_target(label) for label in given.labelled.examples]
     by_id = sum(name in ids for name in names)
-    by_group = sum(name in groups for name in names)
+    by_group = 0 if given.is_drawn else sum(name in groups for name in names)
     if not (by_id or by_group):
         known = [*(ids or groups)]
         shown = f"{show_names(names)} there and {show_names(known)} in {verdicts.name}"
@@ -116,6 +124,8 @@ def _choose_places(
     if given.name_systems:
         _check_systems(verdicts, given)
         return groups
+    if given.is_drawn:
+        return ids
     if by_id == by_group:
         return groups if fold_name(given.key or "") in INPUT_KEYS else ids
     return groups if by_group > by_id else ids

@@ -91,7 +91,7 @@ def read_verdicts(
     if labels is None:
         return verdicts, {}
     given = read_labels(labels, levels, list_folders(source))
-    return join_labels(verdicts, given, has_ids=has_ids), dict(given.probabilities)
+    return join_labels(verdicts, given, has_ids=has_ids)
 
 
 def list_names(names: Names) -> list[str]:
