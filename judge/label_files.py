@@ -96,7 +96,12 @@ def _spell_names(rows: Rows, names: Collection[str]) -> Rows:
     spellings = {column: fold_name(column) for column in header if fold_name(column) in names}
     if find_spellings(header):
         return rows  # columns with one name are refused later
-    return [{spellings.get(column, column): cell for column, cell in row.items()} for row in rows]
+    return [_rename(row, spellings) for row in rows]
+
+
+def _rename(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The row with new names of some columns."""
+    return {names.get(column, column): cell for column, cell in row.items()}
 
 
 def _name_by_design(row: Mapping[str, Any], design: Design) -> dict[str, Any]:

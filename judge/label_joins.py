@@ -371,13 +371,19 @@ def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     epoch = find_column(header, "epoch")
     named: list[dict[str, Any]] = []
     for row in rows:
-        sample_name = name_of(to_value(row.get(sample or "")))
-        epoch_name = name_of(to_value(row.get(epoch or "")))
+        sample_name = _name_cell(row, sample)
+        epoch_name = _name_cell(row, epoch)
         completed = dict(row)
         if not (is_missing(sample_name) or is_missing(epoch_name)):
             completed[key or "id"] = f"{sample_name}-{epoch_name}"
         named.append(completed)
     return named
+
+
+def _name_cell(row: Mapping[str, Any], column: str | None) -> Any:
+    """The name in a cell of a row; None without such a column."""
+    cell = None if column is None else row.get(column)
+    return name_of(to_value(cell))
 
 
 def name_source(

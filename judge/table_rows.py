@@ -57,17 +57,23 @@ def flatten_rows(rows: Rows) -> Rows:
     for row in rows:
         cells: dict[str, Any] = {}
         for name, cell in row.items():
-            is_object = isinstance(cell, Mapping) and fold_name(name) not in PLAIN
-            inner = {f"{name}.{key}": value for key, value in cell.items()} if is_object else {name: cell}
-            cells.update(inner)
+            if _is_object(name, cell):
+                inner = {f"{name}.{key}": value for key, value in cell.items()}
+                cells.update(inner)
+            else:
+                cells[name] = cell
         flat.append(cells)
     return flat
 
 
 def holds_objects(rows: Rows) -> bool:
     """Whether some cell is an object that is no field of our own."""
-    cells = [(name, cell) for row in rows for name, cell in row.items()]
-    return any(isinstance(cell, Mapping) and fold_name(name) not in PLAIN for name, cell in cells)
+    return any(_is_object(name, cell) for row in rows for name, cell in row.items())
+
+
+def _is_object(name: str, cell: object) -> bool:
+    """Whether a cell is an object that is no field of our own."""
+    return isinstance(cell, Mapping) and fold_name(name) not in PLAIN
 
 
 def read_cells(row: Mapping[str, Any], roles: Roles) -> dict[str, Any]:

@@ -58,15 +58,16 @@ def read_rows(rows: Located, path: Path) -> Rows:
         in_order.append(((test, row.get("promptIdx") or 0), line, values))
     in_order.sort(key=lambda entry: entry[:2])
     located = [(line, values) for _, line, values in in_order]
-    if all(values["scores"][SCORE] == values["scores"][PASS] for _, values in located):
-        return [(line, _leave_score_out(values)) for line, values in located]
+    if all(_are_same(values["scores"]) for _, values in located):
+        for _, values in located:
+            del values["scores"][SCORE]
+            values[REMARK] = SAME
     return located
 
 
-def _leave_score_out(values: Row) -> Row:
-    """The row without `score`, with a remark."""
-    scores = {name: score for name, score in values["scores"].items() if name != SCORE}
-    return {**values, "scores": scores, REMARK: SAME}
+def _are_same(scores: Mapping[str, float | None]) -> bool:
+    """Whether `score` says what `pass` says."""
+    return scores[SCORE] == scores[PASS]
 
 
 def _read_result(
