@@ -69,7 +69,9 @@ def join_labels(
     places = _choose_places(verdicts, given, has_ids=has_ids)
     examples = [*verdicts.examples]
     people: dict[str, dict[str, Floats]] = {}
-    probabilities = dict(given.probabilities) if given.is_drawn else {}
+    probabilities: dict[str, float] = {}
+    if given.is_drawn:
+        probabilities.update(given.probabilities)
     for row, label in enumerate(given.labelled.examples):
         by_aspect = _list_people(given.labelled, row)
         for i in _find_outputs(verdicts, given, places, label):
@@ -107,7 +109,7 @@ def _choose_places(
     for i, example in enumerate(verdicts.examples):
         if has_ids or given.is_drawn:
             ids[example.id] = [i]
-        if example.group is not None:
+        if example.group is not None and not given.is_drawn:
             groups.setdefault(example.group, []).append(i)
     if not (ids or groups):
         path, _ = verdicts.locate(0)
@@ -115,7 +117,7 @@ def _choose_places(
         raise InputError([fault(path, 0, rule)])
     names = [given.name_target(label) for label in given.labelled.examples]
     by_id = sum(name in ids for name in names)
-    by_group = 0 if given.is_drawn else sum(name in groups for name in names)
+    by_group = sum(name in groups for name in names)
     if not (by_id or by_group):
         known = [*(ids or groups)]
         shown = f"{show_names(names)} there and {show_names(known)} in {verdicts.name}"
@@ -124,8 +126,6 @@ def _choose_places(
     if given.name_systems:
         _check_systems(verdicts, given)
         return groups
-    if given.is_drawn:
-        return ids
     if by_id == by_group:
         return groups if fold_name(given.key or "") in INPUT_KEYS else ids
     return groups if by_group > by_id else ids

@@ -58,8 +58,8 @@ def flatten_rows(rows: Rows) -> Rows:
         cells: dict[str, Any] = {}
         for name, cell in row.items():
             if _is_object(name, cell):
-                inner = {f"{name}.{key}": value for key, value in cell.items()}
-                cells.update(inner)
+                for key, value in cell.items():
+                    cells[f"{name}.{key}"] = value
             else:
                 cells[name] = cell
         flat.append(cells)
