@@ -30,7 +30,7 @@ from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
 from data.input_file import TYPED, FileLike, InputFile, read_objects
 from data.numeric import parse_finite, to_number
 from data.records import check_records, require_none
-from data.roles import names_judge
+from data.roles import names_model
 from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import TABLES
 from data.winners import PreferenceRecord, WinnerReader, find_problems
@@ -152,7 +152,7 @@ def check_preferences(
     notes += [*_note_numbers(records), *prompts.describe()]
     preferences = _join_records(path.name, records, reader)
     raters = {rater for rater in preferences.raters if rater is not None}
-    models = sorted(filter(names_judge, raters))
+    models = sorted(filter(names_model, raters))
     are_all_models = bool(models) and len(models) == len(raters)
     if models and not are_all_models:
         notes.append(_describe_models(models))

@@ -59,6 +59,8 @@ RATERS = PEOPLE - {"human", "gold", "golden"}  # words that name a person
 PERHAPS_PEOPLE = WORDS_BY_ROLE["perhaps people"]
 JUDGES = WORDS_BY_ROLE["judges"]
 PERHAPS_JUDGES = WORDS_BY_ROLE["perhaps judges"]
+FIRST_NAMES = WORDS_BY_ROLE["first names"]  # of people, which models have too
+MODELS = JUDGES - WORDS_BY_ROLE["people or judges"] - FIRST_NAMES
 
 
 @dataclass(frozen=True)
@@ -147,14 +149,20 @@ def names_people(name: str) -> bool:
     return not words.isdisjoint(PEOPLE) and words.isdisjoint(JUDGES)
 
 
-def names_judge(name: str) -> bool:
-    """Whether a name of a column, a score or a rater is one of a judge.
+def names_model(name: str) -> bool:
+    """Whether the name of a rater is one of a model. People may be called judge too, and Claude.
 
-    >>> names_judge("gpt-4o"), names_judge("ann"), names_judge("judge_of_people")
-    (True, False, False)
+    >>> names_model("gpt-4o"), names_model("claude-3"), names_model("judge_gpt")
+    (True, True, True)
+    >>> names_model("ann"), names_model("Claude"), names_model("judge_1"), names_model("gpt_expert")
+    (False, False, False, False)
     """
     words = {*split_name(name)}
-    return not words.isdisjoint(JUDGES) and words.isdisjoint(PEOPLE)
+    if not words.isdisjoint(PEOPLE):
+        return False
+    has_version = any(word.isdigit() for word in words)
+    models = MODELS | FIRST_NAMES if has_version else MODELS
+    return not words.isdisjoint(models)
 
 
 def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> bool:
@@ -172,7 +180,14 @@ def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> b
 
 
 def find_key(header: Collection[str]) -> str | None:
-    """Finds the column that identifies a row's text; in a batch of Mechanical Turk a shown id, or else the task."""
+    """Finds the column that identifies a row's text; in a batch of Mechanical Turk a shown id, or else the task.
+
+    >>> find_key(["text", "Item ID"]), find_key(["text", "human"])
+    ('Item ID', None)
+    >>> batch = ["HITId", "AssignmentId", "WorkerId", "Answer.label"]
+    >>> find_key([*batch, "Input.id"]), find_key([*batch, "id"])
+    ('Input.id', 'HITId')
+    """
     prefix = BATCH_INPUT if is_batch(header) else ""
     keys = [f"{prefix}{key}" for key in KEYS]
     if is_batch(header):

@@ -33,7 +33,7 @@ def tabulate_people(
 ) -> Floats:
     """The table of labels, each with the numbers of its person and its text; `shape` is (people, texts).
 
-    Of a crowd the rows are seats. No person labels a text twice.
+    Of a crowd the rows are seats. No person labels a text twice, and no label is NaN.
     """
     person_count, text_count = shape
     if is_crowd(people, texts, shape):
