@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import blame_file, check_names, fault
-from data.columns import Columns, add_nested, find_absent
+from data.columns import Columns, add_nested, describe_spellings, find_absent, find_spellings, fold_name
 from data.formats import (
     alpaca_eval,
     arena,
@@ -156,9 +156,31 @@ def _read_rows(path: Path, form: str, split: str | None) -> ToolFile | None:
     faults: list[str] = []
     rows = iterate_objects(path, form, faults, split)
     first = next(rows, None)
-    if first is None or not any(fits(layout, first[1]) for _, layout, _ in ROWS):
+    if first is None:
         return None
-    return _read(require_none([first, *rows], faults), path)
+    if any(fits(layout, first[1]) for _, layout, _ in ROWS):
+        line, row = first
+        faults += [fault(path, line, f"{describe_spellings(names)}: rename one") for names in find_spellings(row)]
+        return _read(require_none([first, *rows], faults), path)
+    layout = _find_layout(first[1])
+    if layout is None:
+        return None
+    located = require_none([first, *rows], faults)
+    return _read([(line, _spell_names(row, layout)) for line, row in located], path)
+
+
+def _find_layout(row: Row) -> type[Record] | None:
+    """The layout that an object has but for the spelling of its keys; None where two keys are one name."""
+    if find_spellings(row):
+        return None
+    return next((layout for _, layout, _ in ROWS if fits(layout, _spell_names(row, layout))), None)
+
+
+def _spell_names(row: Row, layout: type[Record]) -> Row:
+    """The object with its keys in the spelling of a layout, or in the usual one."""
+    known = {fold_name(name): name for name in layout.model_fields}
+    names = {key: fold_name(key) for key in row}
+    return {known.get(name, name): row[key] for key, name in names.items()}
 
 
 def _read(rows: Located, path: Path) -> ToolFile | None:
