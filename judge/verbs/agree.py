@@ -118,13 +118,13 @@ def agree(
     studied = study_labels(split, labelling, resampling, probabilities)
     checks = check_judges(split, labelling, limits, resampling, probabilities)
     rows, rankings = _compare_by_aspect(split, shown, comparison, resampling, has_cues=has_cues)
-    answers = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
+    sentences = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
     notes = (
         *_note_examples(scored, has_texts=has_texts),
         *_note_agreement(scored, rows, rankings),
         *studied.notes,
         *checks.notes,
-        *bound_answer(*answers),
+        *bound_answer(*sentences),
     )
     asked = list_asked_texts(unordered, has_own_ratings=labels is None)
     line = join_settings("meta_eval", comparison, n=len(scored))

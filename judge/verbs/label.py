@@ -108,8 +108,12 @@ def label(
 
 
 def list_files(output: Path) -> list[Path]:
-    """Lists the paths of the table, the page and the design of a sheet. Raises SettingError if one exists."""
-    paths = [output.with_name(f"{output.name}{end}") for end in (".csv", ".html", DESIGN)]
+    """Lists the paths of the table, the page and the design of a sheet. Raises SettingError if one exists.
+
+    `output` is their name without an ending; that of the table or of the page does not count.
+    """
+    name = output.stem if output.suffix in (".csv", ".html") else output.name
+    paths = [output.with_name(f"{name}{end}") for end in (".csv", ".html", DESIGN)]
     there = [str(path) for path in paths if path.exists()]
     if there:
         raise SettingError(f"output must be a new name, because labels may be lost, but {join_names(there)} exists")

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -227,14 +228,14 @@ def test_faults_of_both_files(tmp_path: Path) -> None:
     assert 'out.jsonl:3: "system" is needed here, found null' in said
 
 
-def note_scores(path: Path, *scores: dict[str, float | None], **beside: Any) -> list[str]:
+def note_scores(path: Path, *scores: Mapping[str, float | None], **beside: Any) -> list[str]:
     rows = [{"id": str(i), "text": "x", "scores": row, **beside} for i, row in enumerate(scores)]
     return list(read_scored(write(path / "in.jsonl", *rows)).notes)
 
 
 def test_scores_that_may_be_ratings_are_said(tmp_path: Path) -> None:
     """Whole numbers and means of a few people, and a name of people; what is named or written by score is known."""
-    means: list[dict[str, float | None]] = [
+    means: list[dict[str, float]] = [
         {"overall": 4.6666666667, "bleu": 0.31},
         {"overall": 2.3333333333, "bleu": 0.5},
         {"overall": 4.6666666667, "bleu": 0.5},

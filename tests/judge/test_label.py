@@ -174,3 +174,16 @@ def test_a_column_called_item_is_no_sheet() -> None:
     found, chances = read_verdicts(rows, labels=labels)
     np.testing.assert_array_equal(found.ratings("label"), TRUTH)
     assert chances == {}
+
+
+@pytest.mark.parametrize("name", ["sheet", "sheet.csv", "sheet.html"])
+def test_the_ending_of_a_sheet_is_not_doubled(name: str, tmp_path: Path) -> None:
+    sheet = judge.label(TEXTS, n=4, output=tmp_path / name)
+    assert [path.name for path in sheet.files] == ["sheet.csv", "sheet.html", "sheet.design.csv"]
+    with pytest.raises(SettingError, match=r"sheet\.csv, .*sheet\.html and .*sheet\.design\.csv exist"):
+        judge.label(TEXTS, n=4, output=tmp_path / "sheet.csv")
+
+
+def test_a_name_with_a_dot_is_kept(tmp_path: Path) -> None:
+    sheet = judge.label(TEXTS, n=4, output=tmp_path / "v1.2")
+    assert [path.name for path in sheet.files] == ["v1.2.csv", "v1.2.html", "v1.2.design.csv"]

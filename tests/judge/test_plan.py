@@ -216,7 +216,7 @@ OUTPUTS = {"x": {"q": "A cat."}, "y": {"q": "A dog."}}
         ("pairs.jsonl", {"judges": "j", "levels": ["bad", "good"]}, "judges and levels must be left out"),
         (OUTPUTS, {"people": "ann"}, "people must be left out, because the pilot is outputs by system"),
         (judge.read(OUTPUTS), {"judges": "j"}, "judges must be left out, because the pilot is read already"),
-        (read_given(PAIRS, {}), {"columns": {"rater": "r"}}, "columns must be left out, because the pilot is read already"),
+        (read_given(PAIRS, {}), {"columns": {"rater": "r"}}, "columns must be left out, because the pilot is read"),
     ],
 )
 def test_settings_that_say_nothing_of_a_pilot_are_refused(
