@@ -166,12 +166,14 @@ def check_outputs(
 
     `parts` are the columns of the input and of the system, `places` the file and the line of each row.
     """
+    rule = f"rows of several systems need {' and '.join(parts)}"
     faults: list[str] = []
-    for row, (file, line) in zip(rows, places, strict=True):
-        empty = [name for name in parts if _name_cell(row.get(name)) is None]
+    for row, place in zip(rows, places, strict=True):
+        names = {part: _name_cell(row.get(part)) for part in parts}
+        empty = [part for part, name in names.items() if name is None]
         if empty:
-            rule = f"rows of several systems need {' and '.join(parts)}"
-            faults.append(fault(file, line, f"{rule}, but {' and '.join(empty)} is empty"))
+            problem = f"{rule}, but {' and '.join(empty)} is empty"
+            faults.append(fault(*place, problem))
     require_none((), faults)
 
 

@@ -81,15 +81,18 @@ def test_users_of_an_arena_who_share_no_battle_are_one_row() -> None:
 
 @pytest.mark.parametrize("outcomes", [[NAN, 1.0], [1.0, NAN]])
 def test_a_judgement_without_an_outcome_does_not_count(outcomes: list[float]) -> None:
-    two = Preferences(
+    judgements = np.array([*outcomes, 0.0, NAN])
+    count = len(judgements)
+    pair = Preferences(
         name="p",
-        inputs=("q",) * 4,
-        systems_a=("x",) * 4,
-        systems_b=("y",) * 4,
-        outcomes=np.array([*outcomes, 0.0, NAN]),
+        inputs=("q",) * count,
+        systems_a=("x",) * count,
+        systems_b=("y",) * count,
+        outcomes=judgements,
         raters=("ann", "ann", "ben", "cid"),
     )
-    np.testing.assert_array_equal(two.by_rater(), [[1], [0], [NAN]])
+    by_rater = pair.by_rater()
+    np.testing.assert_array_equal(by_rater, [[1], [0], [NAN]])
 
 
 @pytest.mark.slow
