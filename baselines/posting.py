@@ -117,7 +117,7 @@ class Connections:
 
 
 class WatchedHandler(HTTPSHandler, HTTPHandler):
-    """Opens connections whose sockets are known."""
+    """Opens HTTP and HTTPS connections and records their sockets in `connections`, so that a deadline can end them."""
 
     def __init__(self, connections: Connections) -> None:
         super().__init__()
@@ -129,14 +129,14 @@ class WatchedHandler(HTTPSHandler, HTTPHandler):
         req: Request,
         **settings: Any,
     ) -> Any:
-        """Opens a connection whose socket is known, and returns the answer."""
+        """Opens a connection, records its socket, and returns the answer."""
 
         def make(
             host: str,
             timeout: float,
             **more: Any,
         ) -> Any:
-            """A connection that is not made yet."""
+            """Makes a connection that opens, and records its socket, when it is first used."""
 
             def create(address: tuple[str, int], *_: object) -> socket.socket:
                 made = socket.create_connection(address, self.connections.connecting)

@@ -37,7 +37,7 @@ class EndpointFault(RuntimeError):  # noqa: N818 (as ChatFault)
 
 
 class ChosenToken(Record):
-    """A token of an answer that may be a verdict: a whole number, a yes or a no, or the letter of a text."""
+    """A token of an answer that may be a verdict: a whole number, a yes or no, or the letter of a text or of a tie."""
 
     # where it begins in the text of the reply
     place: int
@@ -47,7 +47,7 @@ class ChosenToken(Record):
 
 
 class Reply(Record):
-    """The reply of a chat model: the only parts of an answer that are read."""
+    """What is kept of a chat model's response: its text, the tokens that may be a verdict, and numbers of tokens."""
 
     # the last LONGEST characters, after an ellipsis where there were more
     text: str
@@ -66,7 +66,10 @@ def to_word(token: str) -> str:
 
 
 def is_verdict(token: str, form: Form | None = None) -> bool:
-    """Whether a token is a whole number, a yes or no, or the capital letter of a text or of a tie; None: any of them.
+    """Whether a token can be a verdict of a form.
+
+    A verdict is a whole number (`number`), a yes or no (`word`), or the capital letter of a text or of a tie
+    (`letter`). Without a form, any of these counts.
 
     >>> is_verdict(" A"), is_verdict(" a"), is_verdict("A", "number")
     (True, False, False)
@@ -175,10 +178,11 @@ def find_chosen(
     content: str,
     shift: int,
 ) -> Iterator[ChosenToken]:
-    """Yields the tokens of an answer that may be a verdict; nothing if the tokens do not spell the answer (`content`).
+    """Yields those tokens of an answer that may state its verdict (see `is_verdict`).
 
-    The tokens may spell more before and after it, such as reasoning that the endpoint removes. The answer begins at
-    `shift` in the reply's text.
+    `content` is the answer; `choice` holds the tokens, which may include more text before and after it, such as
+    reasoning. Yields nothing if the text of the tokens does not contain `content`. `shift` is the position in the
+    reply's text at which `content` begins.
     """
     positions = list_positions(choice)
     spelled = [spell(position) for position in positions]

@@ -61,7 +61,7 @@ class Aspect:
 
     @property
     def form(self) -> Form:
-        """The form of a rating."""
+        """How a rating is written: `word` (yes or no) or `number`."""
         return "word" if self.is_yes_no else "number"
 
     def ask_rating(
@@ -70,9 +70,10 @@ class Aspect:
         prompt: str | None = None,
         explains: bool = False,
     ) -> str:
-        """The question for a rating of the text, by the user's prompt if there is one.
+        """Returns the question that asks for a rating of the text.
 
-        In our own words it asks for the verdict alone, or, with `explains`, for reasons before it.
+        With `prompt`, the user's template is filled in. Without, the built-in question asks for the verdict alone or,
+        with `explains`, for reasons and then the verdict.
         """
         if prompt is not None:
             return self._fill(prompt, example, text=show(example))
@@ -97,7 +98,10 @@ class Aspect:
         prompt: str | None = None,
         explains: bool = False,
     ) -> str:
-        """Asks which of two texts is better for the input of the example; C is a tie. As `ask_rating`."""
+        """Returns the question which of two texts, A or B, is better for the input of the example; C is a tie.
+
+        `prompt` and `explains` work as in `ask_rating`.
+        """
         if prompt is not None:
             return self._fill(prompt, example, text_a=first, text_b=second)
         low, high = (self.levels[end] for end in self.scale)

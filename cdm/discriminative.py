@@ -187,7 +187,7 @@ class ClassifierPooler:
             raise ValueError(f"features must be {', '.join(FEATURES)}")
         for name, row in self.features.items():
             if len(row) != 3 or row["scale"] <= 0:
-                raise ValueError(f"features[{name!r}] must have a center, a scale above 0 and a weight")
+                raise ValueError(f"features[{name!r}] must have a center, a scale above 0 and a weight, but is {row}")
 
     @classmethod
     def fit(

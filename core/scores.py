@@ -49,7 +49,7 @@ def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]
 
 @dataclass(frozen=True, eq=False)
 class Repeated(Sequence[Any]):
-    """A value a number of times, in constant memory: of the million rows of a long file, most lack nothing."""
+    """A sequence that repeats one value and stores it once, such as the reason None of a million rows with scores."""
 
     value: Any
     times: int

@@ -48,10 +48,10 @@ def read_cells(
     is_table: bool = False,
     is_typed: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Splits a line into values by field, values that are passed on, and problems.
+    """Splits a record into the values of Example's fields, the values of all other columns, and a list of problems.
 
-    Cells of a table are texts; a problem of a column's name is one of its header, not of each line. Typed cells
-    (parquet, rows in memory) may be numbers even in columns of names.
+    With `is_table` (CSV, TSV), every cell is a text, which is parsed; problems of column names are left to
+    `check_header`. With `is_typed` (parquet, rows in memory), a cell may be a number even where a field needs a name.
     """
     naming = name_fields(tuple(record), columns)
     values, extra = naming.apply(record)

@@ -236,8 +236,8 @@ def _check_one_hot(
     winner = dict(columns).get("winner", ("",))[0]
     if winner not in ONE_HOT or not ONE_HOT.keys() <= seen.keys():
         return []
-    rule = f"{winner} is one of three columns, which are read without a setting"
-    return [fault(path, 0, f"{rule}: leave data.columns.winner out")]
+    rule = f"the columns {', '.join(ONE_HOT)} are read together"
+    return [fault(path, 0, f"{rule}, but data.columns.winner names {winner} alone: leave this setting out")]
 
 
 def _join_records(

@@ -124,8 +124,8 @@ class EncoderTokens:
 def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Removes repeated texts, and texts that are the beginning of another one; keeps the order of first occurrence.
 
-    The tokens of a text in several pairs, perhaps cut to their lengths, would otherwise be counted more than once. Its
-    rare tokens would then be in the vocabulary and those of other texts not, which would give the class away.
+    A text may be in several training pairs, cut to a different length in each. If each copy counted, its rare tokens
+    would enter the vocabulary, but rare tokens of texts in one pair would not. This would reveal the class.
 
     >>> drop_repeated_texts([("ab",), ("abc",), ("b",), ("abc",), ("x", "ab")])
     [('abc',), ('b',), ('x', 'ab')]

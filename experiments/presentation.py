@@ -80,7 +80,7 @@ def present(
 
 
 def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
-    """Computes the agreement of every metric with every rating, beside that of cheap cues unless `cues=none`."""
+    """Computes the agreement of every metric, and of cheap cues unless `cues=none`, with every rating."""
     rows: list[Agreement] = []
     for scored in sets:
         with_cues = add_cheap_cues(scored, run.seed) if run.cues else scored
@@ -89,7 +89,10 @@ def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
 
 
 def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting], has_cues: bool) -> str:
-    """Makes the signature that identifies a run: models, settings, seed, libraries, regression on cheap cues."""
+    """Makes the signature that identifies a run: models, settings, seed, versions of libraries.
+
+    With `has_cues` it also names the regression on cheap cues (surface features such as length).
+    """
     return signature(
         run.name,
         libraries=MODEL_LIBRARIES,

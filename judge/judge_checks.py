@@ -418,9 +418,9 @@ def _describe_agreement(name: str, agreement: LabelAgreement, is_weighted: bool)
     """The kappa of a judge with people, and how much harsher or milder it is where that is shown."""
     kappa = agreement.weighted_kappa if is_weighted else agreement.kappa
     statistic = "weighted kappa" if is_weighted else "kappa"
-    said = f"{name} agrees with people by {statistic} {format_cell(kappa)}"
+    said = f"the {statistic} of {name} with people is {format_cell(kappa)}"
     harshness = agreement.harshness
     if harshness.low <= 0 <= harshness.high or math.isnan(harshness.low):
         return said
-    direction = "milder" if harshness.value > 0 else "harsher"
-    return f"{said}, {direction} than they are by {format_number(abs(harshness.value))}"
+    direction = "higher (milder)" if harshness.value > 0 else "lower (harsher)"
+    return f"{said}; its labels are {direction} by {format_number(abs(harshness.value))} on average"

@@ -155,10 +155,11 @@ class Slots:
 
     @torch.inference_mode()
     def read(self, readings: Sequence[Reading], lines: Sequence[int]) -> Float[Tensor, "lines time dim"]:
-        """Reads tokens in lines; returns the last hidden states of these tokens.
+        """Reads new tokens of some texts of the cache; returns the last layer's hidden states of these tokens.
 
-        Lines that read fewer tokens than others are padded; the hidden states of padding mean nothing. Long readings
-        are read in blocks, so that the mask of a pass grows with the length of the text and not with its square.
+        `lines` has the number of each text in the cache. Texts with fewer new tokens than others are padded; the hidden
+        states of padding mean nothing. Many tokens are read in blocks of BLOCK, so that the memory of the attention
+        mask grows linearly with the length of the text.
         """
         readings_of_row: dict[int, list[int]] = {}
         for i, line in enumerate(lines):

@@ -396,9 +396,10 @@ def weigh_kappa(
     *,
     is_weighted: bool = False,
 ) -> Weighted:
-    """Returns a function of weights that computes kappa, 1 - O/E; see `estimate_kappa`.
+    """Returns a function that computes kappa, 1 - O/E, from weights of the inputs, as in a resample.
 
-    The observed disagreement O and the expected one E are summed over the pairs of columns.
+    O and E, the observed and the expected disagreement, are summed over the pairs of raters in `pairs`. `is_weighted`
+    chooses weighted kappa; see `estimate_kappa`.
     """
     distances = measure_distances(labels, is_weighted=is_weighted)
     one_hot = np.eye(len(labels))

@@ -49,7 +49,7 @@ def offline_encoder() -> Path:
 
 
 def encoder_source(name: str) -> str:
-    """The folder or hub name to load; `offline` stands for the installed folder."""
+    """Returns the folder or hub name to load: for `offline` the folder of the encoder that the extra installs."""
     return str(offline_encoder()) if name == "offline" else name
 
 

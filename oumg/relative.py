@@ -153,7 +153,8 @@ def relative_scores(
     incomplete = set(inputs) ^ set(human_inputs)
     if incomplete:
         name = next(iter(incomplete))
-        raise ValueError(f"each input needs outputs and a human text, but {name!r} lacks one of them")
+        lacking = "outputs" if name in human_inputs else "human text"
+        raise ValueError(f"each input needs outputs and a human text, but {name!r} has no {lacking}")
     pairs = first.shape[1]
 
     def scores(weights: Floats | None = None) -> dict[str, Floats]:

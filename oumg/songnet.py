@@ -106,8 +106,8 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
     ) -> CausalLMOutputWithPast:
         """Computes the logits of the next token at each position, always in float32.
 
-        `symbols` covers the whole sequence, also tokens that are not generated yet; with a cache, the forward pass
-        takes those of its columns.
+        `symbols` covers the whole sequence, also tokens that are not generated yet. With a cache, only the symbols at
+        the positions of `input_ids` are used.
         """
         seen = past_key_values.get_seq_length() if past_key_values is not None else 0
         kinds, phrases, left = symbols[:, seen : seen + input_ids.shape[1]].unbind(-1)

@@ -70,16 +70,19 @@ class PoolerPlan:
 
 @dataclass(frozen=True)
 class DiscrepancyPlan(LanguageModelPlan):
-    """A model of a pair, saved after the epoch with the largest discrepancy, as by the authors' trainer.
+    """The plan to train one model of an amateur-expert pair, and keep the epoch with the largest discrepancy.
 
-    The discrepancy is the amateur's held-out loss minus the expert's.
+    The discrepancy is the amateur's held-out loss minus the expert's. The authors' trainer keeps the same epoch.
     """
 
     # the amateur's held-out loss after each epoch, in nats per token; None for the amateur, which keeps every epoch
     against: Sequence[float] | None = None
 
     def checkpoint_options(self) -> Mapping[str, Any]:
-        """Saves every epoch of the amateur, and of the expert the epoch with the largest discrepancy."""
+        """Returns the options of the checkpoint.
+
+        The amateur keeps every epoch, the expert the epoch with the largest discrepancy.
+        """
         return {"against": self.against, "every_epoch": self.against is None}
 
 

@@ -42,9 +42,11 @@ IMPLAUSIBLE = f"share of drawn tokens beyond the likeliest {PLAUSIBLE:.0%} of th
 
 
 def tabulate_momentum(scored: Sequence[ScoredSet], steps: Sequence[Sequence[Steps]]) -> list[Table]:
-    """Tabulates the systems of each rated set by E(p), and the agreement with ratings by the weight of the amateur.
+    """Makes two kinds of tables: systems ranked by E(p), and agreement with ratings by the weight of the amateur model.
 
-    `steps` has the log-probabilities of the texts of each set. E(p) is the mean momentum of the texts of a system p.
+    E(p) is the mean contrastive momentum (Eq. 3) of the texts of a system p; each rated set has such a table. One table
+    shows how the agreement of CDM with ratings depends on the weight of the amateur. `steps` has, for each set, the
+    log-probabilities of its texts.
     """
     tables: list[Table] = []
     contrasts: list[dict[str, Any]] = []

@@ -243,7 +243,10 @@ def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[La
 
 
 def make_metrics(plan: CtrlEvalPlan, backbone: Trained, table: str | None) -> dict[str, CTRLEval]:
-    """Makes CTRLEval, also with other pattern functions if the plan asks for them, by the name of the row."""
+    """Returns CTRLEval, and its variants with other pattern functions if the plan asks for them.
+
+    The key of each metric is the name of its row in the results, such as `ctrleval`.
+    """
     usual = plan.metric(backbone.source, iwf=table, iwf_tokenizer=plan.iwf_tokenizer)
     family = usual.infiller.family
     families = {"ctrleval": family}
@@ -323,7 +326,10 @@ def score_sets(
 
 
 def list_weightings(metric: CTRLEval) -> dict[str, CTRLEval]:
-    """Lists CTRLEval with its own weights and with the others of Table 5, by the name of the row."""
+    """Returns CTRLEval and its variants with the other weights of the paper's Table 5.
+
+    The key of each metric is the name of its row in the results, such as `ctrleval`.
+    """
     rows = {"ctrleval": metric}
     for weights in get_args(Weights)[1:]:
         rows[f"ctrleval_{weights}"] = replace(metric, weights=weights)

@@ -204,7 +204,7 @@ def list_notes(scored: MarsScores) -> Iterator[str]:
     name = originals.name
     yield describe_planning(name, measure_gain(originals, "mars_without_planning"))
     if shares := [describe_altered(ratio, scored.altered[ratio]) for ratio in scored.ratios if ratio > 0]:
-        yield f"{name}: references with a blank: {', '.join(shares)}"
+        yield f"{name}: the share of references with at least one blank is {', '.join(shares)}"
     yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
     for first, second in list_equal(originals):
         yield f"{name}: {first} and {second} rank all texts alike"
@@ -229,9 +229,9 @@ def describe_altered(ratio: float, share: float) -> str:
     """Describes the share of references with a blank at a masking ratio.
 
     >>> describe_altered(0.2, 0.5)
-    '50 % at .2'
+    '50 % at masking ratio 0.2'
     """
-    return f"{100 * share:.0f} % at {f'{ratio:g}'.lstrip('0')}"
+    return f"{100 * share:.0f} % at masking ratio {ratio:g}"
 
 
 def list_equal(texts: ScoredSet) -> Iterator[tuple[str, str]]:

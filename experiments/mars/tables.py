@@ -137,7 +137,7 @@ def tabulate_sets(
 
 
 def list_lengths(scored: MarsScores) -> Iterable[Row]:
-    """Yields one row with the lengths of the originals (Table 2)."""
+    """Returns one row: the lengths of the unaltered texts of a rated set (Table 2), in words and punctuation marks."""
     return [measure_lengths(scored.originals)]
 
 

@@ -55,7 +55,8 @@ class JudgesPlan:
 
     def __post_init__(self) -> None:
         if unknown := {*self.kinds} - {*self.judges}:
-            raise ValueError(f"kinds must be some of {', '.join(self.judges)}, but {unknown.pop()!r} is among them")
+            known = ", ".join(self.judges)
+            raise ValueError(f"kinds must be some of {known}, but {unknown.pop()!r} is not one of these")
 
 
 @dataclass(frozen=True)

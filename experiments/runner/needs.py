@@ -171,7 +171,7 @@ def describe_data(config: DictConfig, lacking: list[str]) -> str:
     except (InputError, SettingError, InstantiationException) as error:
         return describe_faults(error, bool(data.get("download")), lacking)
     if not isinstance(corpus, Corpus):
-        return "data read by the run itself"
+        return "data that the run reads itself: not checked here"
     sets = ", ".join(f"{rated.name} ({len(rated.examples)})" for rated in corpus.rated) or "no rated set"
     return f"data {corpus.name}, {len(corpus.train)} training texts, {len(corpus.held_out)} held out, {sets}"
 

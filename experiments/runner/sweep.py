@@ -90,7 +90,7 @@ def read_jobs(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_job(file: Path) -> dict[str, Any]:
-    """Reads the results of a job: its entry in sweep.json."""
+    """Reads the file of a job and the results beside it; returns the entry that sweep.json will have for the job."""
     job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
     if not job["has_results"]:
         return job

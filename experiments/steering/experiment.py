@@ -118,7 +118,7 @@ def choose_labels(data: Corpus, steering: SteeringSettings) -> list[str]:
     labels = list(data.labels if steering.labels is None else steering.labels)
     unknown = [label for label in labels if label not in data.labels]
     if unknown:
-        raise InputError([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
+        raise InputError([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is not one of these"])
     return labels
 
 

@@ -367,7 +367,10 @@ def measure_agreement(
 
 
 def describe_winners(given: Preferences, has_people: bool) -> str:
-    """Notes who chose the winners of a file, if not people; `has_people` says whether tables mention people."""
+    """Returns a sentence if a model chose the winners, or if the file does not say who did; "" if people chose them.
+
+    `has_people` says whether tables have a row called people, which the sentence then explains.
+    """
     if given.by_model is None:
         return f"{given.name} does not say whether people or a model chose the winners"
     if not given.by_model:
