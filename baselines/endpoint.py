@@ -75,15 +75,15 @@ class EndpointChat:
 
     @property
     def depends(self) -> dict[str, Any]:
-        """The settings that answers depend on. Raises as `settled`."""
+        """The settings that change answers, by name. Raises errors as `settled` does."""
         return {"model": self.model, "endpoint": self.place, **asdict(self.settled)}
 
     @property
     def settled(self) -> Asking:
         """The settings of requests. A test question shows whether the endpoint supports `logprobs` and `structured`.
 
-        Raises EndpointFault if the endpoint does not answer it, and SettingError if it refuses the key or the model, or
-        ignores a setting that is true.
+        Raises EndpointFault if the endpoint does not answer the test question. Raises SettingError if it refuses the
+        key or the model, or ignores a setting that the user set to true.
         """
         with self.trying:
             return self._settled
@@ -131,7 +131,8 @@ class EndpointChat:
     ) -> Reply:
         """Asks a question. Raises ChatFault if there is no reply, SettingError if the key or the model is refused.
 
-        Raises EndpointFault if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for one reason.
+        Raises EndpointFault if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for the same
+        reason.
         """
         body = self.settled.body(self.model, question, repeat, form)
         try:
@@ -150,7 +151,7 @@ class EndpointChat:
                 self._stop(f"{self.place} answered none of {GIVEN_UP} questions: {fault}")
 
     def stop(self) -> None:
-        """Ends the questions that are being asked, and their pauses, at once; later questions are asked."""
+        """Ends at once the questions that are being asked, and their pauses. Later questions are asked as usual."""
         with self.lock:
             self.stopped.set()
             self.stopped = threading.Event()

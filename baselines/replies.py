@@ -90,7 +90,7 @@ Counted = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 class Token(Record):
-    """A token that might have stood at a position."""
+    """A token that might have stood at a position, with its log-probability in nats."""
 
     token: str
     logprob: Annotated[float, Field(allow_inf_nan=False, le=1e-3)]  # a rounded 0 may lie above it
@@ -106,7 +106,7 @@ class Position(Record):
 
 
 class Positions(Record):
-    """The tokens of the answer."""
+    """The tokens of the answer, one by one."""
 
     content: list[Position] | None = None
 
@@ -133,14 +133,14 @@ class Usage(Record):
 
 
 class Completion(Record):
-    """The body of an answer."""
+    """The body of an answer: its choices, and what they cost."""
 
     choices: Annotated[list[Choice], Field(min_length=1)]
     usage: Usage | None = None
 
 
 def read_completion(body: bytes) -> Completion:
-    """The body of an answer. Raises ChatFault for anything but a chat completion."""
+    """Reads the body of an answer. Raises ChatFault for anything but a chat completion."""
     try:
         return Completion.model_validate_json(body)
     except ValidationError as error:
@@ -150,7 +150,7 @@ def read_completion(body: bytes) -> Completion:
 
 
 def read_reply(body: bytes) -> Reply:
-    """The reply in the body of an answer; raises as `read_completion`."""
+    """Reads the reply in the body of an answer. Raises ChatFault as `read_completion` does."""
     completion = read_completion(body)
     choice = completion.choices[0]
     usage = completion.usage or Usage()
@@ -166,7 +166,7 @@ def read_reply(body: bytes) -> Reply:
 
 
 def list_positions(choice: Choice) -> list[Position]:
-    """The tokens of an answer with their alternatives; empty where the endpoint gives none."""
+    """Lists the tokens of an answer with their alternatives; empty if the endpoint gives no alternatives."""
     if choice.logprobs is None or choice.logprobs.content is None:
         return []
     positions = choice.logprobs.content
@@ -201,5 +201,5 @@ def find_chosen(
 
 
 def spell(position: Position) -> bytes:
-    """The UTF-8 of a token."""
+    """Returns the bytes of a token in UTF-8."""
     return position.token.encode() if position.bytes is None else bytes(position.bytes)

@@ -81,7 +81,7 @@ class TextGaps:
         """Draws a gap: a sentence, the beginning, the rest after the beginning, or a few words.
 
         These are the gaps of coherence (Eq. 2-3) and of both directions of consistency (Eq. 9-10). If the text contains
-        label words, the gap is one of them with the probability `label_share` (Eq. 12-13). A gap has at least one word
+        label words, the gap is a label word with the probability `label_share` (Eq. 12-13). A gap has at least one word
         and no white space at its ends. The text must have a word. Returns the start and the end of the gap, in
         characters.
         """

@@ -85,7 +85,10 @@ def git_blob_hash(path: Path) -> str:
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
-    """Finds `folder/file` or `file` under `root`, or builds it from its original files there; None if neither works."""
+    """Finds `folder/file` or `file` under `root`, or builds the file from its original files there.
+
+    Returns None if neither is possible.
+    """
     places = (Path(root) / name, Path(root) / Path(name).name)
     return next((place for place in places if place.is_file() or _make(place, PUBLIC_FILES.get(name))), None)
 
@@ -114,7 +117,7 @@ def require_file(
 ) -> Path:
     """Returns the path of a file in PUBLIC_FILES, which is fetched if `download` is true.
 
-    Raises InputError, with instructions how to get it, if it is missing.
+    Raises InputError, with instructions how to get the file, if it is missing.
     """
     file = find_file(root, name)
     if file is not None:

@@ -173,7 +173,7 @@ def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
 
 @dataclass
 class Prompts:
-    """Counts the prompts of rows whose inputs are not named: rows of one prompt are not independent."""
+    """Counts the prompts of rows without named inputs, because rows with the same prompt are not independent."""
 
     # the column of the prompts, and what differs: the prompts, and the ids of such rows
     column: str = ""
@@ -181,7 +181,7 @@ class Prompts:
     ids: set[str] = field(default_factory=set)
 
     def count(self, rows: Rows) -> Iterator[Row]:
-        """Yields the rows as they are."""
+        """Counts the prompts of rows, and yields the rows unchanged."""
         for line, row in rows:
             if not row.get("group"):
                 self._add(row)
@@ -197,7 +197,7 @@ class Prompts:
             self.ids.add(str(row.get("id")))
 
     def describe(self) -> list[str]:
-        """A note where prompts repeat."""
+        """Returns a note if prompts repeat, else an empty list."""
         if len(self.ids) <= len(self.different):
             return []
         rule = f"{len(self.ids)} ids have {len(self.different)} different prompts, but each id is an input of its own"

@@ -30,7 +30,7 @@ Progress = Callable[..., AbstractContextManager[Callable[[int], None]]]
 
 @dataclass(frozen=True)
 class Run:
-    """What the runner gives to an experiment: names, folder, stages, seed, trainer, loggers."""
+    """What the runner gives to an experiment: its name, folder, stages, seed, trainer and loggers."""
 
     # the experiment's name, as in `+exp=name`
     name: str

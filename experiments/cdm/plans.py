@@ -19,7 +19,7 @@ from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretraine
 
 @checked_dataclass
 class NegativesPlan:
-    """What the discriminators learn from."""
+    """Which negatives the discriminators learn from, and how they are made."""
 
     # where and how often a dialogue is manipulated; `exchange`: two concepts of a sentence about given concepts
     # exchange their places (`cdm.concepts`)
@@ -40,7 +40,7 @@ class NegativesPlan:
             )
 
     def read_graphs(self) -> Graphs | None:
-        """Reads the file `graphs`; None if none is named. Raises InputError for a missing file."""
+        """Reads the file `graphs`; None if the plan names no file. Raises InputError for a missing file."""
         if self.graphs is None:
             return None
         if not Path(self.graphs).is_file():

@@ -167,7 +167,7 @@ def are_concept_sentences(pair: Pair, negatives: Negatives) -> bool:
 
 
 def list_baselines(plan: CdmPlan) -> list[str]:
-    """Notes which rows are a baseline of the paper instead of its method."""
+    """Notes which rows of the results are a baseline of the paper instead of its method."""
     notes: list[str] = []
     writer = plan.negatives.writer
     if plan.baseline is not None:
@@ -215,7 +215,7 @@ def list_warnings(
 
 
 def list_telling_cues(cues: Table) -> list[str]:
-    """Lists the surface features whose AUC is farther from chance than `TOLERANCE`."""
+    """Lists the surface features whose AUC differs from chance by more than `TOLERANCE`."""
     telling: list[str] = []
     for row in cues.rows:
         for cue, value in row.items():

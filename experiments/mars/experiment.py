@@ -128,7 +128,7 @@ def score_set(
     baselines: Mapping[str, Metric],
     largest_ratios: Sequence[float],
 ) -> MarsScores:
-    """Scores the rated texts, and adversaries in their place, by every variant of MARS and every baseline."""
+    """Scores the rated texts, and the adversaries made of them, by every variant of MARS and every baseline."""
     originals, compared = score_texts(run, rated, variants, baselines, largest_ratios)
     adversaries: dict[str, ScoredSet] = {}
     for kind, damaged in damage(rated, run.seed).items():
@@ -157,7 +157,10 @@ def score_variants(
     examples: Sequence[Example],
     largest_ratios: Sequence[float],
 ) -> tuple[dict[str, Scores], list[Compared]]:
-    """Scores texts by all variants, and by `mars` up to each masking ratio of Table 5; also returns its cosines."""
+    """Scores texts by all variants of MARS, and by `mars` up to each masking ratio of Table 5.
+
+    Also returns the cosines behind `mars`.
+    """
     usual = variants["mars"].with_corpus(examples)
     all_ratios = sorted({*usual.ratios, *largest_ratios})
     compared = replace(usual, ratios=tuple(all_ratios)).compare(examples)
@@ -184,7 +187,7 @@ def find_augmenter(metric: MARS) -> SelfPlanningAugmenter:
 def damage(rated: ScoredSet, seed: int) -> dict[str, ScoredSet]:
     """Makes adversaries of the rated texts, by kind: Reorder, and Retrieve if every text has a context.
 
-    They keep the ratings of the texts that they replace.
+    Each adversary keeps the ratings of the text that it replaces.
     """
     adversaries = {"reorder": apply_reorder(rated.examples, seed)}
     if all((example.context or "").strip() for example in rated.examples):
@@ -213,7 +216,7 @@ def list_notes(scored: MarsScores) -> Iterator[str]:
 
 
 def describe_planning(name: str, gain: Mapping[str, Any]) -> str:
-    """Describes whether planning helps on a set, by the interval of its gain (`measure_gain`)."""
+    """Describes whether self-planning helps on a set, by the interval of its gain (`measure_gain`)."""
     spearman: Estimate = gain["spearman gain"]
     if np.isnan(spearman.low):
         return f"{name}: no verdict on planning: {spearman.reason}"
@@ -235,7 +238,7 @@ def describe_altered(ratio: float, share: float) -> str:
 
 
 def list_equal(texts: ScoredSet) -> Iterator[tuple[str, str]]:
-    """Yields pairs of metrics that rank all texts of a set alike; their rows have the same figures."""
+    """Yields pairs of metrics that rank all texts of a set alike, so that their rows have the same figures."""
     aspect = texts.aspects[0]
     ranks = {name: rankdata(texts.values(name, aspect)) for name in texts.scores}
     for first, second in combinations(ranks, 2):

@@ -42,7 +42,7 @@ CHANCE = 0.5  # accuracy of a discriminator that learned nothing
 
 @checked_dataclass
 class JudgesPlan:
-    """The discriminators that judge two systems: each of the kinds with each of the seeds."""
+    """The discriminators that judge two systems: one of each kind with each seed."""
 
     # how they are trained, by kind
     judges: Mapping[str, DiscriminatorPlan]
@@ -74,7 +74,7 @@ class SystemPair:
 
     @property
     def systems(self) -> tuple[str, str]:
-        """The names of both systems, from the `system` of their outputs if these differ; else g1 and g2."""
+        """The names of both systems, from the `system` of their outputs if the names differ; else g1 and g2."""
         pairs = (*self.comparison.train, *self.comparison.test)
         first = name_side(pair.first for pair in pairs) or "g1"
         second = name_side(pair.second for pair in pairs) or "g2"
@@ -82,7 +82,7 @@ class SystemPair:
 
 
 def name_side(outputs: Iterable[Example]) -> str | None:
-    """The system that all outputs name; None if they name several, or none."""
+    """Returns the system that all outputs name; None if they name several systems, or none."""
     systems = {output.system for output in outputs}
     return systems.pop() if len(systems) == 1 else None
 
@@ -133,9 +133,9 @@ def judge_by_kind(run: Run, system_pair: SystemPair, plan: JudgesPlan, kind: str
 
 
 def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
-    """Finds the different texts of the pairs at these places (human texts or outputs), by pair and place.
+    """Finds the different texts of the pairs at these places (human texts or outputs), by (pair, place).
 
-    A human text in several pairs occurs once for each length that it was cut to.
+    A human text in several pairs occurs once for each length to which it was cut.
     """
     texts: dict[tuple[str, bool, tuple[str, ...]], tuple[tuple[int, int], Example]] = {}
     for number, pair in enumerate(pairs):
@@ -195,7 +195,7 @@ def relative_row(found: Findings) -> dict[str, Any]:
 
 
 def comparison_notes(found: Sequence[Findings]) -> list[str]:
-    """Notes removed templates, discriminators that are not above chance, and truncated texts."""
+    """Writes notes on removed templates, discriminators that are not above chance, and truncated texts."""
     system_pair = found[0].system_pair
     notes = [
         f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
@@ -208,7 +208,7 @@ def comparison_notes(found: Sequence[Findings]) -> list[str]:
 
 
 def note_discriminators(found: Findings) -> list[str]:
-    """Notes whether the discriminators of one kind are above chance, and how many texts were truncated."""
+    """Writes notes: whether the discriminators of one kind are above chance, and how many texts were truncated."""
     notes: list[str] = []
     accuracy = found.scores.accuracy
     if math.isnan(accuracy.low):
@@ -256,7 +256,7 @@ def compare_systems(
 ) -> Outcome:
     """Makes the outcome: a row for each pair of systems and kind of discriminator, and what the caller adds.
 
-    The counts, and the logits of test texts in the results, are those of the first pair of systems.
+    The counts in the results, and the logits of test texts, are those of the first pair of systems.
     """
     found = [judge_systems(run, system_pair, plan) for system_pair in system_pairs]
     first = found[0]
@@ -280,7 +280,7 @@ def compare_systems(
 
 
 def name_discriminators(found: Sequence[Findings]) -> dict[str, Trained]:
-    """Names the trained discriminators: the names of their folders."""
+    """Returns the trained discriminators by name; each name is that of the discriminator's folder."""
     named: dict[str, Trained] = {}
     for findings in found:
         for seed, trained in findings.discriminators.items():
