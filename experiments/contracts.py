@@ -56,7 +56,10 @@ class Run:
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Shows the block as a step, and adds its wall-clock seconds to `timings[step]`, even if it fails."""
+        """Shows the block as a step of the run.
+
+        Adds its wall-clock seconds to `timings[step]`, even if the block fails.
+        """
         start = time.perf_counter()
         try:
             with self.progress(step):

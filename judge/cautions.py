@@ -42,7 +42,7 @@ def note_repeats(scored: ScoredSet) -> Iterator[str]:
 
 
 def note_copied_ratings(scored: ScoredSet) -> list[str]:
-    """Notes each metric whose scores are simply the ratings of an aspect."""
+    """Notes each metric whose scores equal the ratings of an aspect."""
     return [
         f"the scores of {name} equal the ratings of {aspect}: are they ratings too?"
         for aspect in scored.aspects
@@ -63,7 +63,10 @@ class RaterScales:
 
     @classmethod
     def of(cls, ratings: Floats) -> RaterScales | None:
-        """Finds how raters use the scale, from ratings (raters, n); None unless two of them rated several texts."""
+        """Finds how raters use the scale, from ratings (raters, n).
+
+        Returns None unless two raters rated several texts.
+        """
         several = ratings[(~np.isnan(ratings)).sum(axis=1) > 1]
         if len(several) < 2:
             return None
@@ -71,23 +74,23 @@ class RaterScales:
 
     @property
     def usual_spread(self) -> float:
-        """The median of the standard deviations."""
+        """The median of the raters' standard deviations."""
         return float(np.median(self.spreads))
 
     @property
     def gap(self) -> float:
-        """The distance of the highest mean from the lowest one."""
+        """The highest mean of a rater minus the lowest mean of a rater."""
         return float(np.ptp(self.means))
 
     @property
     def ratio(self) -> float:
-        """The largest standard deviation, divided by the smallest one above 0."""
+        """The largest standard deviation of a rater, divided by the smallest standard deviation above 0."""
         above_0 = self.spreads[self.spreads > 0]
         return float(above_0.max() / above_0.min()) if len(above_0) else 1.0
 
 
 def note_raters(scored: ScoredSet) -> Iterator[str]:
-    """Notes if raters use different parts of the scale, or if some rated one system more often than another."""
+    """Notes if raters use different parts of the scale, or if some raters rated one system more often than another."""
     for aspect, ratings in scored.raters.items():
         scales = RaterScales.of(ratings)
         if scales is None:
@@ -130,7 +133,7 @@ def _note_uneven(scored: ScoredSet, aspect: str, scales: RaterScales) -> Iterato
 
 
 def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
-    """Finds pairs of systems that different people rated: no rater rated texts of both for this aspect.
+    """Finds pairs of systems that different people rated: no rater rated texts of both systems for this aspect.
 
     If raters are not named, no pair is found.
     """
@@ -168,7 +171,7 @@ def _are_opposite(one: Estimate, other: Estimate) -> bool:
 
 
 def note_tails(grid: Grid, columns: Mapping[str, Floats]) -> Iterator[str]:
-    """Notes each metric by which the mean difference of two systems depends on a few extreme inputs."""
+    """Notes each metric for which the mean difference of two systems depends on a few extreme inputs."""
     for name, values in columns.items():
         largest = SKEWED
         worst: tuple[str, str, Floats] | None = None

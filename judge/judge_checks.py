@@ -59,7 +59,7 @@ SLICED_FIELDS = ("system", "group", "label", "context", "prefix", "id")
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """Which checks are made, and their settings."""
+    """The settings of the checks, and which checks are made."""
 
     # a column of the texts by whose values agreement is split
     by: str | None = None
@@ -76,7 +76,7 @@ class CheckSettings:
 
     @property
     def conditions(self) -> list[Condition]:
-        """The conditions of `fail_if`. Raises SettingError for a text that is none."""
+        """The conditions of `fail_if`. Raises SettingError for a text that is not a condition."""
         return read_conditions(self.fail_if) if self.fail_if else []
 
 
@@ -94,7 +94,10 @@ class JudgeChecks:
 
     @property
     def tables(self) -> list[Table]:
-        """Tables of differences between judges, accuracy by unanimity, slices and the gate; empty ones are left out."""
+        """Tables of differences between judges, accuracy by unanimity, slices and the gate.
+
+        Empty tables are left out.
+        """
         pairs = [_list_cells(aspect, pair) for aspect, several in self.pairs.items() for pair in several]
         unity = [
             pick(accuracy, ("judge", "people", "n", "accuracy"), aspect=aspect)
@@ -218,7 +221,7 @@ def list_slices(scored: ScoredSet, by: str) -> list[str]:
 
 
 def name_field(column: str) -> str:
-    """The field that a column gives by its name, else the name.
+    """Returns the field that a column gives by its name, or else the name of the column.
 
     >>> name_field("model"), name_field("topic")
     ('system', 'topic')

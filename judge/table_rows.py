@@ -65,7 +65,7 @@ def flatten_rows(rows: Rows) -> Rows:
 
 
 def holds_objects(rows: Rows) -> bool:
-    """Whether some cell is an object that is no field of our own."""
+    """Whether some cell is an object that is not one of Example's fields."""
     cells = [(name, cell) for row in rows for name, cell in row.items()]
     return any(isinstance(cell, Mapping) and name not in PLAIN for name, cell in cells)
 
@@ -95,7 +95,7 @@ def _read_cell(cell: Any, *, is_label: bool) -> Any:
 
 
 def holds_texts_in(rows: Rows, key: str) -> bool:
-    """Whether a column with a name of texts (`prediction`, `answer`) has texts and not verdicts."""
+    """Whether a column that is named like a column of texts (`prediction`, `answer`) has texts and not verdicts."""
     return holds_texts(row.get(key) for row in rows)
 
 

@@ -49,7 +49,7 @@ class NegativesPlan:
 
     @property
     def writer(self) -> str:
-        """Names the distribution that draws the segments: the contrast of both models, or one model (CDM, Table 5)."""
+        """Names the distribution that draws segments: the contrast of both models, or one model (CDM, Table 5)."""
         alone = {-1.0: "expert alone", 0.0: "amateur alone"}
         return alone.get(self.sampling.gamma, "contrast")
 

@@ -59,7 +59,10 @@ def tabulate_momentum(scored: Sequence[ScoredSet], steps: Sequence[Sequence[Step
 
 
 def rank_dialogue_systems(rated: ScoredSet, steps: Sequence[Steps]) -> list[Table]:
-    """Tabulates the systems of a rated set, the highest E(p) first; no table unless the examples name two systems."""
+    """Makes a table of the systems of a rated set, the highest E(p) first; no table if fewer than two are named.
+
+    E(p) is the mean contrastive momentum of the texts of a system p (Eq. 3).
+    """
     indices_by_system: dict[str, list[int]] = {}
     for i, (example, of_text) in enumerate(zip(rated.examples, steps, strict=True)):
         if example.system is not None and len(of_text.turn):
@@ -138,7 +141,7 @@ def list_figures(
     plan: CdmPlan,
     seed: int,
 ) -> dict[str, float]:
-    """Lists figures by name: held-out losses, numbers of texts, shares of tokens read, and AUCs of surface features."""
+    """Returns figures by name: held-out losses, numbers of texts, shares of tokens read, AUCs of surface features."""
     text = pair.tokenise(get_turns(data.train))
     windowed = [task.dropped > 0 for task in text.tasks(seed)]
     figures = {
@@ -179,7 +182,7 @@ def list_baselines(plan: CdmPlan) -> list[str]:
 
 
 def tabulate_cues(learned: Mapping[str, Negatives], reference: Sequence[Sequence[str]]) -> Table:
-    """Tabulates how well surface features give negatives away (`measure_cues`), one row per kind of negatives."""
+    """Makes a table of how well surface features give negatives away (`measure_cues`): a row per kind of negatives."""
     rows: list[dict[str, Any]] = []
     for kind, negatives in learned.items():
         rows.append({"negatives": kind, "n": len(negatives.indices), **measure_cues(negatives, reference)})

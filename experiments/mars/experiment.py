@@ -97,7 +97,7 @@ def present_scores(
     models: Mapping[str, Trained],
     scored: Sequence[MarsScores],
 ) -> Outcome:
-    """Makes the outcome: agreement with the ratings of the originals, the tables of the paper, Figure 3 and notes."""
+    """Makes the outcome: agreement with the ratings of unaltered texts, the paper's tables, Figure 3 and notes."""
     notes: list[str] = []
     figures: dict[str, float] = {}
     adversaries: list[ScoredSet] = []
@@ -143,7 +143,10 @@ def score_texts(
     baselines: Mapping[str, Metric],
     largest_ratios: Sequence[float],
 ) -> tuple[ScoredSet, list[Compared]]:
-    """Scores texts by every variant of MARS and every baseline; returns them, and the cosines of `mars`."""
+    """Scores texts by every variant of MARS and every baseline.
+
+    Returns the scored set, and the cosines behind `mars`.
+    """
     with run.timed(f"augmentation and similarity {texts.name}"):
         scores, compared = score_variants(variants, texts.examples, largest_ratios)
     with run.timed(f"baselines {texts.name}"):

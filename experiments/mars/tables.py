@@ -76,7 +76,7 @@ class MarsScores:
         return {ratio: mean_or_nan(flags) for ratio, flags in has_blank.items()}
 
     def measure_masked(self, ratio: float) -> float:
-        """Computes the mean share of a reference's words and marks that its blanks replace at a masking ratio."""
+        """Computes the share of words and marks that blanks replace at a masking ratio, as a mean over references."""
         shares: list[float] = []
         for reference in self.references:
             if reference.ratio != ratio:
@@ -101,7 +101,7 @@ def mean_or_nan(values: Sequence[float]) -> float:
 
 
 def count_masked_words(template: Sequence[Blank | Kept]) -> tuple[int, int]:
-    """Counts the words and punctuation marks that the blanks of a template replace, and those it keeps."""
+    """Counts the words and marks that the blanks of a template replace, and those that the template keeps."""
     masked = 0
     kept = 0
     for part in template:

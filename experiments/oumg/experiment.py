@@ -176,7 +176,7 @@ def explain_logits(trained: Trained, texts: Sequence[Segments], device: str) -> 
 
 
 def relative_row(found: Findings) -> dict[str, Any]:
-    """Makes a row with every relative score, its values by seed, and the columns that the pair of systems adds."""
+    """Makes a row: every relative score, its values by seed, and the columns that the pair of systems adds."""
     system_pair = found.system_pair
     first, second = system_pair.systems
     return {
@@ -224,7 +224,7 @@ def note_discriminators(found: Findings) -> list[str]:
 
 
 def describe_verdict(found: Findings) -> str:
-    """Says in one sentence which system's outputs look more human to the discriminators of one kind, on most inputs."""
+    """Writes a sentence: which system's outputs look more human, on most inputs, to discriminators of one kind."""
     first, second = found.system_pair.systems
     ur = found.scores.ur
     accuracy = found.scores.accuracy

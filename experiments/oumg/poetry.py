@@ -68,7 +68,7 @@ class PoetryPlan:
 
 @checked_dataclass
 class GuidanceSettings:
-    """The settings of guidance: how the guide changes which characters are written."""
+    """The settings of guidance: the guide, its candidates, and its strength."""
 
     # of the guide, for tables
     kind: str
@@ -337,7 +337,7 @@ def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ..
 
 
 def label_poems(human: Sequence[Example], machine: Sequence[Example]) -> list[LabelledText]:
-    """Makes the training texts of the guide: human poems (1) and the generator's for the same inputs (0)."""
+    """Makes the training texts of the guide: human poems (1), and the generator's poems for the same inputs (0)."""
     texts: list[LabelledText] = []
     for poem, rival in zip(human, machine, strict=True):
         texts.append(LabelledText((poem.text,), 1, str(poem.group)))

@@ -92,7 +92,7 @@ def load_ctrleval(models: Path, device: str) -> CTRLEval:
 
 
 def choose_pooling(models: Path) -> Literal["classifier", "average"]:
-    """Chooses the pooling: the classifier if the folder has one that learned something, else the average."""
+    """Chooses the pooling: the classifier if the folder has one that may be used, else the average."""
     file = models / "pooler" / "pooler.json"
     has_learned = file.is_file() and not ClassifierPooler.load(file).refusal
     return "classifier" if has_learned else "average"
@@ -113,7 +113,7 @@ def fits(name: str, metric: Metric, example: Example) -> bool:
 
 
 def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
-    """Judges the example by one metric; a metric that cannot judge it says why."""
+    """Scores the example by one metric; if the metric cannot score it, the Judgement says why."""
     try:
         scores = metric.score([example])
     except ExampleError as faults:
@@ -192,7 +192,7 @@ def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
 
 
 def read_files(paths: Sequence[Path]) -> ScoredSet:
-    """Reads the outputs of one file, or of one file for each system; then the file's name is the system's."""
+    """Reads the outputs in one file, or in one file for each system, named after its system."""
     if len(paths) == 1:
         return read_scored(paths[0])
     return read_scored(systems=[f"{path.stem.replace('=', '-')}={path}" for path in paths])
