@@ -17,7 +17,7 @@ from meta_eval.ties import to_outcomes
 
 @dataclass(frozen=True)
 class Favour:
-    """How often the output of one side is preferred by a judge and by people, on the same n pairs; ties count half."""
+    """How often a judge and people prefer the outputs of one side, on the same n pairs; ties count half."""
 
     n: int
     by_judge: Estimate

@@ -55,7 +55,7 @@ class PoweredEstimate:
 
     @property
     def cells(self) -> dict[str, Estimate | float]:
-        """The estimates from labels alone and with a judge, as cells of a table."""
+        """The estimates from labels alone and with a judge, as cells of a table, by column."""
         worth = self.effective_n
         if math.isfinite(worth):
             worth = round(worth)
@@ -461,7 +461,7 @@ def no_estimate(
     reason: str,
     value: float = math.nan,
 ) -> PoweredEstimate:
-    """Makes the estimate from so many ratings without an interval, and by default without a value, for this reason."""
+    """Makes an estimate without an interval, and by default without a value; `reason` says why."""
     none = Estimate.undefined(reason, value)
     return PoweredEstimate(
         rated=rated,

@@ -82,7 +82,7 @@ def compare_cells(
     expected = membership.sum(axis=0) * labelled / total
 
     def measure_distances(masks: Floats) -> Floats:
-        """What each cell adds to chi-squared, of shape (..., cells)."""
+        """Computes what each cell adds to chi-squared, of shape (..., cells)."""
         counts = masks @ membership
         return (counts - expected) ** 2 / expected
 

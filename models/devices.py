@@ -79,7 +79,7 @@ def check_memory(
 
 
 def count_weights(name: str | Path) -> int | None:
-    """The number of weights of a model, from the headers of its safetensors files; None if it has no such files.
+    """Counts the weights of a model from the headers of its safetensors files; None if it has no such files.
 
     For a model on the hub only the headers are fetched; in offline mode nothing is fetched. Raises MissingModelError
     for an incomplete file, and InputError as `check_folder` does.
@@ -116,7 +116,7 @@ def _count_in_file(path: Path) -> int:
 
 @contextmanager
 def set_aside(*models: Any) -> Iterator[None]:
-    """Moves models to the CPU during the block, so that others can train with the memory of their device."""
+    """Moves models to the CPU during the block, so that other models can train with the memory of their device."""
     devices = [model.device for model in models]
     for model in models:
         model.to("cpu")
@@ -129,7 +129,7 @@ def set_aside(*models: Any) -> Iterator[None]:
 
 
 def free_memory(device: str | torch.device) -> int | None:
-    """The free memory of a device in bytes; None if the system does not report it."""
+    """Returns the free memory of a device in bytes; None if the system does not report it."""
     match torch.device(device).type:
         case "cuda":
             return torch.cuda.mem_get_info(device)[0]

@@ -69,7 +69,7 @@ class OutputPair:
 
     @property
     def texts(self) -> tuple[Example, Example, Example, Example]:
-        """Two human texts, then the output of each system."""
+        """The two human texts, then the output of the first system and that of the second."""
         return (*self.human, self.first, self.second)
 
 

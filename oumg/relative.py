@@ -144,7 +144,8 @@ def relative_scores(
     The logits of human texts have the shape (seeds, texts), those of the outputs of both systems (seeds, pairs).
     `inputs` and `human_inputs` name the input of each pair and of each human text.
 
-    Raises ValueError for logits that are not finite or differ in shape, and for an input without a human text.
+    Raises ValueError for logits that are not finite or differ in shape, for an input without a human text, and for an
+    input without outputs.
     """
     human = np.asarray(human, dtype=np.float64)
     first, second = check_paired(first, second)

@@ -175,7 +175,10 @@ class SongNet(CausalLM):
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """Returns the last hidden states. Each poem has a row of its own, because its symbols depend on its form."""
+        """Returns, for each pair, the last hidden states that predict the target.
+
+        Each poem has a row of its own, because its symbols depend on its form.
+        """
         inputs = pad_with_mask([[*prompt, *written] for prompt, written in pairs], 0, self.device)
         symbols = self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)
         hidden = last_hidden_states(
@@ -216,7 +219,7 @@ def find_misfit(
     longest_phrase: int,
     max_length: int,
 ) -> str | None:
-    """Returns the reason why a poem and its prompt do not fit into a generator of this size; None if they fit."""
+    """Returns the reason why a poem and its prompt do not fit into a generator of this size; None if both fit."""
     number = len(form.phrases)
     longest = max(length for length, _ in form.phrases)
     prompt = len(tune) + 2 * number + 1
