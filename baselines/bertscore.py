@@ -137,7 +137,9 @@ class BertScore(BaseMetric):
         """Sentences for readers of the scores; `unknown` is the share of unknown tokens of each example."""
         name = Path(self.model).name
         unusual = f"bertscore reads {name}, not {USUAL}: the scores are not those of most papers"
-        unspelled = f"bertscore: {name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens: use one of this language"
+        unspelled = (
+            f"bertscore: {name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens: use a model of this language"
+        )
         notes = [unusual] if name != USUAL else []
         if unknown.sum() > UNKNOWN_SHARE * len(unknown):
             notes.append(unspelled)

@@ -83,7 +83,7 @@ def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
         name for name, value in asking.items() if value not in (usual.get(name), None) and name not in taken
     )
     if unread:
-        raise SettingError(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
+        raise SettingError(f"{', '.join(unread)}: these settings need an endpoint, but there is no base_url")
     check(Count | None, answer_tokens=asking.get("answer_tokens"))
     if not explain:
         return 1

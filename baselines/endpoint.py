@@ -98,7 +98,7 @@ class EndpointChat:
                 if self._heeds(tried, HEEDED[name]):
                     settled = tried
                 elif wanted != "auto":
-                    raise SettingError(f"{name}=true, but {self.place} does not heed it: {name}=auto does without")
+                    raise SettingError(f"{name}=true, but {self.place} ignores it: {name}=auto does without")
         return settled
 
     def _heeds(self, tried: Asking, is_heeded: Callable[[Choice], bool]) -> bool:
@@ -218,7 +218,7 @@ class EndpointChat:
             raise ChatFault(STOPPED, "connection", passes=True)
         while (pause := self.held_until - time.monotonic()) > 0:
             if self.held_until > deadline:
-                what = f"the endpoint asks for a pause of {pause:.0f} seconds, and a question has {self.timeout:g}"
+                what = f"the endpoint asks for a pause of {pause:.0f} seconds, but a question may take {self.timeout:g}"
                 raise ChatFault(what, "429", passes=True)
             if stopped.wait(pause):
                 raise ChatFault(STOPPED, "connection", passes=True)

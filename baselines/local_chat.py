@@ -147,7 +147,7 @@ class LocalChat:
             raise ChatFault(f"the question cannot be read: {error}") from error
         room = self.lm.max_length
         if len(source) > room:
-            raise ChatFault(f"the question has {len(source)} tokens, and the model reads {room}")
+            raise ChatFault(f"the question has {len(source)} tokens, but the model reads at most {room}")
         return source
 
     @torch.inference_mode()

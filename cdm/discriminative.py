@@ -187,7 +187,7 @@ class ClassifierPooler:
     def __post_init__(self) -> None:
         """Refuses other features, a missing number and a scale of 0."""
         if set(self.features) != set(FEATURES):
-            raise ValueError(f"features must be {', '.join(FEATURES)}")
+            raise ValueError(f"features must be {', '.join(FEATURES)}, but are {', '.join(self.features)}")
         for name, row in self.features.items():
             if len(row) != 3 or row["scale"] <= 0:
                 raise ValueError(f"features[{name!r}] must have a center, a scale above 0 and a weight, but is {row}")

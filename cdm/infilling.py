@@ -334,7 +334,7 @@ class Pair:
         if ours != theirs:
             differing = len(ours.items() ^ theirs.items())
             raise SettingError(
-                f"amateur and expert must have the same tokenizer, but {differing} entries of them differ "
+                f"amateur and expert must have the same tokenizer, but {differing} of their entries differ "
                 f"({len(ours)} and {len(theirs)} tokens)"
             )
         if find_separator(self.amateur) != find_separator(self.expert):

@@ -58,7 +58,9 @@ class TextGaps:
         infilling = make_infilling(T5, lm.tokenizer)
         worded = [text for text in texts if RUNS.search(text)]
         if not worded:
-            raise SettingError("a model learns to fill gaps in texts with words, but none has one: choose other data")
+            raise SettingError(
+                "a model learns to fill gaps in texts with words, but no text has a word: choose other data"
+            )
 
         def draw_tasks(seed: int) -> list[Task]:
             rng = random.Random(seed)

@@ -183,7 +183,7 @@ def explain_download(file: PublicFile, root: Path | str) -> str:
     if file.is_fetchable:
         return f"Fetch it with data.download=true, or name the folder that holds {file.folder}/ with {setting}=FOLDER."
     first = f" It needs {file.first} first." if file.first else ""
-    made = "its originals: it is made of them" if file.reader else "the file"
+    made = "the original files, from which it is made," if file.reader else "the file"
     folder = Path(root) / file.folder
     commands = [f"curl -L --create-dirs -o '{folder / saved}' '{url}'" for saved, url in file.originals.items()]
     rule = (

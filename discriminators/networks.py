@@ -239,7 +239,7 @@ def choose_rows(
     new: PerRow,
     old: PerRow,
 ) -> PerRow:
-    """Returns the new values of the rows that `is_new` marks, and the old values of the others."""
+    """Returns the new values of the rows that `is_new` marks, and the old values of all other rows."""
     inner = [1] * (old.ndim - 1)
     return torch.where(is_new.view(-1, *inner), new, old)
 

@@ -334,7 +334,7 @@ def write_page(asked: Sequence[Asked]) -> Iterator[str]:
     """Yields the lines of a page of Markdown, disagreements first; texts are quoted."""
     yield "# Answers of judges"
     yield ""
-    yield "Where people and judges are farthest apart comes first."
+    yield "The texts or pairs on which people and judges differ most come first."
     for item in sort_by_gap(asked):
         yield ""
         yield f"## {' '.join(item.name.split())}"

@@ -21,7 +21,7 @@ SEVERE = 0.5  # standard deviations between the means of two raters
 OTHER_SCALE = 3.0  # times the spread of another rater
 UNEVEN = 0.1  # of the shares of two systems that a rater rated
 SKEWED = 0.25  # skewness over the root of n: t intervals cover .92 or less (log-normal differences)
-CONFOUNDED = "a difference of the two may be one of their raters"
+CONFOUNDED = "a difference between these systems may be one between their raters"
 WITHIN = {"per_system": "within systems", "per_input": "within inputs", "system_means": "between means of systems"}
 
 

@@ -223,7 +223,7 @@ def check_file(verb: Verb, words: Sequence[str]) -> None:
 
 
 def list_flags(name: str) -> tuple[dict[str, Flag], dict[str, Flag]]:
-    """Lists the flags of a verb, by name: those of its function, then those of `Common` and `Verb.named`."""
+    """Lists the flags of a verb, by name: the flags of its function, and the flags of `Common` and `Verb.named`."""
     verb = VERBS[name]
     named: dict[str, Flag] = {}
     for kind in (Common, *verb.named):

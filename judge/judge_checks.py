@@ -378,7 +378,7 @@ def _describe_slices(judge: str, agreements: Sequence[SliceAgreement], level: fl
                 said.append(f"{judge} differs on {agreement.slice}: {shown}")
     small = [agreement.slice for agreement in agreements if agreement.reason is not None]
     if small:
-        said.append(f"{judge}: {join_names(small)} {'are' if small[1:] else 'is'} too small to tell")
+        said.append(f"{judge}: {join_names(small)} {'are' if small[1:] else 'is'} too small for a test")
     return said
 
 

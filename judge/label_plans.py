@@ -326,7 +326,7 @@ def _find_budget(quantity: Quantity, goal: PlanSettings) -> PlannedQuantity:
     variation = quantity.variation
     most = MOST_WITHIN.get(quantity.name, math.inf)
     if quantity.difference is None and (goal.within or 0.0) >= most:
-        variation = f"within must be below {most:g} for it"
+        variation = f"within must be below {most:g} for this quantity"
     if isinstance(variation, str):
         return _refuse(quantity, variation)
     if variation.variance <= 0:

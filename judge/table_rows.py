@@ -26,7 +26,10 @@ def open_rows(
     columns: Columns | None,
     levels: GivenLevels | None,
 ) -> InputFile | None:
-    """Opens a source of rows as an input; None for texts, Examples and outputs by system, which have no columns."""
+    """Opens a source of rows as an input file.
+
+    Returns None for texts, Examples and outputs by system: they have no columns.
+    """
     if isinstance(source, str | Path | InputFile):
         return InputFile.of(source, columns=columns, levels=levels)
     if isinstance(source, Mapping):
@@ -105,7 +108,7 @@ def leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
 
 
 def find_system(header: Collection[str]) -> str | None:
-    """Finds the column that names the system of each row.
+    """Finds the column that names the system of each row; None if there is no such column.
 
     >>> find_system(["question_id", "model", "judge"]), find_system(["test", "provider"]), find_system(["id"])
     ('model', 'provider', None)

@@ -292,7 +292,9 @@ def check_model(lm: CausalLM) -> None:
     name = type(lm.model).__name__
     layers = DynamicCache(config=lm.model.config).layers
     if any(type(layer) not in SEEING for layer in layers):
-        raise SettingError(f"MARS needs a model whose layers all see all previous tokens, but those of {name} do not")
+        raise SettingError(
+            f"MARS needs a model whose layers all see all previous tokens, but the layers of {name} do not"
+        )
     arguments = inspect.signature(type(lm.model).forward).parameters
     if "position_ids" not in arguments:
         raise SettingError(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")

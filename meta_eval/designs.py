@@ -95,7 +95,7 @@ def estimate_drawn(
     n = int(is_labelled.sum())
     labelled = restrict(layout, is_labelled)
     if n < FEWEST_RATED or labelled.input_count < FEWEST_RATED:
-        return no_estimate(n, total - n, f"this needs at least {FEWEST_RATED} labels, but has {n}")
+        return no_estimate(n, total - n, f"the estimate needs at least {FEWEST_RATED} labels, but has {n}")
     y = labels[is_labelled]
     f = _fill_verdicts(verdicts)
     f_labelled = f[is_labelled]

@@ -40,7 +40,9 @@ def check_device(device: str, dtype: str = "float32") -> None:
             "install a torch that was built for it"
         )
     if asked.type == "cuda" and dtype == "bfloat16" and not torch.cuda.is_bf16_supported(including_emulation=False):
-        raise SettingError(f"dtype=bfloat16, but {torch.cuda.get_device_name(asked)} lacks it: set float16 or float32")
+        raise SettingError(
+            f"dtype=bfloat16, but {torch.cuda.get_device_name(asked)} does not support bfloat16: set float16 or float32"
+        )
 
 
 def choose_dtype(device: str, dtype: str) -> str:

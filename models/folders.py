@@ -133,7 +133,7 @@ def _find_absurd(file: Path, folder: Path) -> Iterator[str]:
             raise SettingError(f"must have at most {LARGEST_SETTINGS} bytes, but has {size}")
         content = json.loads(file.read_text(encoding="utf-8"))
     if file.name == ADAPTER:
-        yield "an adapter reads the weights of another model: merge it into that one and save the result"
+        yield "an adapter reads the weights of another model: merge the adapter into that model and save the result"
     if file.name == MODULES:
         yield from _find_other_modules(content)
     elif not isinstance(content, dict):

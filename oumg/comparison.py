@@ -215,7 +215,7 @@ def label_pairs(pairs: Sequence[OutputPair]) -> list[LabelledText]:
 
 
 def input_of(example: Example) -> str:
-    """The name of the input that a text answers: its group, or its id if it has no group."""
+    """Returns the name of the input that a text answers: the text's group, or its id if it has no group."""
     return example.id if example.group is None else example.group
 
 

@@ -300,7 +300,8 @@ def refuse_unchanged(
         return
     usable = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, prompt_turns).indices]
     raise SettingError(
-        f"{setting}, but this changes none of the {len(dialogues)} dialogues; {', '.join(usable) or 'no rules'} do"
+        f"{setting}, but this changes none of the {len(dialogues)} dialogues; "
+        f"rules that change some: {', '.join(usable) or 'none'}"
     )
 
 

@@ -213,7 +213,7 @@ def list_warnings(
             f"Surface features alone separate negatives from positives (AUC; 0.5 is chance): {', '.join(telling)}."
         )
     if pooler.refusal:
-        notes.append(f"{pooler.refusal}: it has no row.")
+        notes.append(f"{pooler.refusal}: the tables have no row for this pooling.")
     return notes
 
 

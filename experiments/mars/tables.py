@@ -165,7 +165,7 @@ def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
 
 
 def list_gains(scored: MarsScores) -> Iterable[Row]:
-    """Yields the gain of `mars` over every other metric, except those of Table 5."""
+    """Yields the gain of `mars` over every other metric, except the metrics of Table 5."""
     texts = scored.originals
     for other in texts.scores:
         is_of_table_5 = other.startswith("mars_to_") and other != name_ratio_row(0)

@@ -212,10 +212,11 @@ def note_discriminators(found: Findings) -> list[str]:
     notes: list[str] = []
     accuracy = found.scores.accuracy
     if math.isnan(accuracy.low):
-        notes.append(f"whether it tells human texts from outputs is not known: {accuracy.reason}")
+        notes.append(f"whether these discriminators tell human texts from outputs is not known: {accuracy.reason}")
     elif accuracy.low <= CHANCE:
         notes.append(
-            "its accuracy is not above chance; it cannot tell human texts from outputs, and its other scores say little"
+            "the accuracy is not above chance: these discriminators cannot tell human texts from outputs, and their "
+            "other scores say little"
         )
     if found.judged.truncated:
         texts = 4 * len(found.system_pair.comparison.test)
@@ -231,7 +232,7 @@ def describe_verdict(found: Findings) -> str:
     if math.isnan(ur.low) or math.isnan(accuracy.low):
         return f"By {found.kind}, no verdict: {ur.reason or accuracy.reason}"
     if accuracy.low <= CHANCE:
-        return f"By {found.kind}, no verdict: it is not shown to tell human texts from outputs"
+        return f"By {found.kind}, no verdict: its discriminators are not shown to tell human texts from outputs"
     shown = f"ur {format_cell(ur)}"
     if ur.low > 0.5:
         return f"By {found.kind}, the outputs of {first} look more human than those of {second} ({shown})"

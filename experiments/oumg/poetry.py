@@ -314,7 +314,7 @@ def choose_poems(
         )
     largest, most = sizes.most_common(1)[0]
     if most > max(1, LARGEST_SHARE * len(poems)):
-        notes.append(f"{most} of the {len(poems)} poems are one input, {largest}")
+        notes.append(f"{most} of the {len(poems)} poems answer one input, {largest}")
     tunes = {tune_of(poem) for poem in poems}
     if unseen := tunes - {tune_of(poem) for poem in data.train}:
         notes.append(f"{len(unseen)} of the {len(tunes)} tunes were not trained on")

@@ -166,7 +166,7 @@ def describe_data(config: DictConfig, lacking: list[str]) -> str:
     """Describes the data sets of the run. Adds missing files that the run will not fetch to `lacking`."""
     data = config.get("data")
     if data is None or "_target_" not in data:
-        return "no sets of its own"
+        return "no data sets of its own"
     given = {"download": False} if "download" in data else {}
     try:
         corpus = instantiate(data, _convert_="all", **given)

@@ -99,12 +99,15 @@ def choose_pooling(models: Path) -> Literal["classifier", "average"]:
 
 
 def list_fitting(metrics: Mapping[str, Metric], example: Example) -> list[str]:
-    """Lists the metrics that apply to an example: no judge of another label, no metric of texts for a dialogue."""
+    """Lists the metrics that apply to an example.
+
+    A judge of another label does not apply, nor does a metric of texts to a dialogue.
+    """
     return [name for name, metric in metrics.items() if fits(name, metric, example)]
 
 
 def fits(name: str, metric: Metric, example: Example) -> bool:
-    """Whether a metric applies to an example: the example has the fields, and the label that a judge detects."""
+    """Whether a metric applies to an example: the example has the metric's fields and the label that it detects."""
     if name.startswith(JUDGE):
         return name == f"{JUDGE}{example.label}"
     if example.turns and name.startswith("CTRLEval"):
