@@ -1,7 +1,8 @@
 """Columns: which column of a table, or key of a line, gives which field of an example. Other columns become `extra`."""
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import lru_cache
@@ -32,21 +33,64 @@ USUAL_NAMES = {  # in files of answers; where the file has the field itself, suc
     "question_id": "group",
 }
 RATERS = ("rater", "annotator", "worker", "labeler", "labeller", "coder", "assessor")
-USUAL_RATERS = tuple(  # of who rated, in rows by rater: annotator, annotator_id, annotatorId, Annotator, Annotator ID
-    spelling
-    for name in RATERS
-    for spelling in (
-        *(name, f"{name}_id", f"{name}_name", f"{name}Id", f"{name}ID"),
-        *(name.title(), f"{name.title()}Id", f"{name.title()}ID", f"{name.title()}_ID", f"{name.title()} ID"),
-    )
+USUAL_RATERS = tuple(  # of who rated, in rows by rater; `fold_name` makes annotator_id of Annotator ID
+    spelling for name in RATERS for spelling in (name, f"{name}_id", f"{name}_name", f"{name}id")
 )
 OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that judge score writes; data.scored leaves them out
+GAPS = re.compile(r"[\s-]+")  # between the words of a name
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
 MOST_COLUMNS = 2_000  # or different keys of the lines of a file
 LONGEST_NAME = 30  # characters that are compared with the names of fields
 ALIKE = 0.8  # of difflib, from which a name is taken for a misspelt field
 
 Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name of your own -> columns of the file
+
+
+def fold_name(name: str) -> str:
+    """The name of a column without differences of spelling: in lower case, with underscores between words.
+
+    >>> fold_name(" Item ID"), fold_name("Judge-verdict")
+    ('item_id', 'judge_verdict')
+    """
+    return GAPS.sub("_", name.strip().lower())
+
+
+def find_column(header: Iterable[str], name: str) -> str | None:
+    """Finds the column with this name in any spelling.
+
+    >>> find_column(["ID", "Epoch"], "epoch"), find_column(["ID"], "epoch")
+    ('Epoch', None)
+    """
+    return next((column for column in header if fold_name(column) == name), None)
+
+
+def find_rater(header: Iterable[str]) -> str | None:
+    """Finds the column that names who rated, by its usual names."""
+    columns = {fold_name(column): column for column in header}
+    return next((columns[name] for name in USUAL_RATERS if name in columns), None)
+
+
+def names_rater(column: str) -> bool:
+    """Whether a column has a usual name of those that say who rated."""
+    return fold_name(column) in USUAL_RATERS
+
+
+def find_spellings(header: Iterable[str]) -> list[tuple[str, ...]]:
+    """Finds the columns that have one name in several spellings.
+
+    >>> find_spellings(["id", "Model A", "model_a"])
+    [('Model A', 'model_a')]
+    """
+    columns: dict[str, list[str]] = {}
+    for column in dict.fromkeys(header):
+        columns.setdefault(fold_name(column), []).append(column)
+    return [tuple(spellings) for spellings in columns.values() if len(spellings) > 1]
+
+
+def describe_spellings(columns: Sequence[str]) -> str:
+    """Describes columns that have one name in several spellings."""
+    names = " and ".join(map(format_value, columns))
+    return f"{names} are one name, in any case and with spaces, hyphens or underscores"
 
 
 def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
@@ -125,11 +169,11 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     taken = {_name_field(name, "", 1) for name, _ in columns}
     fields_given: list[tuple[str, str]] = []
     extra: list[tuple[str, str]] = []
-    own_fields = {OTHER_NAMES.get(key, key) for key in keys}
+    own_fields = {OTHER_NAMES.get(name, name) for name in map(fold_name, keys)}
     for key in keys:
         name = _guess_field(key, own_fields)
         if key not in chosen and name in taken:
-            extra.append((key, f"unread_{key}" if key in FIELDS else key))
+            extra.append((key, f"unread_{key}" if fold_name(key) in FIELDS else key))
             continue
         for field in chosen.get(key, [name]):
             is_field = field in PLAIN or field.startswith((RATING, SCORE))
@@ -141,9 +185,15 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
 
 def _guess_field(key: str, own_fields: Collection[str]) -> str:
     """The field that a key stands for, else the key; one of `USUAL_NAMES` gives way to a key of the field itself."""
-    if key in OTHER_NAMES:
-        return OTHER_NAMES[key]
-    usual = USUAL_NAMES.get(key, key)
+    for prefix in (RATING, SCORE):
+        if key.lower().startswith(prefix):
+            return f"{prefix}{key[len(prefix) :]}"
+    name = fold_name(key)
+    if name in OTHER_NAMES:
+        return OTHER_NAMES[name]
+    if name in FIELDS or name == "scores":
+        return name
+    usual = USUAL_NAMES.get(name, key)
     return key if usual in own_fields else usual
 
 
@@ -175,6 +225,9 @@ def _list_problems(
                 yield f"{rule}: data.columns.{RATINGS}ASPECT={','.join(keys)} reads several people"
             else:
                 yield f"{rule}: data.columns.{name}={keys[0]} chooses one"
+    open_columns = [key for key, name in extra if key not in chosen and not name.startswith("unread_")]
+    for spellings in find_spellings(open_columns):
+        yield f"{describe_spellings(spellings)}: data.columns.NAME={spellings[0]} renames one"
     counts = Counter(name for _, name in extra)
     for key, name in extra:
         if name == "scores":
@@ -190,9 +243,9 @@ def _list_problems(
 @lru_cache(maxsize=2 * MOST_COLUMNS)
 def _find_similar(name: str) -> list[str]:
     """The fields that a name may have been meant for, the most likely first; none for a usual name of raters."""
-    if name in USUAL_RATERS:
+    if names_rater(name):
         return []
-    return get_close_matches(name[:LONGEST_NAME], FIELDS, len(FIELDS), ALIKE)
+    return get_close_matches(fold_name(name)[:LONGEST_NAME], FIELDS, len(FIELDS), ALIKE)
 
 
 def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from data.columns import (
     add_nested,
     count_columns,
     find_absent,
+    fold_name,
     freeze_columns,
     list_ratings,
 )
@@ -27,6 +28,7 @@ from data.formats.tool_file import ToolFile, iterate_objects
 from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, order_words
 from data.table_files import TABLES
 from data.text_files import form_of, iterate_lines, readable_path
+from data.workbooks import split_sheet
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +77,7 @@ class InputFile:
 
         Args:
             path: a .jsonl, .csv, .tsv (each also .gz), .parquet or .xlsx file, or a file of another tool; `-` for JSONL
-                on standard input.
+                on standard input. `FILE.xlsx#SHEET` is a sheet of a workbook, as `split` names it.
             columns: for each field the column that gives it, or a path into objects (`output.content`), or several
                 columns for `references`. `ratings.ASPECT` has one column, or one for each person who rated. Any other
                 name renames a column that is passed on.
@@ -95,10 +97,13 @@ class InputFile:
             return cls._of_lines(text, several, source, columns)
         if several or source is not None:
             raise SettingError("data.references and data.source are aligned with the lines of data.text=FILE")
+        file, sheet = split_sheet(path)
+        if sheet is not None and split not in (None, sheet):
+            raise SettingError(f"a sheet is named once, but {sheet} and {split} are given")
         return cls(
-            Path(path),
+            file,
             columns=freeze_columns(columns or {}),
-            split=split,
+            split=sheet or split,
             levels=freeze_levels(levels),
         )
 
@@ -228,7 +233,7 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
         if record.keys() <= PLAIN and not (columns or is_table or is_typed):
             yield line, record, {}, []
             continue
-        if not (seen or columns) and {"system_a", "system_b"} <= record.keys():
+        if not (seen or columns) and {"system_a", "system_b"} <= {*map(fold_name, record)}:
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         if is_table and not seen:
             header, is_readable = check_header(columns, list(record), needs_text=file.needs_text)

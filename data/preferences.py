@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,12 +15,22 @@ from numpy.typing import NDArray
 from core.errors import InputError, check_names, fault, list_first, read_all
 from core.example import SHOWN_COLUMNS
 from data.cells import name_of
-from data.columns import USUAL_RATERS, Columns, add_nested, find_absent, name_fields
+from data.columns import (
+    USUAL_RATERS,
+    Columns,
+    add_nested,
+    describe_spellings,
+    find_absent,
+    find_column,
+    find_spellings,
+    fold_name,
+    name_fields,
+)
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
 from data.input_file import TYPED, FileLike, InputFile, read_objects
 from data.numeric import parse_finite, to_number
 from data.records import check_records, require_none
-from data.roles import names_judge
+from data.roles import names_model
 from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import TABLES
 from data.winners import PreferenceRecord, WinnerReader, find_problems
@@ -122,6 +133,7 @@ def check_preferences(
     distinct = prompts.count(_leave_out_copies(chain(first, renamed), copies))
     located = check_records(path, distinct, PreferenceRecord, faults)
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
+    faults += [fault(path, 0, problem) for problem in _find_spellings(columns, seen)]
     faults += _check_one_hot(path, columns, seen)
     reader = WinnerReader.of(record for _, record in located)
     for line, record in located:
@@ -140,7 +152,7 @@ def check_preferences(
     notes += [*_note_numbers(records), *prompts.describe()]
     preferences = _join_records(path.name, records, reader)
     raters = {rater for rater in preferences.raters if rater is not None}
-    models = sorted(filter(names_judge, raters))
+    models = sorted(filter(names_model, raters))
     are_all_models = bool(models) and len(models) == len(raters)
     if models and not are_all_models:
         notes.append(_describe_models(models))
@@ -190,7 +202,8 @@ class Prompts:
     def _add(self, row: Mapping[str, Any]) -> None:
         """Counts the prompt of a row whose input is not named; the first prompt tells the column."""
         if not self.column:
-            texts = [name for name in PROMPTS if isinstance(row.get(name), str)]
+            columns = [find_column(row, name) for name in PROMPTS]
+            texts = [column for column in columns if column is not None and isinstance(row[column], str)]
             self.column = "".join(texts[:1])
         if self.column:
             self.different.add(str(row.get(self.column)))
@@ -225,6 +238,16 @@ def _leave_out_copies(
                 continue
             known.add(content)
         yield line, row
+
+
+def _find_spellings(columns: Columns, seen: Iterable[str]) -> list[str]:
+    """A problem for columns that have one name in several spellings, of which `columns` chooses none."""
+    chosen = {key for _, keys in columns for key in keys}
+    open_columns = [key for key in seen if key not in chosen]
+    return [
+        f"{describe_spellings(spellings)}: data.columns.FIELD={spellings[0]} chooses one"
+        for spellings in find_spellings(open_columns)
+    ]
 
 
 def _check_one_hot(
@@ -311,16 +334,18 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
     named = {field: row[key] for field, (key, *_) in columns if key in row}
     usual: dict[str, Any] = {}
-    known = row.keys() & USUAL.keys()
+    folded = {name: row[key] for key, name in _fold_names(tuple(row))}
+    known = folded.keys() & USUAL.keys()
     for key in sorted(known, key=PLACES.__getitem__):
-        usual.setdefault(USUAL[key], row[key])
+        usual.setdefault(USUAL[key], folded[key])
     values = {
         **usual,
         **row,
+        **{name: folded[name] for name in FIELDS if name in folded},
         **named,
     }
-    if ONE_HOT.keys() & row.keys() and "winner" not in values:
-        winners = [side for key, side in ONE_HOT.items() if to_number(row.get(key)) == 1]
+    if ONE_HOT.keys() & folded.keys() and "winner" not in values:
+        winners = [side for key, side in ONE_HOT.items() if to_number(folded.get(key)) == 1]
         values["winner"] = winners[0] if len(winners) == 1 else None
     columns_of_judges = [key for key in values if key.startswith(JUDGE)]
     if columns_of_judges:
@@ -330,6 +355,12 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
             judges[name] = values[key]
         values["judges"] = judges
     return values
+
+
+@lru_cache(maxsize=1024)
+def _fold_names(keys: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Each key with its name in the usual spelling."""
+    return [(key, fold_name(key)) for key in keys]
 
 
 def read_judged(
@@ -376,7 +407,7 @@ def holds_pairs(file: InputFile) -> bool:
 
 def names_pair(row: Mapping[str, Any]) -> bool:
     """Whether a row names two systems."""
-    return {"system_a", "system_b"} <= {USUAL.get(name, name) for name in row}
+    return {"system_a", "system_b"} <= {USUAL.get(name, name) for name in map(fold_name, row)}
 
 
 def has_outputs(file: InputFile) -> bool:

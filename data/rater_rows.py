@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from core.errors import fault, format_value
 from core.example import Example, hint_column
-from data.columns import USUAL_RATERS
+from data.columns import find_rater
 from data.records import check_id, require_none
 
 RATER = "rater"
@@ -27,9 +27,8 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], t
 
     Raises InputError for rows with one id and different texts or scores, and for an id of two texts without ratings.
     """
-    columns = {name for _, example, _ in rows for name in example.extra}
-    raters = [name for name in USUAL_RATERS if name in columns and _names_raters(rows, name)]
-    rater = raters[0] if raters else None
+    columns = dict.fromkeys(name for _, example, _ in rows for name in example.extra)
+    rater = find_rater(name for name in columns if _names_raters(rows, name))
     groups = _find_groups(rows, rater)
     if not groups or len(groups) == len(rows):
         return tuple(rows), ()

@@ -14,7 +14,16 @@ from shlex import quote
 from typing import Any
 
 from core.errors import SettingError, printable
-from data.columns import MOST_COLUMNS, RATINGS, SCORE, USUAL_RATERS
+from data.columns import (
+    MOST_COLUMNS,
+    RATINGS,
+    SCORE,
+    describe_spellings,
+    find_column,
+    find_spellings,
+    fold_name,
+    names_rater,
+)
 from data.numeric import WORDS, is_missing, to_number
 from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_word, usual_scales
 
@@ -50,6 +59,8 @@ RATERS = PEOPLE - {"human", "gold", "golden"}  # words that name a person
 PERHAPS_PEOPLE = WORDS_BY_ROLE["perhaps people"]
 JUDGES = WORDS_BY_ROLE["judges"]
 PERHAPS_JUDGES = WORDS_BY_ROLE["perhaps judges"]
+FIRST_NAMES = WORDS_BY_ROLE["first names"]  # of people, which models have too
+MODELS = JUDGES - WORDS_BY_ROLE["people or judges"] - FIRST_NAMES
 
 
 @dataclass(frozen=True)
@@ -88,8 +99,8 @@ class Roles:
             columns[f"{SCORE}{name}"] = [column]
         if self.key not in (None, "id"):
             columns["id"] = [str(self.key)]
-        if self.rater not in (None, *USUAL_RATERS):
-            columns["rater"] = [str(self.rater)]
+        if self.rater is not None and not names_rater(self.rater):
+            columns["rater"] = [self.rater]
         return columns
 
     def describe(self) -> str:
@@ -138,14 +149,20 @@ def names_people(name: str) -> bool:
     return not words.isdisjoint(PEOPLE) and words.isdisjoint(JUDGES)
 
 
-def names_judge(name: str) -> bool:
-    """Whether a name of a column, a score or a rater says that it belongs to a judge.
+def names_model(name: str) -> bool:
+    """Whether the name of a rater is the name of a model. People may be called judge, or Claude, too.
 
-    >>> names_judge("gpt-4o"), names_judge("ann"), names_judge("judge_of_people")
-    (True, False, False)
+    >>> names_model("gpt-4o"), names_model("claude-3"), names_model("judge_gpt")
+    (True, True, True)
+    >>> names_model("ann"), names_model("Claude"), names_model("judge_1"), names_model("gpt_expert")
+    (False, False, False, False)
     """
     words = {*split_name(name)}
-    return not words.isdisjoint(JUDGES) and words.isdisjoint(PEOPLE)
+    if not words.isdisjoint(PEOPLE):
+        return False
+    has_version = any(word.isdigit() for word in words)
+    models = MODELS | FIRST_NAMES if has_version else MODELS
+    return not words.isdisjoint(models)
 
 
 def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> bool:
@@ -166,22 +183,19 @@ def find_key(header: Collection[str]) -> str | None:
     """Finds the column that identifies a row's text; None if there is none.
 
     In a batch of Mechanical Turk this is a shown id, or else the task.
+
+    >>> find_key(["text", "Item ID"]), find_key(["text", "human"])
+    ('Item ID', None)
+    >>> batch = ["HITId", "AssignmentId", "WorkerId", "Answer.label"]
+    >>> find_key([*batch, "Input.id"]), find_key([*batch, "id"])
+    ('Input.id', 'HITId')
     """
     prefix = BATCH_INPUT if is_batch(header) else ""
     keys = [f"{prefix}{key}" for key in KEYS]
     if is_batch(header):
         keys.append(BATCH_TASK)
-    written = {_fold_name(name): name for name in header}
-    return next((written[_fold_name(key)] for key in keys if _fold_name(key) in written), None)
-
-
-def _fold_name(name: str) -> str:
-    """A name without the differences that spreadsheets make.
-
-    >>> _fold_name(" Item ID")
-    'item_id'
-    """
-    return name.strip().lower().replace(" ", "_")
+    columns = {fold_name(name): name for name in header}
+    return next((columns[fold_name(key)] for key in keys if fold_name(key) in columns), None)
 
 
 def is_batch(header: Collection[str]) -> bool:
@@ -215,13 +229,14 @@ def find_roles(
     header = list(dict.fromkeys(str(name) for row in rows for name in row))[:MOST_COLUMNS]
     values = {name: [row.get(name) for row in rows] for name in header}
     _check_given(header, [*people, *judges])
+    _check_spellings([name for name in header if name not in (*people, *judges)])
     key = find_key(header)
     free = _list_free(header, [key, *people, *judges])
     possible = [name for name in free if can_be_labels(values[name], levels)]
     is_repeated = key is not None and len({*map(str, values[key])}) < len(rows)
     rater = _find_rater(free, possible, is_repeated=is_repeated)
     labels = [name for name in possible if name != rater and not {*split_name(name)} & NO_LABELS]
-    named_by = next((name for name in NAMED_JUDGES if name in free and name not in labels), None)
+    named_by = _find_named_judge([name for name in free if name not in labels])
     of_people = [*people] or _choose_people(header, labels)
     rest = [name for name in labels if name not in of_people]
     of_judges = [*judges] or _choose(rest, JUDGES, PERHAPS_JUDGES, PEOPLE)
@@ -292,6 +307,19 @@ def _check_given(header: Sequence[str], given: Sequence[str]) -> None:
             raise SettingError(f"a column is of people or of a judge, but {name} is given twice")
 
 
+def _check_spellings(header: Sequence[str]) -> None:
+    """Raises SettingError for columns that have one name in several spellings."""
+    for spellings in find_spellings(header):
+        rule = f"{describe_spellings(spellings)}: rename one"
+        raise SettingError(f"{rule}, or name the columns by people and judges")
+
+
+def _find_named_judge(names: Sequence[str]) -> str | None:
+    """The column that names the judge of each row, by its usual names."""
+    columns = (find_column(names, name) for name in NAMED_JUDGES)
+    return next((column for column in columns if column is not None), None)
+
+
 def _find_rater(
     names: Sequence[str],
     labels: Sequence[str],
@@ -300,7 +328,7 @@ def _find_rater(
 ) -> str | None:
     """The column that names who rated: a usual name, whose values are names, or numbers where ids are repeated."""
     for name in names:
-        is_usual = name in USUAL_RATERS or name.lower() in ("person", "reviewer")
+        is_usual = names_rater(name) or fold_name(name) in ("person", "reviewer")
         if is_usual and (name not in labels or name.lower().endswith("id") or is_repeated):
             return name
     return None

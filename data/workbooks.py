@@ -1,5 +1,6 @@
 """Excel workbooks (.xlsx): reads a sheet with openpyxl (extra `excel`) as a table whose cells are texts."""
 
+import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -12,8 +13,24 @@ from data.columns import count_columns
 from data.table_files import MOST_VALUES, find_most, find_repeated
 from data.zip_files import check_unpacked_size
 
+WITH_SHEET = re.compile(r"(.+\.xlsx)#(.+)", re.IGNORECASE | re.DOTALL)  # a file and one of its sheets
 SHOWN_SHEETS = 5  # sheets in a message
 Rows: TypeAlias = list[tuple[int, list[str]]]  # with their numbers in the sheet
+
+
+def split_sheet(path: Path | str) -> tuple[Path, str | None]:
+    """Splits FILE.xlsx#SHEET; any other path, and one of a file with such a name, has no sheet.
+
+    >>> split_sheet("grades.xlsx#Sheet 2")
+    (PosixPath('grades.xlsx'), 'Sheet 2')
+    >>> split_sheet("grades.csv#2")
+    (PosixPath('grades.csv#2'), None)
+    """
+    named = WITH_SHEET.fullmatch(str(path))
+    if named is None or Path(path).exists():
+        return Path(path), None
+    file, sheet = named.groups()
+    return Path(file), sheet
 
 
 def read_workbook(
@@ -82,7 +99,7 @@ def _choose_sheet(
         return sheets[wanted]
     if not sheets:
         raise InputError([fault(path, 0, "the workbook needs a sheet with rows, found none")])
-    rule = "data.split=NAME names the sheet to read where several have rows"
+    rule = f"{path.name}#SHEET names the sheet to read where several have rows"
     what = f"{rule}, found {list_first(list(sheets), SHOWN_SHEETS)}"
     if wanted is not None:
         what += f" but no {wanted}"

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtrc
 
 from judge.wording import format_cell, format_number, join_names
 from meta_eval.agreement import CHEAP_CUES, Agreement
@@ -19,6 +20,8 @@ from meta_eval.ties import subtract
 REPEATED = 0.1  # of the texts repeat a context, or another text: they are no longer independent
 SEVERE = 0.5  # standard deviations between the means of two raters
 OTHER_SCALE = 3.0  # times the spread of another rater
+FEWEST_LABELS = 5  # of a rater whose mean and spread say something
+CHANCE = 0.01  # raters of whom chance explains the difference more often have no note
 UNEVEN = 0.1  # of the shares of two systems that a rater rated
 SKEWED = 0.25  # skewness over the root of n: t intervals cover .92 or less (log-normal differences)
 CONFOUNDED = "a difference between these systems may be one between their raters"
@@ -60,17 +63,31 @@ class RaterScales:
     # the mean and the standard deviation of each rater, of shape (raters,)
     means: Floats
     spreads: Floats
+    # whether means, and spreads, differ by more than chance explains
+    has_other_means: bool
+    has_other_spreads: bool
 
     @classmethod
     def of(cls, ratings: Floats) -> RaterScales | None:
         """Finds how raters use the scale, from ratings (raters, n).
 
-        Returns None unless two raters rated several texts.
+        Returns None unless two raters rated `FEWEST_LABELS` texts. Means are tested by an analysis of variance, spreads
+        by an analysis of variance of the distances from each rater's median (Brown and Forsythe, 1974). Without a test
+        the means of many raters with few labels each lie far apart by chance.
         """
-        several = ratings[(~np.isnan(ratings)).sum(axis=1) > 1]
-        if len(several) < 2:
+        is_rated = ~np.isnan(ratings)
+        has_many = is_rated.sum(axis=1) >= FEWEST_LABELS
+        if has_many.sum() < 2:
             return None
-        return cls(~np.isnan(several), np.nanmean(several, axis=1), np.nanstd(several, axis=1))
+        kept = ratings[has_many]
+        medians = np.nanmedian(kept, axis=1, keepdims=True)
+        return cls(
+            is_rated=is_rated[has_many],
+            means=np.nanmean(kept, axis=1),
+            spreads=np.nanstd(kept, axis=1),
+            has_other_means=compare_means(kept) < CHANCE,
+            has_other_spreads=compare_means(np.abs(kept - medians)) < CHANCE,
+        )
 
     @property
     def usual_spread(self) -> float:
@@ -88,15 +105,42 @@ class RaterScales:
         above_0 = self.spreads[self.spreads > 0]
         return float(above_0.max() / above_0.min()) if len(above_0) else 1.0
 
+    @property
+    def are_different(self) -> bool:
+        """Whether raters use different parts of the scale, or a wider part, by more than chance explains.
+
+        If all raters rated all texts, different means do not matter.
+        """
+        is_severe = self.gap > SEVERE * max(self.usual_spread, 1e-12) and not self.is_rated.all()
+        if is_severe and self.has_other_means:
+            return True
+        return self.ratio > OTHER_SCALE and self.has_other_spreads
+
+
+def compare_means(table: Floats) -> float:
+    """Computes the p-value of a one-way analysis of variance of values (raters, n): are the raters' means equal?
+
+    A missing value is NaN.
+
+    >>> round(compare_means(np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])), 3)  # F is 6 with 1 and 4 degrees
+    0.07
+    """
+    counts = (~np.isnan(table)).sum(axis=1)
+    means = np.nanmean(table, axis=1, keepdims=True)
+    raters = len(table)
+    rest = counts.sum() - raters
+    between = (counts * (means[:, 0] - np.nanmean(table)) ** 2).sum() / (raters - 1)
+    within = np.nansum((table - means) ** 2) / rest
+    if within == 0:
+        return 0.0 if between > 0 else 1.0
+    return float(fdtrc(raters - 1, rest, between / within))
+
 
 def note_raters(scored: ScoredSet) -> Iterator[str]:
     """Notes if raters use different parts of the scale, or if some raters rated one system more often than another."""
     for aspect, ratings in scored.raters.items():
         scales = RaterScales.of(ratings)
-        if scales is None:
-            continue
-        is_severe = scales.gap > SEVERE * max(scales.usual_spread, 1e-12) and not scales.is_rated.all()
-        if is_severe or scales.ratio > OTHER_SCALE:
+        if scales is not None and scales.are_different:
             lowest = format_number(float(scales.means.min()))
             highest = format_number(float(scales.means.max()))
             yield (
@@ -105,9 +149,9 @@ def note_raters(scored: ScoredSet) -> Iterator[str]:
                 "they are"
             )
         confounded = [f"{a} and {b}" for a, b in find_confounded(scored, aspect)]
-        if confounded:
+        if confounded and len(ratings) > 1:
             yield f"no rater of {aspect} rated texts of both {join_names(confounded[:3])}: {CONFOUNDED}"
-        else:
+        elif scales is not None:
             yield from _note_uneven(scored, aspect, scales)
 
 
@@ -115,7 +159,8 @@ def _note_uneven(scored: ScoredSet, aspect: str, scales: RaterScales) -> Iterato
     """A note where a rater rated one system more often than another, and raters differ."""
     names = np.array(scored.systems or [])
     systems = list(dict.fromkeys(names.tolist()))
-    if len(systems) < 2 or scales.gap <= SEVERE * scales.usual_spread / 2:
+    is_small = scales.gap <= SEVERE * scales.usual_spread / 2
+    if len(systems) < 2 or is_small or not scales.has_other_means:
         return
     shares = np.array([scales.is_rated[:, names == system].mean(axis=1) for system in systems])
     unevenness = np.ptp(shares, axis=0)

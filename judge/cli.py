@@ -218,7 +218,12 @@ def check_file(verb: Verb, words: Sequence[str]) -> None:
     """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
     file = words[0] if words else STANDARD
     is_path = file != STANDARD and not file.startswith("--") and "=" not in file
-    if verb.file and is_path and not os.path.lexists(file):
+    if not (verb.file and is_path) or os.path.lexists(file):
+        return
+    from data.workbooks import split_sheet
+
+    path, _ = split_sheet(file)
+    if not os.path.lexists(path):
         raise InputError([fault(file, 0, "no such file")])
 
 

@@ -19,6 +19,7 @@ from data.input_file import FORMS, InputFile
 from data.rating_words import GivenLevels, freeze_levels
 from data.records import check_id, require_none
 from data.scored import ScoredFile, add_outputs, mark_missing, read_scored
+from data.workbooks import split_sheet
 from meta_eval.scored_set import ScoredSet
 
 Texts = Iterable[str] | Iterable[Mapping[str, Any]] | Iterable[Example]
@@ -113,12 +114,12 @@ def _add_numbers(scored: ScoredSet, numbers: Mapping[str, Any]) -> ScoredSet:
 
 
 def _check_path(source: str | Path) -> Path:
-    path = Path(source)
-    is_named_as_file = str(source).lower().removesuffix(".gz").endswith(FORMS)
+    path, _ = split_sheet(source)
+    is_named_as_file = str(path).lower().removesuffix(".gz").endswith(FORMS)
     if isinstance(source, str) and not is_named_as_file and not path.exists():
         rule = f"a text must be in a list, and the name of a file must end in one of {', '.join(FORMS)}"
         raise SettingError(f"{rule}, but got the string {format_value(source)}: pass [{format_value(source)}]")
-    return path
+    return Path(source)
 
 
 def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import InputError, SettingError, fault
 from data.cells import name_of, to_value
-from data.columns import RATINGS, USUAL_RATERS
+from data.columns import RATINGS, USUAL_RATERS, find_rater, find_spellings, fold_name
 from data.input_file import InputFile, read_objects
 from data.numeric import is_missing, to_number
 from data.rater_rows import RATER
@@ -27,6 +27,8 @@ from meta_eval.scored_set import ScoredSet
 Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
 LABELS = Path("labels")  # names labels in memory in messages
 GROUP = "group"  # of labels of inputs, where no column names single rows
+EPOCH = "epoch"
+FIXED = (ITEM, PROBABILITY, GROUP, EPOCH)  # columns whose names say all
 
 
 def read_labels(
@@ -47,16 +49,19 @@ def read_labels(
     if all(part.file.tool_file is not None for part in opened):
         return _gather_labels(name, opened)
     rows = [row for part in opened for row in _read_label_rows(part, are_several=len(opened) > 1)]
+    rows = _spell_names(rows, FIXED)
     people: Sequence[str] = ()
     if are_answers(rows):
         rows, people = to_labels(rows)
     probabilities: dict[str, float] = {}
     by_input = False
-    if is_sheet(row.get(ITEM) for row in rows):
+    is_drawn = is_sheet(row.get(ITEM) for row in rows)
+    if is_drawn:
+        rows = _spell_names(rows, (*SHEET_FIELDS, LABEL))
         design = _find_design(name, rows, [*list_folders(*_list_sources(source)), *folders])
         probabilities = dict(design.probabilities)
         rows = [_name_by_design(row, design) for row in rows]
-    elif any("epoch" in row for row in rows):
+    elif any(EPOCH in row for row in rows):
         rows = add_epochs(rows)
     elif find_key(_list_header(rows)) is None and any(row.get(GROUP) for row in rows):
         by_input = True
@@ -81,7 +86,22 @@ def read_labels(
         probabilities=probabilities | _read_probabilities(rows, str(roles.key)),
         key=GROUP if by_input else roles.key,
         name_systems=by_output is not None,
+        is_drawn=is_drawn,
     )
+
+
+def _spell_names(rows: Rows, names: Collection[str]) -> Rows:
+    """The rows with these columns, whatever their spelling, under these names."""
+    header = _list_header(rows)
+    spellings = {column: fold_name(column) for column in header if fold_name(column) in names}
+    if find_spellings(header):
+        return rows  # columns with one name are refused later
+    return [_rename(row, spellings) for row in rows]
+
+
+def _rename(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The row with new names of some columns."""
+    return {names.get(column, column): cell for column, cell in row.items()}
 
 
 def _name_by_design(row: Mapping[str, Any], design: Design) -> dict[str, Any]:
@@ -180,8 +200,7 @@ def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> Rows:
         raise InputError(faults)
     if not rows:
         raise InputError([fault(opened.name, 0, "labels need at least one row, found none")])
-    header = {*_list_header(rows)}
-    if are_several and not header & {*USUAL_RATERS}:
+    if are_several and find_rater(_list_header(rows)) is None:
         annotator = Path(opened.name).stem
         return [{**row, USUAL_RATERS[0]: annotator} for row in rows]
     return rows

@@ -14,6 +14,7 @@ from core.errors import InputError, SettingError, fault, format_value, printable
 from core.example import Example
 from core.scores import Scores
 from data.cells import name_of, to_value
+from data.columns import find_column, fold_name
 from data.numeric import is_missing
 from data.records import name_people
 from data.roles import LABEL
@@ -24,8 +25,7 @@ from meta_eval.scored_set import ScoredSet
 S = TypeVar("S", bound=ScoredSet)
 SHOWN_ROWS = 3  # unmatched rows that a note names
 NO_TEXT = "the file has no score"
-INPUT_KEYS = ("group", "question_id", "doc_id", "testIdx", "sample")  # columns that name inputs
-KEYED = ("sample", "epoch")  # columns that together are an id of Inspect, SAMPLE-EPOCH
+INPUT_KEYS = ("group", "question_id", "doc_id", "testidx", "sample")  # columns that name inputs
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class GivenLabels:
     key: str | None = None
     # whether each row labels the output of one system for an input, which is its group
     name_systems: bool = False
+    # whether the rows are those of a sheet, whose design has the ids that verdicts have when they are read
+    is_drawn: bool = False
 
     def name_target(self, label: Example) -> str:
         """Returns what a label is about: the id of a verdict, or an input."""
@@ -53,21 +55,29 @@ def join_labels(
     given: GivenLabels,
     *,
     has_ids: bool = True,
-) -> ScoredSet:
+) -> tuple[ScoredSet, dict[str, float]]:
     """Joins labels to verdicts by id, else by input (`group`), and returns the verdicts with ratings.
+
+    Also returns, by the id of a verdict, the probability with which it was drawn, if the labels have one.
 
     A system may have several outputs for an input, such as the epochs of a sample. Then one label counts for all of
     these outputs, which stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of
-    verdicts are numbers of lines, and no label is joined by id. Raises InputError if no id is in both files, and for a
-    label of an input with outputs of several systems.
+    verdicts are numbers of lines, and only a sheet, which got its ids from these verdicts, is joined by id.
+
+    Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
     """
     places = _choose_places(verdicts, given, has_ids=has_ids)
     examples = [*verdicts.examples]
     people: dict[str, dict[str, Floats]] = {}
+    probabilities: dict[str, float] = {}
+    if given.is_drawn:
+        probabilities.update(given.probabilities)
     for row, label in enumerate(given.labelled.examples):
         by_aspect = _list_people(given.labelled, row)
         for i in _find_outputs(verdicts, given, places, label):
             examples[i] = _add_ratings(examples[i], label, verdicts.name)
+            if label.id in given.probabilities:
+                probabilities[examples[i].id] = given.probabilities[label.id]
             for aspect, by_person in by_aspect.items():
                 columns = people.setdefault(aspect, {})
                 for person, rating in by_person.items():
@@ -75,12 +85,13 @@ def join_labels(
                     column[i] = rating
     raters = {aspect: np.stack([*columns.values()]) for aspect, columns in people.items()}
     note = _describe_join(verdicts, given, places)
-    return replace(
+    joined = replace(
         verdicts,
         examples=tuple(examples),
         notes=(*verdicts.notes, *given.labelled.notes, note),
         raters={**verdicts.raters, **raters},
     )
+    return joined, probabilities
 
 
 def _choose_places(
@@ -96,9 +107,9 @@ def _choose_places(
     ids: dict[str, list[int]] = {}
     groups: dict[str, list[int]] = {}
     for i, example in enumerate(verdicts.examples):
-        if has_ids:
+        if has_ids or given.is_drawn:
             ids[example.id] = [i]
-        if example.group is not None:
+        if example.group is not None and not given.is_drawn:
             groups.setdefault(example.group, []).append(i)
     if not (ids or groups):
         path, _ = verdicts.locate(0)
@@ -116,7 +127,7 @@ def _choose_places(
         _check_systems(verdicts, given)
         return groups
     if by_id == by_group:
-        return groups if given.key in INPUT_KEYS else ids
+        return groups if fold_name(given.key or "") in INPUT_KEYS else ids
     return groups if by_group > by_id else ids
 
 
@@ -353,16 +364,25 @@ def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     >>> add_epochs([{"sample": 8, "epoch": 2, "human": 1}])
     [{'sample': 8, 'epoch': 2, 'human': 1, 'id': '8-2'}]
     """
-    sample, epoch = KEYED
+    header = dict.fromkeys(name for row in rows for name in row)
+    key = find_column(header, "id")
+    sample = key or find_column(header, "sample")
+    epoch = find_column(header, "epoch")
     named: list[dict[str, Any]] = []
     for row in rows:
-        sample_name = name_of(to_value(row.get("id", row.get(sample))))
-        epoch_name = name_of(to_value(row.get(epoch)))
+        sample_name = _name_cell(row, sample)
+        epoch_name = _name_cell(row, epoch)
         completed = dict(row)
         if not (is_missing(sample_name) or is_missing(epoch_name)):
-            completed["id"] = f"{sample_name}-{epoch_name}"
+            completed[key or "id"] = f"{sample_name}-{epoch_name}"
         named.append(completed)
     return named
+
+
+def _name_cell(row: Mapping[str, Any], column: str | None) -> Any:
+    """The name in a cell of a row; None without such a column."""
+    cell = None if column is None else row.get(column)
+    return name_of(to_value(cell))
 
 
 def name_source(

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
 PAIR_CELLS += ("n", "difference", "p_value", "reason")
-PAIRS = (
+PAIRS_CAPTION = (
     "metric_a minus metric_b. p_value: two-sided permutation test that swaps both metrics' scores of whole inputs, "
     "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
 )
-AGAINST_CUES = (
+AGAINST_CUES_CAPTION = (
     f"{CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to the ratings of "
     "this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
 )
@@ -64,12 +64,12 @@ class MetricStudy(Result):
         """Tables of the ranking, agreement, pairs of metrics, raters and labels."""
         against = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.against_cues]
         pairs = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.pairs]
-        caption = PAIRS.format(level=self.rankings[0].comparison.level)
+        caption = PAIRS_CAPTION.format(level=self.rankings[0].comparison.level)
         tables = [
             ranking_table(self.rankings),
             tabulate_agreement(self.rows),
             tabulate("Is one metric better?", caption, pairs),
-            tabulate("Is a metric better than counting?", f"{caption} {AGAINST_CUES}", against),
+            tabulate("Is a metric better than counting?", f"{caption} {AGAINST_CUES_CAPTION}", against),
             *self.raters,
             *self.labels.tables,
             *self.checks.tables,

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.errors import InputError, SettingError, fault
 from data.cells import list_items, name_of, to_value
-from data.columns import USUAL_RATERS
+from data.columns import find_column, find_rater, names_rater
 from data.input_file import InputFile, read_objects
 from data.numeric import is_missing
 from data.preferences import check_preferences, names_pair, read_preferences
@@ -70,12 +70,13 @@ def _name_systems(
     """The rows with the input and the systems of the judged pair that they name, and the names of no pair."""
     header = [*dict.fromkeys(name for _, row in rows for name in row)]
     key = find_key(header)
-    if key is None and "group" in header:
-        key = "group"
+    if key is None:
+        key = find_column(header, "group")
     if key is None:
         rule = "labels need the systems (system_a, system_b), or a column with the ids of the judged pairs, such as id"
         raise InputError([fault(path, 0, f"{rule}, found {', '.join(header)}")])
     winner = _find_winner(path, [name for name in header if name != key])
+    rater = find_rater(header)
     places = _place_pairs(judged)
     completed: list[tuple[int, dict[str, Any]]] = []
     lost: list[str] = []
@@ -86,7 +87,7 @@ def _name_systems(
             continue
         i = places[name]
         label = row.get(winner)
-        raters = {rater: row[rater] for rater in USUAL_RATERS if row.get(rater)}
+        raters = {} if rater is None or not row.get(rater) else {"rater": row[rater]}
         labelled = {
             "group": judged.inputs[i],
             "system_a": judged.systems_a[i],
@@ -103,9 +104,10 @@ def _name_systems(
 
 def _find_winner(path: Path, header: Sequence[str]) -> str:
     """The column that has the winner: `winner`, or the only one beside ids and raters."""
-    others = [name for name in header if name not in USUAL_RATERS]
-    if WINNER in others:
-        return WINNER
+    others = [name for name in header if not names_rater(name)]
+    winner = find_column(others, WINNER)
+    if winner is not None:
+        return winner
     if len(others) == 1:
         return others[0]
     raise SettingError(f"the labels in {path.name} need one column {WINNER}, found {join_names(others) or 'none'}")

@@ -16,7 +16,7 @@ from judge.agreement_tables import describe_chance, describe_enough, single_tabl
 from judge.answers import Asked
 from judge.correcting import Corrections
 from judge.tables import Result, Row, Table, pick, tabulate
-from judge.wording import bound_answer, format_cell, format_number, join_names
+from judge.wording import MOST_NAMED, bound_answer, format_cell, format_number, join_names
 from meta_eval.biases import Favour
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.labels import SingleAgreement
@@ -326,8 +326,13 @@ def describe_equal(equal: Collection[tuple[str, str]]) -> list[str]:
 
     Of many pairs only the first are named.
     """
+    if not equal:
+        return []
     pairs = [f"{a} equals {b}" for a, b in sorted(equal)]
-    return [f"{join_names(pairs)} within the margin"] if pairs else []
+    if len(pairs) <= MOST_NAMED:
+        return [f"{join_names(pairs)} within the margin"]
+    first = pairs[: MOST_NAMED - 1]
+    return [f"{', '.join(first)} and {len(pairs) - len(first)} other pairs are equal within the margin"]
 
 
 def describe_first(ranking: PreferenceRanking, beaten: Mapping[str, Sequence[str]]) -> str:

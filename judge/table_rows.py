@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from data.cells import list_items, name_of, to_value
-from data.columns import PLAIN, name_fields
+from data.columns import PLAIN, find_column, fold_name, name_fields
 from data.input_file import InputFile
 from data.numeric import is_missing, to_number
 from data.rating_words import GivenLevels
@@ -60,17 +60,23 @@ def flatten_rows(rows: Rows) -> Rows:
     for row in rows:
         cells: dict[str, Any] = {}
         for name, cell in row.items():
-            is_object = isinstance(cell, Mapping) and name not in PLAIN
-            inner = {f"{name}.{key}": value for key, value in cell.items()} if is_object else {name: cell}
-            cells.update(inner)
+            if _is_object(name, cell):
+                for key, value in cell.items():
+                    cells[f"{name}.{key}"] = value
+            else:
+                cells[name] = cell
         flat.append(cells)
     return flat
 
 
 def holds_objects(rows: Rows) -> bool:
     """Whether some cell is an object that is not one of Example's fields."""
-    cells = [(name, cell) for row in rows for name, cell in row.items()]
-    return any(isinstance(cell, Mapping) and name not in PLAIN for name, cell in cells)
+    return any(_is_object(name, cell) for row in rows for name, cell in row.items())
+
+
+def _is_object(name: str, cell: object) -> bool:
+    """Whether a cell is an object that is no field of our own."""
+    return isinstance(cell, Mapping) and fold_name(name) not in PLAIN
 
 
 def read_cells(row: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
@@ -116,7 +122,7 @@ def find_system(header: Collection[str]) -> str | None:
     for key, name in name_fields(tuple(header)).fields:
         if name == SYSTEM:
             return key
-    return PROVIDER if PROVIDER in header else None
+    return find_column(header, PROVIDER)
 
 
 def name_outputs(rows: Rows, key: str | None) -> tuple[Rows | None, tuple[str, ...]]:

@@ -91,7 +91,7 @@ def read_verdicts(
     if labels is None:
         return verdicts, {}
     given = read_labels(labels, levels, list_folders(source))
-    return join_labels(verdicts, given, has_ids=has_ids), dict(given.probabilities)
+    return join_labels(verdicts, given, has_ids=has_ids)
 
 
 def list_names(names: Names) -> list[str]:
@@ -246,8 +246,8 @@ def _find_table_roles(
     """The roles of the columns of a table, beside those that give texts, ratings and scores by their names."""
     others = {key for key, name in fields.items() if name.startswith((RATING, SCORE))} | {*of_texts}
     others -= {*asked.people, *asked.judges}
-    if of_texts and "judges" not in asked.needs and WANTED not in asked.people:
-        others.add(WANTED)
+    if of_texts and "judges" not in asked.needs:
+        others |= {key for key, name in fields.items() if name == WANTED and key not in asked.people}
     return find_roles(
         [leave_out(row, others) for row in rows],
         people=[name for name in asked.people if any(name in row for row in rows)],

@@ -210,7 +210,7 @@ def note_cues(rows: Sequence[Agreement]) -> list[str]:
     """Writes a sentence for each set with metrics that are not shown to agree with ratings beyond cheap cues.
 
     The interval of such a metric's correlation is above 0, but the interval of its correlation beyond the cues is not.
-    Intervals are widened for the number of metrics. A sentence names at most `NAMED` metrics; the table has all.
+    Intervals are widened for the number of metrics. A sentence names at most `NAMED_METRICS` metrics.
     """
     metrics_by_set: dict[str, list[str]] = {}
     for row in rows:
@@ -228,7 +228,7 @@ def note_cues(rows: Sequence[Agreement]) -> list[str]:
 
 
 def _list_first(names: Sequence[str]) -> str:
-    """At most `NAMED` names, and how many more there are."""
+    """At most `NAMED_METRICS` names, and how many more there are."""
     listed = ", ".join(names[:NAMED_METRICS])
     if len(names) > NAMED_METRICS:
         return f"{listed} and {len(names) - NAMED_METRICS} more"

@@ -35,7 +35,8 @@ def tabulate_people(
 ) -> Floats:
     """Makes the table of labels, of shape (people, texts), from the number of the person and the text of each label.
 
-    `shape` is (people, texts). If the people are a crowd, the rows are seats. No person labels a text twice.
+    `shape` is (people, texts). If the people are a crowd, the rows are seats. No person labels a text twice, and no
+    label is NaN.
     """
     person_count, text_count = shape
     if is_crowd(people, texts, shape):

@@ -3,9 +3,10 @@
 The four groupings of meta-evaluation (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization Evaluation
 Metrics using Resampling Methods"; mt-metrics-eval calls the first three none, sys and item):
 
-- `global`: all outputs together; - `per_system`: within each system, over its inputs, then the mean over systems; -
-`per_input`: within each input, over the systems' outputs, then the mean over inputs; - `system_means`: between systems,
-whose scores and ratings are means over their inputs.
+- `global`: all outputs together;
+- `per_system`: within each system, over its inputs, then the mean over systems;
+- `per_input`: within each input, over the systems' outputs, then the mean over inputs;
+- `system_means`: between systems, whose scores and ratings are means over their inputs.
 
 A group with equal ratings, or with one output, says nothing about any metric and is left out of the mean. A group in
 which only the metric's scores are equal counts as a correlation of 0. If it were left out, a metric that is constant on

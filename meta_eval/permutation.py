@@ -17,8 +17,8 @@ unequal ones in .24 (ranks: .36). A swap that leaves a metric without variation 
 
 All permutations are computed together. With s = 1 (kept) or -1 (swapped) for each output:
 
-- the sums of Pearson's r, and of Spearman's rho on ranks, are linear in s; - Kendall's balance of pairs is a quadratic
-form in s, one matrix product for all permutations.
+- the sums of Pearson's r, and of Spearman's rho on ranks, are linear in s;
+- Kendall's balance of pairs is a quadratic form in s, one matrix product for all permutations.
 """
 
 import logging

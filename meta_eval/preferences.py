@@ -121,15 +121,15 @@ class Preferences:
     def by_rater(self) -> Floats:
         """The outcomes by each named rater, of shape (raters, units); NaN for a unit that the rater did not judge.
 
-        If a rater judged the same pair several times, the majority of these judgements counts. If the raters are a
-        crowd, the rows are seats (`meta_eval.crowds`).
+        If a rater judged the same pair several times, the majority counts; judgements without an outcome do not count.
+        If the raters are a crowd, the rows are seats (`meta_eval.crowds`).
         """
         numbers = {name: number for number, name in enumerate(self.named_raters)}
         leads: dict[tuple[int, int], float] = {}  # by rater and unit
         for unit, rows in enumerate(self.units):
             for row, outcome in zip(rows, self._turn(rows).tolist(), strict=True):
                 rater = self.raters[row]
-                if rater is not None:
+                if rater is not None and not math.isnan(outcome):
                     key = (numbers[rater], unit)
                     leads[key] = leads.get(key, 0.0) + outcome - 0.5
         judged = np.array([*leads], dtype=np.intp).reshape(-1, 2)

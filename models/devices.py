@@ -65,7 +65,7 @@ def check_memory(
     dtype: str,
     *devices: str,
 ) -> None:
-    """Raises SettingError if the weights of a model (safetensors) need more memory than any of the devices has free."""
+    """Raises SettingError if the weights of a model (safetensors) need more memory than one of the devices has free."""
     count = count_weights(name)
     if count is None:
         return

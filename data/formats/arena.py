@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from data.columns import USUAL_RATERS
+from data.columns import find_rater
 from data.formats.tool_file import REMARK, Located, Row, Rows, describe, list_values, refuse, text_of
 from data.records import Text, check_rows, layout
 
@@ -75,8 +75,8 @@ def read_battles(rows: Located, path: Path) -> Rows:
 
 def _find_rater(rows: Located) -> str:
     """The key that names who judged."""
-    keys = {key for _, row in rows for key in row}
-    return next((key for key in USUAL_RATERS if key in keys), "judge")
+    keys = dict.fromkeys(key for _, row in rows for key in row)
+    return find_rater(keys) or "judge"
 
 
 def _name_inputs(rows: Located, path: Path) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.tool_file import Located, Row, Rows, ToolFile, describe, refuse
+from data.formats.tool_file import REMARK, Located, Row, Rows, ToolFile, describe, refuse
 from data.numeric import to_number
 from data.records import check_rows, layout
 
@@ -25,6 +25,9 @@ ROWS = layout(
     response=Row,
     namedScores=Row,
 )
+SCORE = "score"
+PASS = "pass"
+SAME = "score says the same as pass in every row and is left out"
 ERROR = 2  # `failureReason` of a call that failed; 1 is a failed assertion
 
 
@@ -41,7 +44,8 @@ def read(document: Mapping[str, Any], path: Path) -> ToolFile:
 def read_rows(rows: Located, path: Path) -> Rows:
     """Reads one text per result, in the order of tests. Scores: `score`, `pass` (of all assertions), and named ones.
 
-    A system is a provider, with its prompt if there are several prompts. A call that failed has no text.
+    A system is a provider, with its prompt if there are several prompts. A call that failed has no text. A `score` that
+    is `pass` in every row is left out, because it would count as a second judge.
     """
     prompts = {_name(row["prompt"], "raw") for _, row in rows}
     names = dict.fromkeys(_name_test(row) for _, row in rows)
@@ -53,7 +57,17 @@ def read_rows(rows: Located, path: Path) -> Rows:
         values = _read_result(row, test, has_several_prompts=len(prompts) > 1)
         in_order.append(((test, row.get("promptIdx") or 0), line, values))
     in_order.sort(key=lambda entry: entry[:2])
-    return [(line, values) for _, line, values in in_order]
+    located = [(line, values) for _, line, values in in_order]
+    if all(_are_same(values["scores"]) for _, values in located):
+        for _, values in located:
+            del values["scores"][SCORE]
+            values[REMARK] = SAME
+    return located
+
+
+def _are_same(scores: Mapping[str, float | None]) -> bool:
+    """Whether `score` says what `pass` says."""
+    return scores[SCORE] == scores[PASS]
 
 
 def _read_result(
@@ -72,8 +86,8 @@ def _read_result(
         "system": system,
         "group": str(test),
         "scores": {
-            "score": to_number(row["score"]),
-            "pass": float(row["success"]),
+            SCORE: to_number(row["score"]),
+            PASS: float(row["success"]),
             **{name: to_number(score) for name, score in named.items()},
         },
     }

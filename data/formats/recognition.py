@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import blame_file, check_names, fault
-from data.columns import Columns, add_nested, find_absent
+from data.columns import Columns, add_nested, describe_spellings, find_absent, find_spellings, fold_name
 from data.formats import (
     alpaca_eval,
     arena,
@@ -158,9 +158,36 @@ def _read_rows(path: Path, form: str, split: str | None) -> ToolFile | None:
     faults: list[str] = []
     rows = iterate_objects(path, form, faults, split)
     first = next(rows, None)
-    if first is None or not any(fits(layout, first[1]) for _, layout, _ in ROWS):
+    if first is None:
         return None
-    return _read(require_none([first, *rows], faults), path)
+    if any(fits(layout, first[1]) for _, layout, _ in ROWS):
+        line, row = first
+        faults += [fault(path, line, f"{describe_spellings(names)}: rename one") for names in find_spellings(row)]
+        return _read(require_none([first, *rows], faults), path)
+    layout = _find_layout(first[1])
+    if layout is None:
+        return None
+    located = require_none([first, *rows], faults)
+    return _read([(line, _spell_names(_fold_names(row), layout)) for line, row in located], path)
+
+
+def _find_layout(row: Row) -> type[Record] | None:
+    """The layout that an object has but for the spelling of its keys; None where two keys are one name."""
+    if find_spellings(row):
+        return None
+    folded = _fold_names(row)
+    return next((layout for _, layout, _ in ROWS if fits(layout, _spell_names(folded, layout))), None)
+
+
+def _fold_names(row: Row) -> Row:
+    """The object with its keys in the usual spelling."""
+    return {fold_name(key): value for key, value in row.items()}
+
+
+def _spell_names(folded: Row, layout: type[Record]) -> Row:
+    """The object of `_fold_names` with the keys of a layout in the spelling of the layout."""
+    known = {fold_name(name): name for name in layout.model_fields}
+    return {known.get(name, name): value for name, value in folded.items()}
 
 
 def _read(rows: Located, path: Path) -> ToolFile | None:

@@ -168,6 +168,11 @@ def scores_aspect(scores: Scores, aspect: str) -> bool:
     return aspect in scores.values or len(scores.values) == 1
 
 
+def is_measured(row: Agreement, scored: ScoredSet) -> bool:
+    """Whether the metric of a row scored its aspect; other rows hold its scores of another aspect."""
+    return row.metric == CHEAP_CUES or scores_aspect(scored.scores[row.metric], row.aspect)
+
+
 def draw(rows: list[Agreement], path: Path) -> None:
     """Draws each row of `DRAWN` with its interval; a second panel has what cheap cues leave."""
     figure = Figure(figsize=(9, 0.8 + 0.25 * len(rows)), layout="constrained")
@@ -198,7 +203,7 @@ def main(root: str) -> None:
         if not (HERE / f"{name}.jsonl").is_file():
             continue
         scored = read_scores(name, load(root))
-        agreements = list_agreement(add_cheap_cues(scored))
+        agreements = [row for row in list_agreement(add_cheap_cues(scored)) if is_measured(row, scored)]
         for row in tabulate_agreement(agreements).rows:
             cells = [str(row[key]) for key in ("set", "aspect", "metric", "n")]
             print(*cells, show(row["spearman"]), show(row["beyond_cues"]), sep=" | ")

@@ -91,6 +91,7 @@ def _report_end(error: BaseException, unresolved: Mapping[str, Any], folder: Pat
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
         return BAD_INPUT
+    begin_log()
     log.error("%s", trace, extra={"unseen": True})  # on the terminal
     terminal.say(terminal.describe_failure(error, f"the traceback is in {_short(folder)}/run.log"))
     return FAILED

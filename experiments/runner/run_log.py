@@ -30,9 +30,10 @@ class LineFormatter(logging.Formatter):
 
 
 class RunLog(logging.FileHandler):
-    """Writes `run.log`. Messages wait until the run has claimed its folder (`begin_log`), or an error ends the run.
+    """Writes `run.log`. Messages wait until the run has claimed its folder, or has failed (`begin_log`).
 
-    Libraries may log while they are imported, when it is not yet known that the folder belongs to the run.
+    Libraries may log, also errors, while they are imported, when it is not yet known that the folder belongs to the
+    run.
     """
 
     def __init__(self, filename: str, encoding: str) -> None:
@@ -42,7 +43,7 @@ class RunLog(logging.FileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.waiting.append(record)
-        if self.has_begun or record.levelno >= logging.ERROR:
+        if self.has_begun:
             self.begin()
 
     def begin(self) -> None:

@@ -1,6 +1,7 @@
 """Sweep: a callback of Hydra that joins the jobs of a sweep (`-m`) into one table."""
 
 import json
+import shutil
 import traceback
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +16,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from judge import terminal
 
-FINE, FAILED = 0, 1  # exit codes
+FINE, FAILED, BAD_INPUT = 0, 1, 2  # exit codes
+SLURM_LAUNCHER = ".SlurmLauncher"  # how its path ends
+SLURM_COMMAND = "srun"
 JOB = "job.json"  # in the folder of a job: its number, settings and exit code
 KEPT = ("signature", "notes", "figures", "table", "seconds")  # of a job's results.json
 
@@ -24,7 +27,11 @@ class JointTable(Callback):
     """Prints one table of all jobs of a sweep, writes it and sweep.json, and exits with the worst exit code."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Removes what an earlier sweep left in the same folder."""
+        """Removes what an earlier sweep left in the same folder.
+
+        Raises SystemExit if SLURM is not there to run jobs.
+        """
+        refuse_without_cluster(config.hydra.launcher)
         for file in Path(config.hydra.sweep.dir).rglob(JOB):
             file.unlink()
 
@@ -43,6 +50,15 @@ class JointTable(Callback):
             terminal.say(traceback.format_exc())
             exit_code = FAILED
         raise SystemExit(exit_code)
+
+
+def refuse_without_cluster(launcher: DictConfig) -> None:
+    """Prints what is missing, and raises SystemExit, if SLURM shall run the jobs on a machine without its commands."""
+    is_slurm = str(launcher.get("_target_")).endswith(SLURM_LAUNCHER)
+    if is_slurm and shutil.which(SLURM_COMMAND) is None:
+        rule = f"hydra/launcher=slurm needs the commands of SLURM, but {SLURM_COMMAND} is not on this machine"
+        terminal.say(f"{rule}: start the sweep on a node of the cluster, or leave the launcher out")
+        raise SystemExit(BAD_INPUT)
 
 
 def write_job(folder: Path, hydra: HydraConf, exit_code: int, *, is_dry: bool) -> None:
@@ -92,6 +108,7 @@ def read_jobs(folder: Path) -> list[dict[str, Any]]:
 def read_job(file: Path) -> dict[str, Any]:
     """Reads the file of a job and the results beside it; returns the entry that sweep.json will have for the job."""
     job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
+    job.setdefault("has_results", job["exit_code"] == FINE)  # files of earlier versions do not say it
     if not job["has_results"]:
         return job
     results = json.loads((file.parent / "results.json").read_text("utf-8"))

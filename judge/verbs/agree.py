@@ -169,7 +169,7 @@ def _compare_by_aspect(
 ) -> tuple[list[Agreement], list[Ranking]]:
     """The agreement of each metric with each aspect, and the ranking of metrics by aspect and grouping.
 
-    `shown` has the metrics of `split`, and `cheap_cues` where agreement is held against these.
+    `shown` has the metrics of `split`, and `cheap_cues` where agreement is compared with theirs.
     """
     rows: list[Agreement] = []
     rankings: list[Ranking] = []

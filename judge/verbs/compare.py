@@ -77,7 +77,7 @@ def compare(
         scores: by name, files that `judge score` wrote for the same texts.
         columns: by field its column of the file.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        cues: whether cheap cues are held against the differences.
+        cues: whether the differences are also controlled for cheap cues.
         stages: a folder that keeps the scores of the metrics.
         resamples: of intervals.
         permutations: swaps drawn by the tests of more than 15 inputs.

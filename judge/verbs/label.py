@@ -81,13 +81,12 @@ def label(
     check(Seed, seed=seed)
     listed = check_choices(choices)
     paths = list_files(Path(output))
-    needs = ["judges"] if stratify is not None else []
     texts, _ = read_verdicts(
         source,
         columns=columns,
         levels=levels,
         judges=judges,
-        needs=needs,
+        needs=["judges"],  # as judge agree reads the file, so that ids are the same
     )
     strata = None if stratify is None else name_strata(texts, stratify)
     drawn = draw_texts(n, len(texts), strata, seed)

@@ -532,7 +532,7 @@ def test_a_model_in_this_process_explains_where_it_may(toy_chat_model: Path) -> 
     settings = {"explain": True, "answer_tokens": 3}
     judge = LLMJudge.from_settings(str(toy_chat_model), aspects=["coherence"], **settings)
     assert judge.chat.most_tokens == 3
-    with pytest.raises(SettingError, match="answer_tokens: settings of an endpoint"):
+    with pytest.raises(SettingError, match="answer_tokens: these settings need an endpoint"):
         LLMJudge.from_settings(str(toy_chat_model), answer_tokens=3)
 
 

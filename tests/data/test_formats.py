@@ -135,8 +135,9 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
     "promptfoo": (
         "results.json",
         {"results": {"version": 3, "results": [result(1, "a", {"x": 1}), result(0, "a", "t"), result(0, "b", None)]}},
-        "promptfoo results, 2 texts, score, pass, tone as scores, 1 without a text left out",
-        {"text": "t", "context": "Say", "system": "a", "scores": {"score": 1.0, "pass": 1.0, "tone": 0.5}},
+        "promptfoo results, 2 texts, pass, tone as scores, 1 without a text left out, score says the same as pass in "
+        "every row and is left out",
+        {"text": "t", "context": "Say", "system": "a", "scores": {"pass": 1.0, "tone": 0.5}},
     ),
     "deepeval": (
         "run.json",
@@ -501,6 +502,20 @@ def test_a_folder_of_wmt(tmp_path: Path) -> None:
         read_scored(folder, split="en-de")
 
 
+@pytest.mark.parametrize(
+    ("scores", "names"),
+    [((1, 0), ["pass"]), ((0.9, 0), ["score", "pass"]), ((1, None), ["score", "pass"])],
+)
+def test_score_of_promptfoo_is_left_out_where_it_is_pass(
+    scores: tuple[float | None, ...], names: list[str], tmp_path: Path
+) -> None:
+    """One check of a test is one judge, though promptfoo writes it twice."""
+    results = [{**result(i, "a", "t"), "success": i == 0, "score": scores[i], "namedScores": {}} for i in range(2)]
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"results": {"version": 3, "results": results}}))
+    assert [*read_scored(path).scores] == names
+
+
 LINES = """
 alpaca_eval/results/alpaca-7b/model_outputs.json: alpaca_eval outputs, 40 texts
 arena/arena_hard_battles.jsonl: arena battles, 412 judgements of 5 systems
@@ -523,7 +538,8 @@ mt_bench/model_judgment/gpt-4_single.jsonl: MT-Bench scores, 36 texts, judge as 
 preference/hh_rlhf_harmless-base_test.jsonl: chosen and rejected answers, 80 texts, 40 judgements of 2 systems
 preference/llamafactory_dpo_en_demo.json: chosen and rejected answers, 50 texts, 25 judgements of 2 systems
 preference/llamafactory_kto_en_demo.json: labelled answers, 40 texts, desired as rating
-promptfoo/nicheIQ_results.json: promptfoo results, 13 texts, score, pass as scores
+promptfoo/nicheIQ_results.json: promptfoo results, 13 texts, pass as score, score says the same as pass in every row \
+and is left out
 ragas/Using-Ragas-with-Elasticsearch_ragas_evaluation_results.csv: ragas results, 4 texts, context_precision, \
 faithfulness, answer_relevancy as scores
 ragas/sample_annotated_summary.json: ragas annotated verdicts, 19 texts, summary_accuracy as score, summary_accuracy \

@@ -176,8 +176,14 @@ def test_raters_that_are_models_by_their_names_are_no_people(tmp_path: Path) -> 
     assert (
         "gpt-4o is a model by its name, but counts as a person: judges.NAME=COLUMN names its verdicts" in given.notes[0]
     )
-    people = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("author_2", "ann")]
-    assert read_preferences(write(tmp_path / "x.jsonl", *people)).by_model is False
+
+
+@pytest.mark.parametrize("names", [("author_2", "ann"), ("judge_1", "judge A"), ("Claude", "ann"), ("Gemma Chan",)])
+def test_people_who_are_called_as_models_are_people(tmp_path: Path, names: tuple[str, ...]) -> None:
+    people = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in names]
+    given = read_preferences(write(tmp_path / "x.jsonl", *people))
+    assert given.by_model is False
+    assert "by its name" not in " ".join(given.notes)
 
 
 def test_spaces_around_a_winner_say_nothing(tmp_path: Path) -> None:

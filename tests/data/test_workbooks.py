@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+import judge
 from core import extras
-from core.errors import InputError
+from core.errors import InputError, SettingError
 from data.files import read_examples
 from data.input_file import InputFile, read_objects
+from data.preferences import read_preferences
 
 ROWS: list[list[Any]] = [
     ["id", "text", "rating:q", "seen", "on"],
@@ -58,7 +60,7 @@ def test_blank_rows_and_columns_without_a_name_or_cells_are_left_out(openpyxl: A
 
 def test_several_sheets_need_a_name(openpyxl: Any, tmp_path: Path) -> None:
     path = write_workbook(openpyxl, tmp_path / "x.xlsx", {"one": [["id"], ["a"]], "two": [["id"], ["b"]]})
-    with pytest.raises(InputError, match=r"data.split=NAME names the sheet .*, found one, two$"):
+    with pytest.raises(InputError, match=r"x.xlsx#SHEET names the sheet .*, found one, two$"):
         read_rows(path)
     with pytest.raises(InputError, match="but no three"):
         read_rows(path, "three")
@@ -99,3 +101,30 @@ def test_the_command_that_installs_openpyxl_is_named(tmp_path: Path, monkeypatch
     (tmp_path / "x.xlsx").write_bytes(b"")
     with pytest.raises(InputError, match=r"openpyxl is not installed: pip install 'judging-generated-text\[excel\]'"):
         read_rows(tmp_path / "x.xlsx")
+
+
+def test_the_name_of_a_file_ends_in_its_sheet(openpyxl: Any, tmp_path: Path) -> None:
+    """Verdicts and labels may be two sheets of one workbook."""
+    header = ["id", "judge"]
+    verdicts = [header, *([i, "yes" if i % 3 else "no"] for i in range(40))]
+    labels = [["id", "human"], *([i, "yes" if i % 4 else "no"] for i in range(40))]
+    path = write_workbook(openpyxl, tmp_path / "grades.xlsx", {"v 1": verdicts, "l#2": labels})
+    study = judge.agree(f"{path}#v 1", labels=f"{path}#l#2", resamples=20, cues=False)
+    assert any("40 of 40 labels joined by id to 40 of 40 verdicts" in note for note in study.notes)
+    with pytest.raises(InputError, match=r"found v 1, l#2$"):
+        judge.agree(f"{path}#v 1", labels=path)
+    with pytest.raises(InputError, match=r"found v 1, l#2 but no x$"):
+        judge.agree(f"{path}#v 1", labels=f"{path}#x")
+    with pytest.raises(SettingError, match=r"a sheet is named once, but v 1 and l#2 are given"):
+        InputFile.of(f"{path}#v 1", split="l#2")
+
+
+def test_preferences_in_a_sheet(openpyxl: Any, tmp_path: Path) -> None:
+    rows = [["id", "system_a", "system_b", "winner"], *([i, "x", "y", "ab"[i % 2]] for i in range(8))]
+    path = write_workbook(openpyxl, tmp_path / "pairs.xlsx", {"one": ROWS, "two": rows})
+    assert len(read_preferences(f"{path}#two")) == 8
+
+
+def test_a_file_whose_name_has_the_mark_is_read(openpyxl: Any, tmp_path: Path) -> None:
+    path = write_workbook(openpyxl, tmp_path / "a.xlsx#b.xlsx", {"one": ROWS})
+    assert InputFile.of(path).path == path

@@ -163,7 +163,7 @@ def test_rows_of_unlike_length(judge: Discriminator, guide: BiLSTMGuide) -> None
 
 def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> None:
     words = train_tokenizer(["the cat sat on the mat"] * 3, 300, sentinels=())
-    with pytest.raises(SettingError, match=r"vocabulary has \d+ tokens and the generator's \d+ others: train "):
+    with pytest.raises(SettingError, match=r"vocabulary has \d+ tokens and the generator's \d+ different ones: train "):
         map_tokens(judge.tokens, words)  # pyright: ignore[reportArgumentType]
     own = new_token_bilstm([], words, embedding_dim=8, hidden_dim=6)
     randomise(own.network)

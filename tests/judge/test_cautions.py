@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import judge
+from judge.cautions import RaterScales
 
 QUICK: dict[str, Any] = {"resamples": 100, "permutations": 99}
 
@@ -77,6 +78,32 @@ def test_raters_who_rated_other_systems() -> None:
     assert "a difference of systems may be one of raters" in said
     assert "may be one of raters" not in compare_notes(rated_by((0.5, 0.5), severity=0.0))
     assert "use the scale" not in compare_notes(rated_by((0.5, 0.5), severity=0.0))
+
+
+@pytest.mark.parametrize("labels_each", [2, 5, 10])
+def test_workers_who_differ_by_chance_alone_have_no_note(labels_each: int) -> None:
+    """100 workers with the same chance of a yes; half of them stricter is evidence, where labels are enough."""
+    rng = np.random.default_rng(labels_each)
+    table = np.full((100, 100 * labels_each // 2), np.nan)
+    for text in range(table.shape[1]):
+        workers = [2 * text % 100, (2 * text + 1) % 100]
+        table[workers, text] = rng.random(2) < 0.7
+    scales = RaterScales.of(table)
+    assert scales is None or not scales.are_different
+    assert (scales is None) == (labels_each < 5)
+    rng.shuffle(table)
+    table[:50] *= 0.1
+    stricter = RaterScales.of(table)
+    assert stricter is None or stricter.are_different
+
+
+def test_a_crowd_of_one_kind_has_no_note_on_scales() -> None:
+    rng = np.random.default_rng(0)
+    rows = []
+    for text in range(120):
+        of_workers = {f"w{(2 * text + i) % 80}": int(rng.random() < 0.7) for i in range(2)}
+        rows.append({"text": f"t{text}", "ratings": {"label": of_workers}, "scores": {"m": float(rng.normal())}})
+    assert "use the scale differently" not in notes_on(rows)
 
 
 def test_raters_who_coincide_with_systems() -> None:

@@ -19,7 +19,7 @@ from core.example import Example
 from data.scored import mark_missing
 from data.sets.judged_pairs import load_pandalm
 from judge.pair_inputs import read_given
-from judge.preferences import PreferenceStudy
+from judge.preferences import PreferenceStudy, describe_equal
 from judge.verbs.prefer import list_single
 from meta_eval.games import Games
 from meta_eval.intervals import Resampling
@@ -462,6 +462,13 @@ def test_lower_scores_are_better_where_a_comparison_is_told() -> None:
     assert study.notes[-1] == "By ter (negated), good scores higher than bad (p 0.0001)."
     with pytest.raises(SettingError, match=r"rank is not a setting of lower_is_better.*ter"):
         judge.compare(rows, lower_is_better=["rank"])
+
+
+def test_many_equal_pairs_are_counted_as_pairs() -> None:
+    names = ["sa", "sb", "sc", "sd", "se", "sf"]
+    (said,) = describe_equal([*combinations(names, 2)])
+    assert said == "sa equals sb, sa equals sc, sa equals sd and 12 other pairs are equal within the margin"
+    assert describe_equal([("a", "b"), ("a", "c")]) == ["a equals b and a equals c within the margin"]
 
 
 def test_equality_within_the_margin_is_part_of_the_answer() -> None:

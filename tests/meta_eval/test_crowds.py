@@ -79,6 +79,19 @@ def test_users_of_an_arena_who_share_no_battle_are_one_row() -> None:
     assert battles.by_rater().shape == (1, size)
 
 
+@pytest.mark.parametrize("outcomes", [[NAN, 1.0], [1.0, NAN]])
+def test_a_judgement_without_an_outcome_does_not_count(outcomes: list[float]) -> None:
+    two = Preferences(
+        name="p",
+        inputs=("q",) * 4,
+        systems_a=("x",) * 4,
+        systems_b=("y",) * 4,
+        outcomes=np.array([*outcomes, 0.0, NAN]),
+        raters=("ann", "ann", "ben", "cid"),
+    )
+    np.testing.assert_array_equal(two.by_rater(), [[1], [0], [NAN]])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("texts", "people", "per_text"), [(60, 40, 3), (200, 100, 2), (200, 60, 5)])
 def test_intervals_of_a_crowd_hold_the_true_kappas(texts: int, people: int, per_text: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from experiments.runner.hardware import count_processes
+from experiments.runner.sweep import read_jobs
 
 Start = Callable[..., "subprocess.Popen[str]"]
 SWEEP = ("-m", "+exp=toy", "seed=0,1", "logger=none", "hydra.sweep.dir=here", "outputs=out")
@@ -85,6 +86,29 @@ def test_devices_of_a_sweep_are_counted(monkeypatch: pytest.MonkeyPatch) -> None
         assert count_processes(OmegaConf.create({"trainer": trainer})) == count
     three_nodes = {"accelerator": "cpu", "devices": "auto", "num_nodes": 3}
     assert count_processes(OmegaConf.create({"trainer": three_nodes})) == 3
+
+
+def test_a_cluster_that_is_not_there_is_named_in_one_line(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    ended = run(*SWEEP, "hydra/launcher=slurm")
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("hydra/launcher=slurm needs the commands of SLURM, but srun is not on this machine: ")
+
+
+def test_jobs_of_an_earlier_version_have_results_where_they_ended_well(tmp_path: Path) -> None:
+    """Its files do not say whether there are results, but have an exit code."""
+    for number, exit_code in enumerate([0, 1]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        job = {"number": number, "settings": {}, "exit_code": exit_code}
+        (folder / "job.json").write_text(json.dumps(job), "utf-8")
+    (tmp_path / "0" / "results.json").write_text('{"notes": ["n"]}', "utf-8")
+    fine, failed = read_jobs(tmp_path)
+    assert (fine["has_results"], fine["notes"]) == (True, ["n"])
+    assert failed["has_results"] is False
 
 
 ENDINGS = ("-m", "+exp=toy", "logger=none", "ending=fine,failure,faults", "hydra.sweep.dir=here")

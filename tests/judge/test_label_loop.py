@@ -1,0 +1,158 @@
+"""The way of a user: draw a sheet, fill it in, read it back; every label must reach its text and its probability."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from judge.verdict_files import read_verdicts
+
+RNG = np.random.default_rng(4)
+TRUTH = RNG.random(120) < 0.7
+VERDICTS = np.where(RNG.random(120) < 0.85, TRUTH, ~TRUTH)
+FEW: dict[str, Any] = {"resamples": 60, "permutations": 99, "cues": False}
+
+
+def write_inspect(folder: Path) -> Path:
+    """60 samples in two epochs."""
+    samples = []
+    for i, verdict in enumerate(VERDICTS.tolist()):
+        sample = {
+            "id": i % 60,
+            "epoch": 1 + i // 60,
+            "input": f"Question {i % 60}?",
+            "target": "",
+            "output": {"choices": [{"message": {"content": f"Answer {i}."}}]},
+            "scores": {"grader": {"value": "C" if verdict else "I"}},
+        }
+        samples.append(sample)
+    path = folder / "log.json"
+    path.write_text(json.dumps({"status": "success", "eval": {"task": "t", "model": "m"}, "samples": samples}))
+    return path
+
+
+def write_promptfoo(folder: Path) -> Path:
+    """60 tests of two providers; tests are numbered from 0, lines from 1."""
+    results = []
+    for i, verdict in enumerate(VERDICTS.tolist()):
+        result = {
+            "testIdx": i // 2,
+            "promptIdx": i % 2,
+            "provider": {"id": "ab"[i % 2]},
+            "prompt": {"raw": f"Question {i // 2}?", "label": "p"},
+            "vars": {"q": i // 2},
+            "success": verdict,
+            "score": float(verdict),
+            "response": {"output": f"Answer {i}."},
+        }
+        results.append(result)
+    path = folder / "results.json"
+    path.write_text(json.dumps({"results": {"version": 3, "prompts": [], "results": results}}))
+    return path
+
+
+def write_one_provider(folder: Path) -> Path:
+    """120 tests of one provider, whose numbers are those of the lines before."""
+    path = write_promptfoo(folder)
+    document = json.loads(path.read_text())
+    for i, row in enumerate(document["results"]["results"]):
+        row |= {"testIdx": i, "promptIdx": 0, "provider": {"id": "a"}}
+    path.write_text(json.dumps(document))
+    return path
+
+
+def write_systems(folder: Path) -> Path:
+    """60 questions, each answered by two systems."""
+    rows = [["question_id", "model", "response", "grader"]]
+    for i, verdict in enumerate(VERDICTS.tolist()):
+        rows.append([f"q{i // 2}", "ab"[i % 2], f"Answer {i}.", ("no", "yes")[verdict]])
+    return write_rows(folder / "systems.csv", rows)
+
+
+def write_unnamed(folder: Path) -> Path:
+    """Texts without ids."""
+    rows = [["response", "grader"]]
+    rows += [[f"Answer {i}.", ("no", "yes")[verdict]] for i, verdict in enumerate(VERDICTS.tolist())]
+    return write_rows(folder / "texts.csv", rows)
+
+
+def write_rows(path: Path, rows: list[list[str]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def find_truth(text: str) -> bool:
+    return bool(TRUTH[int(text.removeprefix("Answer ").removesuffix("."))])
+
+
+def fill(sheet: Path) -> Path:
+    """The sheet with the label of each text, as a script fills it in."""
+    with sheet.open(encoding="utf-8", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    for row in rows:
+        row["label"] = ("no", "yes")[find_truth(row["text"])]
+    filled = [[*rows[0]], *([*row.values()] for row in rows)]
+    return write_rows(sheet.with_name("filled.csv"), filled)
+
+
+SOURCES: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "Inspect": (write_inspect, "grader"),
+    "promptfoo": (write_promptfoo, "pass"),
+    "promptfoo, one provider": (write_one_provider, "pass"),
+    "two systems": (write_systems, "grader"),
+    "no ids": (write_unnamed, "grader"),
+}
+
+
+@pytest.mark.parametrize("stratify", [False, True])
+@pytest.mark.parametrize("name", SOURCES)
+def test_labels_of_a_sheet_reach_their_texts(name: str, stratify: bool, tmp_path: Path) -> None:
+    write, grader = SOURCES[name]
+    source = write(tmp_path)
+    judge.label(source, n=80, stratify=grader if stratify else None, output=tmp_path / "sheet")
+    labels = fill(tmp_path / "sheet.csv")
+    texts, probabilities = read_verdicts(source, labels=labels)
+    labelled = [example for example in texts.examples if example.ratings]
+    assert len(labelled) == 80
+    assert [example.ratings["label"] for example in labelled] == [find_truth(str(example.text)) for example in labelled]
+    drawn = np.array([probabilities[example.id] for example in labelled])
+    verdicts = texts.values(grader, "")
+    sizes = {value: np.sum(verdicts == value) for value in (0.0, 1.0)}
+    of_drawn = [verdicts[i] for i, example in enumerate(texts.examples) if example.ratings]
+    expected = [40 / sizes[value] if stratify else 80 / 120 for value in of_drawn]
+    np.testing.assert_allclose(drawn, expected)
+    study = judge.agree(source, labels=labels, **FEW)
+    truth = np.array([find_truth(str(example.text)) for example in labelled])
+    for rates in (row for table in study.tables for row in table.rows if "corrected" in row):
+        is_in = np.array([rates["system"] in ("all", example.system) for example in labelled])
+        rate = np.sum(truth[is_in] / drawn[is_in]) / np.sum(1 / drawn[is_in])
+        assert rates["by_people"].value == pytest.approx(rate)
+        everybody = [
+            find_truth(str(example.text)) for example in texts.examples if rates["system"] in ("all", example.system)
+        ]
+        assert rates["corrected"].low <= np.mean(everybody) <= rates["corrected"].high
+
+
+@pytest.mark.parametrize("write", [write_inspect, write_promptfoo])
+def test_a_column_of_probabilities_reaches_the_outputs_of_a_log(write: Callable[[Path], Path], tmp_path: Path) -> None:
+    """Labels by sample, or by test and system, have other names than the texts of the log."""
+    source = write(tmp_path)
+    texts, _ = read_verdicts(source, needs=())
+    systems = write is write_promptfoo
+    rows = [["testIdx", "provider", "human", "probability"] if systems else ["sample", "human", "probability"]]
+    for i in range(60):
+        for system in "ab" if systems else "m":
+            place = [str(i), system] if systems else [str(i)]
+            rows.append([*place, "yes" if i % 3 else "no", "0.5" if i % 2 else "0.25"])
+    labels = write_rows(tmp_path / "labels.csv", rows)
+    texts, probabilities = read_verdicts(source, labels=labels)
+    assert len(probabilities) == 120
+    for example in texts.examples:
+        assert probabilities[example.id] == (0.5 if int(str(example.group)) % 2 else 0.25)
+    assert judge.agree(source, labels=labels, **FEW).tables
