@@ -27,7 +27,7 @@ SCHEMAS: dict[Form, dict[str, Any]] = {  # of answers that are a verdict alone, 
 
 @checked_dataclass
 class Asking:
-    """The settings of a request. None leaves a setting out, for endpoints that refuse it."""
+    """The settings of a request. A setting that is None is left out, for endpoints that refuse it."""
 
     # maximum tokens of an answer, those of its reasoning included where the endpoint counts them
     answer_tokens: Count | None = 1024
@@ -55,7 +55,7 @@ class Asking:
         repeat: int = 0,
         form: Form = "number",
     ) -> bytes:
-        """The body of a request; each repeat has its own seed."""
+        """Returns the body of a request as JSON; each repeat of a question has a different seed."""
         schema = {"name": "verdict", "strict": True, "schema": SCHEMAS[form]}
         settings: dict[str, Any] = {
             "temperature": self.temperature,
@@ -74,7 +74,7 @@ class Asking:
 
 
 def follows_schema(choice: Choice) -> bool:
-    """Whether the answer is JSON of the schema of a number."""
+    """Whether the answer is JSON that follows the schema of a number."""
     try:
         answer = json.loads(choice.message.content or "")
     except (ValueError, RecursionError):

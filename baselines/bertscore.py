@@ -41,9 +41,9 @@ def find_layers(model: str, depth: int) -> int:
 class BertScore(BaseMetric):
     """F1 of greedy matching, without IDF weights and rescaling; at most 1, higher is better.
 
-    Of several references the best one counts, as in bert-score. A blank text scores 0. An explanation has precision,
-    recall, and the share of unknown tokens if there are any. Notes name a model other than roberta-large, and warn if
-    the tokenizer does not know many tokens of the texts.
+    If an example has several references, the highest F1 counts, as in bert-score. A blank text scores 0. The
+    explanation of a score has precision, recall, and the share of unknown tokens if there are any. A note names any
+    model other than roberta-large. Another note warns if the tokenizer does not know many tokens of the texts.
     """
 
     name = "bertscore"
@@ -89,7 +89,7 @@ class BertScore(BaseMetric):
             raise SettingError(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
 
         def load(name: str, trust_remote_code: bool) -> BERTScorer:
-            """bert-score cannot pass `trust_remote_code` on; see `load_pretrained`."""
+            """Builds the scorer without `trust_remote_code`, which bert-score cannot pass on (`load_pretrained`)."""
             return BERTScorer(model_type=name, num_layers=layers, device=device)
 
         scorer = load_pretrained(load, source)
@@ -137,7 +137,9 @@ class BertScore(BaseMetric):
         """Sentences for readers of the scores; `unknown` is the share of unknown tokens of each example."""
         name = Path(self.model).name
         unusual = f"bertscore reads {name}, not {USUAL}: the scores are not those of most papers"
-        unspelled = f"bertscore: {name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens: use one of this language"
+        unspelled = (
+            f"bertscore: {name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens: use a model of this language"
+        )
         notes = [unusual] if name != USUAL else []
         if unknown.sum() > UNKNOWN_SHARE * len(unknown):
             notes.append(unspelled)

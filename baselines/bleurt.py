@@ -1,7 +1,7 @@
 """BLEURT (Sellam et al., ACL 2020) through transformers: a BERT with one output that was tuned on human ratings.
 
-The authors' checkpoints are for TensorFlow. This reads checkpoints in the Hugging Face form, such as
-`Elron/bleurt-base-128`, or one that was tuned on other ratings.
+The authors' checkpoints are for TensorFlow. This module reads checkpoints in the Hugging Face form, such as
+`Elron/bleurt-base-128`, or a model that was tuned on other ratings.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Regressor(LanguageModel):
         device: str = "cpu",
         dtype: str = "float32",
     ) -> Self:
-        """Loads a model. Raises SettingError for one with several outputs, and as `LanguageModel`."""
+        """Loads a model. Raises SettingError for a model with several outputs, and errors as `LanguageModel` does."""
         regressor = super().from_pretrained(name, device, dtype)
         outputs = regressor.model.config.num_labels
         if outputs != 1:
@@ -48,7 +48,7 @@ class Regressor(LanguageModel):
 
 @checked_dataclass
 class Bleurt(PairMetric, ModelMetric):
-    """The output of the model for (reference, text); higher is better. Of several references the mean counts."""
+    """The output of the model for (reference, text); higher is better. With several references their mean counts."""
 
     name = "bleurt"
     requires = fields_by_settings(lambda reference="references": (reference,))
@@ -63,7 +63,7 @@ class Bleurt(PairMetric, ModelMetric):
         return f"the model reads {self.lm.max_length} tokens at once, but a text with its {self.reference} has more"
 
     def list_pairs(self, example: Example) -> list[tuple[str, str]]:
-        """The pairs (reference, text) of an example."""
+        """Lists the pairs (reference, text) of an example."""
         text = example.full_text
         if not text.strip():
             return []

@@ -40,7 +40,7 @@ class Chat(Protocol):
 
     @property
     def depends(self) -> dict[str, Any]:
-        """The settings that answers depend on."""
+        """The settings that change answers, by name."""
         ...
 
     @property
@@ -49,15 +49,15 @@ class Chat(Protocol):
         ...
 
     def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
-        """The reply to each question, or why there is none, as they come.
+        """Yields the reply to each question, or the reason why there is none, in the order in which they arrive.
 
-        At most `parallel` questions wait for an endpoint at once; a model here reads batches.
+        An endpoint is asked at most `parallel` questions at once; a model in this process reads questions in batches.
         """
         ...
 
 
 class CachedChat:
-    """Keeps the replies of another chat in a cache on disk, so that a killed run asks nothing twice."""
+    """Keeps the replies of another chat in a cache on disk, so that a killed run asks no question twice."""
 
     def __init__(self, chat: Chat, kept: Path) -> None:
         self.chat = chat
@@ -70,7 +70,7 @@ class CachedChat:
 
     @cached_property
     def cache(self) -> Cache:
-        """The cache, which is opened at the first question."""
+        """The cache on disk; it is opened at the first question."""
         return Stages(self.kept).open_cache("llm_judge", self.depends, code=[type(self.chat)])
 
     @property

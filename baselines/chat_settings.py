@@ -31,7 +31,7 @@ def choose_aspects(rubric: str | None, aspects: str | Sequence[str] | None) -> t
 
 
 def read_price(price: Sequence[float] | None) -> tuple[float, float] | None:
-    """The price of a million tokens of questions, and of answers."""
+    """Returns the price of a million tokens of questions, and of a million tokens of answers; None without a price."""
     if price is None:
         return None
     of_questions, of_answers = price
@@ -49,7 +49,10 @@ def open_endpoint(
     explain: bool,
     asking: Mapping[str, Any],
 ) -> list[Chat]:
-    """The models of an endpoint. Raises SettingError for a schema of the verdict alone where reasons come before it."""
+    """Makes a chat for each model of an endpoint.
+
+    Raises SettingError if `explain` asks for reasons while a schema allows the verdict alone.
+    """
     if not explain:
         return [EndpointChat(name, base_url, **asking) for name in models]
     if asking.get("structured") is True:
@@ -63,16 +66,16 @@ def check_repeats(
     base_url: str | None,
     asking: Mapping[str, Any],
 ) -> None:
-    """Raises SettingError where repeated questions would all get the same answer."""
+    """Raises SettingError if repeated questions would all get the same answer."""
     temperature = asking.get("temperature", Asking.temperature)
     if repeats > 1 and (base_url is None or temperature == 0):
         raise SettingError("repeats need base_url and a temperature above 0: the answers are equal otherwise")
 
 
 def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
-    """Finds the maximum number of tokens of a local model's answer: one, unless it explains.
+    """Finds the maximum number of tokens of a local model's answer: one, unless `explain` asks for reasons.
 
-    Raises SettingError for other settings of an endpoint.
+    Raises SettingError for settings that only an endpoint has.
     """
     usual: dict[str, Any] = {setting.name: setting.default for setting in fields(Asking)}
     taken = {"answer_tokens"} if explain else set[str]()
@@ -80,7 +83,7 @@ def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
         name for name, value in asking.items() if value not in (usual.get(name), None) and name not in taken
     )
     if unread:
-        raise SettingError(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
+        raise SettingError(f"{', '.join(unread)}: these settings need an endpoint, but there is no base_url")
     check(Count | None, answer_tokens=asking.get("answer_tokens"))
     if not explain:
         return 1
@@ -95,7 +98,10 @@ def load_chats(
     has_prompt: bool,
     answer_tokens: int,
 ) -> list[Chat]:
-    """The models in this process. Raises SettingError for a scale that the first token of an answer cannot tell."""
+    """Loads the models in this process.
+
+    Raises SettingError for a scale whose numbers cannot be told apart by the first token of an answer.
+    """
     from baselines.local_chat import LocalChat  # an endpoint needs no torch
 
     chats: list[Chat] = []

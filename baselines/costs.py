@@ -17,9 +17,10 @@ def describe_costs(
     repeats: int,
     price: tuple[float, float] | None,
 ) -> str:
-    """What questions with so many characters in all may cost, where every model is asked each one `repeats` times.
+    """Describes what questions with `characters` characters in all may cost.
 
-    `price` is that of a million tokens of questions, and of answers.
+    Every model is asked each question `repeats` times. `price` is the price of a million tokens of questions, and of a
+    million tokens of answers.
     """
     asked = characters / PER_TOKEN * len(chats) * repeats
     tokens = [f"about {asked:,.0f} tokens of questions (an estimate: characters / {PER_TOKEN})"]

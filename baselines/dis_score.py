@@ -11,10 +11,10 @@ from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 
 @dataclass(frozen=True)
 class DisScore:
-    """One discriminator for the quality of texts and one for their labels; higher is better.
+    """Scores the quality of texts by one discriminator and their labels by another; higher is better.
 
-    Coherence and consistency are the logit of the first, attribute relevance the probability that the second gives to
-    the label of the example.
+    Coherence and consistency are the logit of the discriminator of quality. Attribute relevance is the probability that
+    the discriminator of labels gives to the label of the example.
     """
 
     requires = require("label")
@@ -28,7 +28,7 @@ class DisScore:
         label: str | Path,
         device: str = "cpu",
     ) -> "DisScore":
-        """Loads both discriminators. Raises InputError for a folder without one."""
+        """Loads both discriminators. Raises InputError for a folder without a discriminator."""
         judge = DiscriminatorScore.from_pretrained(quality, device)
         return cls(judge, LabelDiscriminatorScore.from_pretrained(label, device))
 
@@ -38,7 +38,7 @@ class DisScore:
         return f"{self.quality.signature} + {self.label.signature}"
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """All three aspects; NaN for a blank text, and without label."""
+        """Scores all three aspects; NaN for a blank text and for an example without a label."""
         quality = self.quality.score(examples)
         label = self.label.score(examples)
         logits = quality.values["quality"]

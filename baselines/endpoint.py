@@ -75,15 +75,15 @@ class EndpointChat:
 
     @property
     def depends(self) -> dict[str, Any]:
-        """The settings that answers depend on. Raises as `settled`."""
+        """The settings that change answers, by name. Raises errors as `settled` does."""
         return {"model": self.model, "endpoint": self.place, **asdict(self.settled)}
 
     @property
     def settled(self) -> Asking:
         """The settings of requests. A test question shows whether the endpoint supports `logprobs` and `structured`.
 
-        Raises EndpointFault if the endpoint does not answer it, and SettingError if it refuses the key or the model, or
-        ignores a setting that is true.
+        Raises EndpointFault if the endpoint does not answer the test question. Raises SettingError if it refuses the
+        key or the model, or ignores a setting that the user set to true.
         """
         with self.trying:
             return self._settled
@@ -98,7 +98,7 @@ class EndpointChat:
                 if self._heeds(tried, HEEDED[name]):
                     settled = tried
                 elif wanted != "auto":
-                    raise SettingError(f"{name}=true, but {self.place} does not heed it: {name}=auto does without")
+                    raise SettingError(f"{name}=true, but {self.place} ignores it: {name}=auto does without")
         return settled
 
     def _heeds(self, tried: Asking, is_heeded: Callable[[Choice], bool]) -> bool:
@@ -131,7 +131,8 @@ class EndpointChat:
     ) -> Reply:
         """Asks a question. Raises ChatFault if there is no reply, SettingError if the key or the model is refused.
 
-        Raises EndpointFault if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for one reason.
+        Raises EndpointFault if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for the same
+        reason.
         """
         body = self.settled.body(self.model, question, repeat, form)
         try:
@@ -150,7 +151,7 @@ class EndpointChat:
                 self._stop(f"{self.place} answered none of {GIVEN_UP} questions: {fault}")
 
     def stop(self) -> None:
-        """Ends the questions that are being asked, and their pauses, at once; later questions are asked."""
+        """Ends at once the questions that are being asked, and their pauses. Later questions are asked as usual."""
         with self.lock:
             self.stopped.set()
             self.stopped = threading.Event()
@@ -217,7 +218,7 @@ class EndpointChat:
             raise ChatFault(STOPPED, "connection", passes=True)
         while (pause := self.held_until - time.monotonic()) > 0:
             if self.held_until > deadline:
-                what = f"the endpoint asks for a pause of {pause:.0f} seconds, and a question has {self.timeout:g}"
+                what = f"the endpoint asks for a pause of {pause:.0f} seconds, but a question may take {self.timeout:g}"
                 raise ChatFault(what, "429", passes=True)
             if stopped.wait(pause):
                 raise ChatFault(STOPPED, "connection", passes=True)

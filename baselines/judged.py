@@ -43,7 +43,7 @@ class Judged:
 
     @property
     def explanation(self) -> dict[str, Any]:
-        """What explains a score."""
+        """The explanation of the score, as JSON values."""
         return {} if self.answer is None else {"answer": self.answer, "tokens": self.tokens}
 
 
@@ -61,12 +61,12 @@ def judge_reply(reply: Reply | ChatFault, question: AspectQuestion) -> Judged:
 
 
 def list_verdicts(answers: Sequence[Judged]) -> Floats:
-    """Lists the verdicts of answers, of shape (n,), with NaN for none."""
+    """Returns the verdicts of answers, of shape (n,); NaN for an answer without a verdict."""
     return np.array([answer.verdict for answer in answers])
 
 
 def check_faults(faults: Sequence[ChatFault], total: int) -> None:
-    """Raises EndpointFault where no question got an answer, and where more than a few answers were lost."""
+    """Raises EndpointFault if no question got an answer, or if more than a few answers were lost."""
     if total and len(faults) == total and all(fault.cause for fault in faults):
         raise EndpointFault(f"none of {total} questions got an answer: {faults[-1]}")
     lost = [fault for fault in faults if fault.passes]
@@ -108,7 +108,7 @@ def list_pair_answers(
 
 
 def explain_pairs(answers: Sequence[PairAnswer], pairs: int) -> list[str | None]:
-    """Finds for each pair the first reason why an answer about it is missing; None if none is missing."""
+    """Returns for each pair the first reason why an answer about it is missing; None for a pair with all answers."""
     reasons: list[str | None] = [None] * pairs
     for answer in answers:
         reasons[answer.pair] = reasons[answer.pair] or answer.reason

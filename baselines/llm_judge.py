@@ -159,7 +159,7 @@ class LLMJudge(BaseMetric):
 
     @cached_property
     def template(self) -> str | None:
-        """The text of the prompt, read once."""
+        """The text of the prompt, which is read once; None without a prompt."""
         return read_prompt(self.prompt)
 
     @property

@@ -81,14 +81,14 @@ class LocalChat:
         return self.answer_tokens
 
     def check_scale(self, low: int, high: int) -> None:
-        """Raises SettingError where the greatest number has more tokens than the least, and the first token is read."""
+        """Raises SettingError if the greatest number has more tokens than the least: only the first token is read."""
         least, most = (len(self.lm.tokenizer(str(end), add_special_tokens=False)["input_ids"]) for end in (low, high))
         if most > least:
             what = f"takes {high} for several tokens, of which the first is read"
             raise SettingError(f"rubric: the levels must end at 9 or less, since model={self.name} {what}")
 
     def read(self, question: str) -> list[int]:
-        """The tokens of a question, in the model's chat template if it has one."""
+        """Returns the tokens of a question, in the model's chat template if it has one."""
         if self.template is None:
             return self.lm.tokenizer(question, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
         return self.lm.tokenizer.apply_chat_template(  # pyright: ignore[reportReturnType]
@@ -133,7 +133,7 @@ class LocalChat:
         repeat: int = 0,
         form: Form = "number",
     ) -> Reply:
-        """The reply to one question; raises ChatFault as `ask_all` yields it."""
+        """Returns the reply to one question. Raises the ChatFault that `ask_all` would yield."""
         ((_, reply),) = self.ask_all([Question(question, form, repeat)])
         if isinstance(reply, ChatFault):
             raise reply
@@ -147,7 +147,7 @@ class LocalChat:
             raise ChatFault(f"the question cannot be read: {error}") from error
         room = self.lm.max_length
         if len(source) > room:
-            raise ChatFault(f"the question has {len(source)} tokens, and the model reads {room}")
+            raise ChatFault(f"the question has {len(source)} tokens, but the model reads at most {room}")
         return source
 
     @torch.inference_mode()
@@ -194,7 +194,7 @@ class LocalChat:
 
 @dataclass
 class Written:
-    """An answer while it is written."""
+    """An answer that is being written, token by token."""
 
     lm: ConditionalLM
     ends: frozenset[int]
@@ -217,7 +217,7 @@ class Written:
         return is_verdict(self._spell([int(token)]), self.form)
 
     def choose(self, token: Tensor, log_probabilities: Tensor | None) -> None:
-        """Adds a token; where the log-probabilities of all tokens are known, with the likeliest ones."""
+        """Adds a token, with the likeliest tokens at its position if the log-probabilities of all tokens are given."""
         chosen = int(token)
         self.has_ended = chosen in self.ends
         if self.has_ended and self.ids:
@@ -231,7 +231,7 @@ class Written:
         self.ids.append(chosen)
 
     def as_reply(self) -> Reply:
-        """Makes the reply; if only the first token is wanted, one token is a complete answer."""
+        """Returns the answer as a Reply. If only the first token is wanted, one token is a complete answer."""
         return Reply(
             text=self._spell(self.ids),
             chosen=tuple(self.chosen),
@@ -253,7 +253,7 @@ def list_ends(lm: ConditionalLM) -> frozenset[int]:
 
 
 def name_model(model: str) -> str:
-    """What tables call a model: its name at the hub, or that of its folder.
+    """Returns what tables call a model: its name at the hub, or the name of its folder.
 
     >>> name_model("Qwen/Qwen2.5-1.5B-Instruct")
     'Qwen/Qwen2.5-1.5B-Instruct'

@@ -34,9 +34,10 @@ AT_ONCE = 256  # examples whose token embeddings are held in memory
 
 @checked_dataclass
 class MoverScore(BaseMetric):
-    """1 / (1 + distance): the cost of moving tokens, weighted by IDF or equally, between unit vectors.
+    """1 / (1 + distance), where the distance is the least cost of moving the tokens of a text to those of a reference.
 
-    At most 1, higher is better. The best of several references counts. A blank text scores 0.
+    Tokens are unit vectors, weighted by IDF or equally. The score is at most 1, higher is better. With several
+    references the highest score counts. A blank text scores 0.
     """
 
     name = "mover_score"
@@ -111,7 +112,7 @@ class MoverScore(BaseMetric):
             masses[text] = weigh(ids[text], frequencies), of_tokens
 
         def measure_similarity(text: str, reference: str) -> float:
-            """0 where one of both is blank."""
+            """Returns the score of a text with one reference; 0 if either is blank."""
             if text not in masses or reference not in masses:
                 return 0.0
             return 1 / (1 + move(masses[text], masses[reference]))
@@ -142,7 +143,7 @@ class MoverScore(BaseMetric):
 
 
 def list_distinct(texts: Sequence[Sequence[str]]) -> list[str]:
-    """The texts and references, each once."""
+    """Lists the different texts and references, each once."""
     return list(dict.fromkeys(text for several in texts for text in several))
 
 
@@ -153,7 +154,7 @@ def list_tokens(tokenizer: Any, text: str) -> list[str]:
 
 
 def weigh(tokens: Sequence[int], frequencies: DocumentFrequencies | None) -> NDArray[np.float64]:
-    """The weight of each token: its IDF, or 1 without a corpus."""
+    """Returns the weight of each token: its IDF, or 1 without a corpus."""
     if frequencies is None:
         return np.ones(len(tokens))
     return np.array([frequencies.idf(str(token)) for token in tokens])

@@ -21,7 +21,7 @@ Values = NDArray[np.float64]
 
 @checked_dataclass
 class ModelMetric(BaseMetric):
-    """A metric of one model, which its `loader` loads."""
+    """A metric of one model, which the class in `loader` loads."""
 
     composes = True
     libraries = MODEL_LIBRARIES
@@ -40,7 +40,10 @@ class ModelMetric(BaseMetric):
         dtype: str = "float32",
         **settings: Any,
     ) -> Self:
-        """Loads a hub name or a folder; `settings` are the other fields. Raises as `LanguageModel.from_pretrained`."""
+        """Loads a hub name or a folder; `settings` are the other fields.
+
+        Raises errors as `LanguageModel.from_pretrained` does.
+        """
         return cls(cls.loader.from_pretrained(model, device, dtype), model, **settings)
 
     @property
@@ -53,23 +56,23 @@ class ModelMetric(BaseMetric):
 
 
 class PairMetric(BaseMetric):
-    """A metric whose score is the mean of the values of pairs, such as the text beside each reference."""
+    """A metric of pairs, such as (reference, text). Its score is the mean of the values of an example's pairs."""
 
     truncation: Any = "warn"
     too_long: Any = ""  # the rule that a text which the model cannot read whole breaks
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a blank text."""
+        """Computes the aspect `quality`; NaN for a blank text."""
         values, dropped = score_pairs(examples, self.list_pairs, self.rate_pairs)
         refuse_cut(self.truncation, self.too_long, dropped)
         return to_quality(values, self.signature, dropped, self.notes)
 
     def list_pairs(self, example: Example) -> Sequence[Any]:
-        """The pairs of an example; none for a blank text."""
+        """Lists the pairs of an example; empty for a blank text."""
         raise NotImplementedError
 
     def rate_pairs(self, pairs: list[Any]) -> tuple[Values, Sequence[int]]:
-        """The value of each pair, and how many of its tokens were cut."""
+        """Returns the value of each pair, and how many of its tokens were cut."""
         raise NotImplementedError
 
 
@@ -100,7 +103,7 @@ def to_quality(
     dropped: Sequence[int],
     notes: tuple[str, ...] = (),
 ) -> Scores:
-    """The aspect `quality`: the mean of each example's values; NaN for an example without values."""
+    """Makes the aspect `quality`: the mean of each example's values; NaN for an example without values."""
     quality = np.full(len(values), np.nan)
     reasons: list[str | None] = [NO_TOKENS] * len(values)
     for place, of_example in enumerate(values):

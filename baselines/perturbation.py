@@ -28,7 +28,7 @@ def repeat_sentence(
     other: Sentences,
     rng: random.Random,
 ) -> Sentences | None:
-    """Replaces a sentence by a copy of the previous one; None for one sentence.
+    """Replaces a sentence by a copy of the previous one; None if the text has only one sentence.
 
     >>> repeat_sentence(("A.", "B."), (), random.Random(0))
     ('A.', 'A.')
@@ -44,7 +44,7 @@ def substitute(
     other: Sentences,
     rng: random.Random,
 ) -> Sentences | None:
-    """Replaces a sentence, or some words, by those of another text.
+    """Replaces a sentence, or some words, by a sentence or words of another text.
 
     >>> substitute(("A.",), ("B.",), random.Random(1))
     ('B.',)
@@ -112,7 +112,9 @@ def exchange_ending(
     other: Sentences,
     rng: random.Random,
 ) -> Sentences | None:
-    """Replaces the ending by that of another text: its last sentences, or the second half of the words of one sentence.
+    """Replaces the ending by the ending of another text.
+
+    The ending is the last sentences, or in a text of one sentence the second half of its words.
 
     >>> exchange_ending(("A.", "B."), ("C.", "D."), random.Random(0))
     ('A.', 'D.')
@@ -126,7 +128,7 @@ def exchange_ending(
 
 
 def exchange_words(text: Sentences, other: Sentences) -> Sentences | None:
-    """Joins the first half of the words of a text and the last words of another; None for too few words."""
+    """Joins the first half of a text's words and the last words of another text; None if a text has too few words."""
     words = tuple(" ".join(text).split())
     others = tuple(" ".join(other).split())
     half = len(words) // 2

@@ -77,7 +77,7 @@ def post(
 
 
 def check_whole(body: bytes, headers: Mapping[str, str]) -> None:
-    """Raises ChatFault for a body that is too large or compressed, ConnectionError for one that was cut."""
+    """Raises ChatFault for a body that is too large or compressed, ConnectionError for a body that was cut."""
     if len(body) > LARGEST:
         raise ChatFault(f"the endpoint's answer has more than {LARGEST} bytes", "size")
     if headers.get("Content-Encoding", "identity").lower() != "identity":
@@ -88,7 +88,7 @@ def check_whole(body: bytes, headers: Mapping[str, str]) -> None:
 
 
 def read_count(header: str, most: int) -> int | None:
-    """A whole number of a header, `most` for a larger one; None for anything else."""
+    """Returns the whole number in a header, at most `most`; None for a header that is not a whole number."""
     if not (header.isascii() and header.isdecimal()):
         return None
     return most if len(header) > len(str(most)) else min(int(header), most)
@@ -104,7 +104,7 @@ class Connections:
     is_ended: bool = False
 
     def end(self) -> None:
-        """Ends the request at once, in whatever thread it waits."""
+        """Ends the request at once, whichever thread waits for it."""
         self.is_ended = True
         for opened in self.opened:
             with suppress(OSError):  # the endpoint may have ended it
@@ -117,7 +117,7 @@ class Connections:
 
 
 class WatchedHandler(HTTPSHandler, HTTPHandler):
-    """Opens connections whose sockets are known."""
+    """Opens HTTP and HTTPS connections and records their sockets in `connections`, so that a deadline can end them."""
 
     def __init__(self, connections: Connections) -> None:
         super().__init__()
@@ -129,14 +129,14 @@ class WatchedHandler(HTTPSHandler, HTTPHandler):
         req: Request,
         **settings: Any,
     ) -> Any:
-        """Opens a connection whose socket is known, and returns the answer."""
+        """Opens a connection, records its socket, and returns the answer."""
 
         def make(
             host: str,
             timeout: float,
             **more: Any,
         ) -> Any:
-            """A connection that is not made yet."""
+            """Makes a connection that opens, and records its socket, when it is first used."""
 
             def create(address: tuple[str, int], *_: object) -> socket.socket:
                 made = socket.create_connection(address, self.connections.connecting)

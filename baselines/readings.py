@@ -48,7 +48,7 @@ def rate(
 
 
 def list_levels(form: Form, scale: tuple[int, int]) -> Mapping[str, float]:
-    """Lists the verdicts that probabilities weight, by the word of their token."""
+    """Lists the verdicts that probabilities weight: a number for the word of each token."""
     if form == "number":
         return {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
     return IS_YES if form == "word" else SIDES
@@ -65,7 +65,7 @@ def describe_lack(
     scale: tuple[int, int],
     lack: Lack = "no",
 ) -> str:
-    """The reason why an answer has no verdict."""
+    """Returns the reason why an answer has no verdict."""
     verdicts = {
         "number": f"number from {scale[0]} to {scale[1]}",
         "letter": "choice of A, B or C",

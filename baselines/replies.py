@@ -37,7 +37,7 @@ class EndpointFault(RuntimeError):  # noqa: N818 (as ChatFault)
 
 
 class ChosenToken(Record):
-    """A token of an answer that may be a verdict: a whole number, a yes or a no, or the letter of a text."""
+    """A token of an answer that may be a verdict: a whole number, a yes or no, or the letter of a text or of a tie."""
 
     # where it begins in the text of the reply
     place: int
@@ -47,7 +47,7 @@ class ChosenToken(Record):
 
 
 class Reply(Record):
-    """The reply of a chat model: the only parts of an answer that are read."""
+    """What is kept of a chat model's response: its text, the tokens that may be a verdict, and numbers of tokens."""
 
     # the last LONGEST characters, after an ellipsis where there were more
     text: str
@@ -66,7 +66,10 @@ def to_word(token: str) -> str:
 
 
 def is_verdict(token: str, form: Form | None = None) -> bool:
-    """Whether a token is a whole number, a yes or no, or the capital letter of a text or of a tie; None: any of them.
+    """Whether a token can be a verdict of a form.
+
+    A verdict is a whole number (`number`), a yes or no (`word`), or the capital letter of a text or of a tie
+    (`letter`). Without a form, any of these counts.
 
     >>> is_verdict(" A"), is_verdict(" a"), is_verdict("A", "number")
     (True, False, False)
@@ -87,7 +90,7 @@ Counted = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 class Token(Record):
-    """A token that might have stood at a position."""
+    """A token that might have stood at a position, with its log-probability in nats."""
 
     token: str
     logprob: Annotated[float, Field(allow_inf_nan=False, le=1e-3)]  # a rounded 0 may lie above it
@@ -103,7 +106,7 @@ class Position(Record):
 
 
 class Positions(Record):
-    """The tokens of the answer."""
+    """The tokens of the answer, one by one."""
 
     content: list[Position] | None = None
 
@@ -130,14 +133,14 @@ class Usage(Record):
 
 
 class Completion(Record):
-    """The body of an answer."""
+    """The body of an answer: its choices, and what they cost."""
 
     choices: Annotated[list[Choice], Field(min_length=1)]
     usage: Usage | None = None
 
 
 def read_completion(body: bytes) -> Completion:
-    """The body of an answer. Raises ChatFault for anything but a chat completion."""
+    """Reads the body of an answer. Raises ChatFault for anything but a chat completion."""
     try:
         return Completion.model_validate_json(body)
     except ValidationError as error:
@@ -147,7 +150,7 @@ def read_completion(body: bytes) -> Completion:
 
 
 def read_reply(body: bytes) -> Reply:
-    """The reply in the body of an answer; raises as `read_completion`."""
+    """Reads the reply in the body of an answer. Raises ChatFault as `read_completion` does."""
     completion = read_completion(body)
     choice = completion.choices[0]
     usage = completion.usage or Usage()
@@ -163,7 +166,7 @@ def read_reply(body: bytes) -> Reply:
 
 
 def list_positions(choice: Choice) -> list[Position]:
-    """The tokens of an answer with their alternatives; empty where the endpoint gives none."""
+    """Lists the tokens of an answer with their alternatives; empty if the endpoint gives no alternatives."""
     if choice.logprobs is None or choice.logprobs.content is None:
         return []
     positions = choice.logprobs.content
@@ -175,10 +178,11 @@ def find_chosen(
     content: str,
     shift: int,
 ) -> Iterator[ChosenToken]:
-    """Yields the tokens of an answer that may be a verdict; nothing if the tokens do not spell the answer (`content`).
+    """Yields those tokens of an answer that may state its verdict (see `is_verdict`).
 
-    The tokens may spell more before and after it, such as reasoning that the endpoint removes. The answer begins at
-    `shift` in the reply's text.
+    `content` is the answer; `choice` holds the tokens, which may include more text before and after it, such as
+    reasoning. Yields nothing if the text of the tokens does not contain `content`. `shift` is the position in the
+    reply's text at which `content` begins.
     """
     positions = list_positions(choice)
     spelled = [spell(position) for position in positions]
@@ -197,5 +201,5 @@ def find_chosen(
 
 
 def spell(position: Position) -> bytes:
-    """The UTF-8 of a token."""
+    """Returns the bytes of a token in UTF-8."""
     return position.token.encode() if position.bytes is None else bytes(position.bytes)

@@ -78,7 +78,7 @@ class AnyScript:
         return stems
 
     def differs(self, text: str) -> bool:
-        """Whether rouge-score itself would read other words."""
+        """Whether rouge-score itself would read other words in this text."""
         return not text.isascii() and self.tokenize(text) != self.split(text, self.stemmer)
 
 
@@ -93,7 +93,7 @@ def make_tokenizer(stemmer: bool) -> AnyScript:
 
 @cache
 def make_scorer(kind: Kind, stemmer: bool) -> RougeScorer:
-    """Makes the scorer of rouge-score, which is imported only now because the import is slow."""
+    """Makes the scorer of rouge-score. The library is imported only here, because its import is slow."""
     with hide_modules(*UNUSED):
         from rouge_score.rouge_scorer import RougeScorer
     return RougeScorer([kind], tokenizer=make_tokenizer(stemmer))

@@ -61,7 +61,7 @@ class Aspect:
 
     @property
     def form(self) -> Form:
-        """The form of a rating."""
+        """How a rating is written: `word` (yes or no) or `number`."""
         return "word" if self.is_yes_no else "number"
 
     def ask_rating(
@@ -70,9 +70,10 @@ class Aspect:
         prompt: str | None = None,
         explains: bool = False,
     ) -> str:
-        """The question for a rating of the text, by the user's prompt if there is one.
+        """Returns the question that asks for a rating of the text.
 
-        In our own words it asks for the verdict alone, or, with `explains`, for reasons before it.
+        With `prompt`, the user's template is filled in. Without, the built-in question asks for the verdict alone or,
+        with `explains`, for reasons and then the verdict.
         """
         if prompt is not None:
             return self._fill(prompt, example, text=show(example))
@@ -97,7 +98,10 @@ class Aspect:
         prompt: str | None = None,
         explains: bool = False,
     ) -> str:
-        """Asks which of two texts is better for the input of the example; C is a tie. As `ask_rating`."""
+        """Returns the question which of two texts, A or B, is better for the input of the example; C is a tie.
+
+        `prompt` and `explains` work as in `ask_rating`.
+        """
         if prompt is not None:
             return self._fill(prompt, example, text_a=first, text_b=second)
         low, high = (self.levels[end] for end in self.scale)
@@ -177,14 +181,14 @@ def read_prompt(file: str | None) -> str | None:
 
 
 def is_of_pairs(prompt: str) -> bool:
-    """Whether a prompt asks for the better of two texts."""
+    """Whether a prompt asks which of two texts is better."""
     return bool(names_in(prompt, PAIR))
 
 
 def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspect]:
-    """Reads the aspects of a rubric, all or those named; without a file, those of the built-in rubric.
+    """Reads all aspects of a rubric, or only those named in `aspects`; without a file, reads the built-in rubric.
 
-    Raises InputError with all faults of the file, SettingError for an aspect that it lacks.
+    Raises InputError with all faults of the file, SettingError for a named aspect that the rubric lacks.
     """
     check(Several[Text] | None, aspects=list(aspects) or None)
     path = OWN if file is None else Path(str(file))  # it may be called 5
@@ -220,7 +224,7 @@ class Part:
 
     @property
     def words(self) -> set[str]:
-        """The levels without their descriptions."""
+        """The words of the levels, without their descriptions."""
         return {level for level, _ in self.levels}
 
     @property
@@ -229,11 +233,11 @@ class Part:
 
     @property
     def text(self) -> str:
-        """The instruction."""
+        """The instruction, as one text."""
         return "\n".join(self.instruction).strip()
 
     def to_aspect(self) -> Aspect:
-        """The aspect of a part without a problem."""
+        """Turns a part without a problem into an aspect."""
         numbered = [(YES_NO[level] if self.is_yes_no else int(level), described) for level, described in self.levels]
         return Aspect(self.name, self.text, dict(sorted(numbered)), self.is_yes_no)
 
@@ -254,7 +258,7 @@ def split_rubric(content: str) -> list[Part]:
 
 
 def find_problem(part: Part, known: Collection[str]) -> str:
-    """Says what is wrong with a part of a rubric that follows the `known` aspects; "" if nothing is."""
+    """Returns what is wrong with a part of a rubric; "" if nothing is wrong. `known` names the aspects before it."""
     if not part.name:
         return "an aspect must begin with its [NAME]" if part.text or part.levels else ""
     if part.name in known:
@@ -269,7 +273,7 @@ def find_problem(part: Part, known: Collection[str]) -> str:
 
 
 def fields_of(aspects: Iterable[Aspect], prompt: str | None = None) -> tuple[Field, ...]:
-    """The fields of an Example that instructions or the prompt name, except the text."""
+    """Lists the fields of an Example that instructions or the prompt name, except the text."""
     known = get_args(Field)
     templates = [*(aspect.instruction for aspect in aspects), prompt or ""]
     named = {name for template in templates for name in names_in(template, known)}
@@ -277,7 +281,7 @@ def fields_of(aspects: Iterable[Aspect], prompt: str | None = None) -> tuple[Fie
 
 
 def find_fence(*texts: str) -> str:
-    """A line of backticks that occurs in none of the texts, so that no text can forge the end of its block.
+    """Returns a line of backticks that occurs in none of the texts, so that no text can forge the end of its block.
 
     >>> find_fence("plain"), find_fence("a ```` b", "c")
     ('```', '`````')
@@ -292,10 +296,10 @@ def put_in_fence(text: str, fence: str) -> str:
 
 
 def show(example: Example) -> str:
-    """The text as a judge sees it: a dialogue as turns of A and B."""
+    """Returns the text as a judge sees it: a dialogue as turns of A and B."""
     return example.text or show_turns(example)
 
 
 def show_turns(example: Example) -> str:
-    """The turns of a dialogue with A and B before them."""
+    """Writes the turns of a dialogue, each after the name of its speaker, A or B."""
     return "\n".join(f"{'AB'[i % 2]}: {turn}" for i, turn in enumerate(example.turns))

@@ -23,7 +23,7 @@ SMALLEST = 1e-3  # most scores below it: vectors are so long that exp(-distance)
 
 
 def move(ours: Masses, theirs: Masses) -> float:
-    """The minimal cost of moving weighted vectors to others by Euclidean distance; NaN if a vector has a NaN.
+    """Computes the least cost of moving weighted vectors onto others, by Euclidean distance; NaN if a vector has a NaN.
 
     >>> move((np.array([1.0, 1.0]), np.array([[1.0], [3.0]])), (np.array([2.0]), np.array([[0.0]])))
     2.0
@@ -66,7 +66,7 @@ class SentenceMover(BaseMetric):
         return super().settings | {"encoder": self.embedder.name, "identity": self.embedder.identity}
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN if a sentence has no vector."""
+        """Computes the aspect `quality`; NaN if a sentence has no vector."""
         texts = [split_sentences(example.full_text) for example in examples]
         references = [[*map(split_sentences, references_of(example))] for example in examples]
         read = [[*text, *chain.from_iterable(others)] for text, others in zip(texts, references, strict=True)]
@@ -94,13 +94,13 @@ def measure_similarity(
     reference: Sequence[str],
     vectors: Mapping[str, Vector],
 ) -> float:
-    """The similarity of two texts by their sentences; 0 for a blank text."""
+    """Computes the similarity of two texts, given as sentences; 0 if a text is blank."""
     if not text:
         return 0.0
     return float(np.exp(-move(weigh_sentences(text, vectors), weigh_sentences(reference, vectors))))
 
 
 def weigh_sentences(sentences: Sequence[str], vectors: Mapping[str, Vector]) -> Masses:
-    """The numbers of words of sentences, and their vectors."""
+    """Returns the number of words of each sentence, and the vectors of the sentences."""
     words = [count_words(sentence) for sentence in sentences]
     return np.array(words, np.float64), np.stack([vectors[sentence] for sentence in sentences])

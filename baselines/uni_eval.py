@@ -78,7 +78,7 @@ class UniEval(ModelMetric):
 
 
 def fill_questions(question: str, example: Example) -> list[str]:
-    """The question about each utterance but the first."""
+    """Returns the question about each utterance except the first."""
     questions: list[str] = []
     for number, turn in enumerate(example.turns[1:], start=1):
         history = "\n".join(example.turns[:number])

@@ -52,7 +52,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Grammar:
-    """The patterns of a form of verdicts; each takes linear time."""
+    """The patterns that recognise one form of verdict; each takes linear time."""
 
     labels: frozenset[str]
     line: re.Pattern[str]  # a line that is a verdict as a whole
@@ -62,7 +62,7 @@ class Grammar:
 
 @lru_cache
 def make_grammar(form: Form, label: str) -> Grammar:
-    """Makes the patterns for a form of verdict, with our labels and one more."""
+    """Makes the patterns for a form of verdict. They know the usual labels, and `label` as one more."""
     labels = frozenset(word.casefold() for word in (*LABELS, label) if word)
     named = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
     under = rf"(?:(?:my |the |final |overall ){{0,3}}(?:{named}) *+: *+|\[(?:{named})\] *+)"
@@ -139,7 +139,7 @@ def hide_quotes(answer: str) -> str:
 
 
 def to_value(found: re.Match[str], scale: tuple[int, int]) -> float | None:
-    """The value of a verdict; None for a number that is not on the scale."""
+    """Returns the value of a verdict; None for a number that is not on the scale."""
     said = found["value"].lower()
     words = CHOICES | IS_YES
     if said in words:
@@ -156,7 +156,7 @@ def read_object(
     grammar: Grammar,
     scale: tuple[int, int],
 ) -> Verdict | Lack | None:
-    """The verdict of an answer that is a JSON object, maybe in a fence, and nothing else; None for another answer."""
+    """Reads the verdict of an answer that is nothing but a JSON object, maybe in a fence; None for any other answer."""
     body = answer[begin:].strip()
     if body.startswith("```"):
         body = body.partition("\n")[2].removesuffix("```")

@@ -91,7 +91,7 @@ PRETRAINED_COLUMNS = (
 
 
 def timed(work: Callable[[], Any], device: str = "cpu") -> tuple[Any, float]:
-    """Does some work, waits for the GPU, and returns the result and the seconds it took."""
+    """Does some work, waits for the GPU, and returns the result and the wall-clock seconds."""
     wait = torch.cuda.synchronize if device != "cpu" else lambda: None
     wait()
     start = time.perf_counter()
@@ -263,7 +263,7 @@ def compare_ctrl_eval(
     texts: Sequence[Example],
     chosen: argparse.Namespace,
 ) -> None:
-    """Prints how long our way and the released one take for an aspect; fails unless they give the same scores."""
+    """Prints how long this project's way and the released way take for an aspect; fails if their scores differ."""
     if aspect == "attribute_relevance":
         texts = texts[: max(1, len(texts) // 4)]  # 24 prompts for each
     of_aspect = replace(metric, aspects=(aspect,))
@@ -353,7 +353,7 @@ def cdm(chosen: argparse.Namespace) -> None:
 
 @torch.inference_mode()
 def score_plainly(lm: CausalLM, pairs: Sequence[SourceTarget]) -> list[np.ndarray]:
-    """Computes log P of each target by the plain forward pass of transformers, one pair at a time."""
+    """Computes log P (nats) of each target by the plain forward pass of transformers, one pair at a time."""
     rows: list[np.ndarray] = []
     for source, target in pairs:
         ids = torch.tensor([[*source, *target]], device=lm.device)
@@ -366,7 +366,7 @@ def score_plainly(lm: CausalLM, pairs: Sequence[SourceTarget]) -> list[np.ndarra
 
 
 def largest_difference(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> float:
-    """Returns the largest absolute difference between the log-probabilities of two ways."""
+    """Returns the largest absolute difference between two lists of log-probabilities, in nats."""
     largest = 0.0
     for a, b in zip(some, others, strict=True):
         largest = max(largest, float(np.abs(a - b).max()))

@@ -75,7 +75,7 @@ def generate_plainly(
 
 
 def chat(chosen: argparse.Namespace) -> None:
-    """Prints the tokens per second of our way and of the plain one."""
+    """Prints the tokens per second of this project's way and of the plain way."""
     model = LocalChat(chosen.model, chosen.device, chosen.dtype, answer_tokens=chosen.answer_tokens)
     asked = list_questions(chosen.questions, explains=chosen.answer_tokens > 1)
     model.ask(asked[0])
@@ -147,7 +147,7 @@ def bootstrap_plainly(given: Preferences, resamples: int) -> Floats:
 
 
 def prefer(chosen: argparse.Namespace) -> None:
-    """Prints the processor seconds of our way and of the plain one, and how wide their intervals are."""
+    """Prints the processor seconds of this project's way and of the plain way, and how wide their intervals are."""
     rows = draw_battles(chosen.systems, chosen.battles)
     study, seconds = time_processor(lambda: judge.prefer(rows))
     given = read_given(rows, {})

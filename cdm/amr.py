@@ -66,7 +66,7 @@ class Graphs:
     def read(cls, path: Path) -> "Graphs":
         """Reads a file of graphs.
 
-        Raises InputError for graphs without tokens or with alignments to tokens that do not exist.
+        Raises InputError for graphs without tokens, and for alignments to tokens that do not exist.
         """
         spans: dict[str, list[Span]] = {}
         faults: list[str] = []
@@ -96,7 +96,7 @@ class Graphs:
         return sorted({len(sentence) for sentence in self.spans if sentence}, reverse=True)
 
     def places(self, turn: str) -> list[Span]:
-        """The spans of related tokens in a turn, in positions of its letters; only known sentences have spans.
+        """Returns the spans of related tokens in a turn, as positions in its letters; only known sentences have spans.
 
         >>> Graphs({"hi": [], "iask": [(1, 4)]}).places("hiiask")
         [(3, 6)]
@@ -117,7 +117,7 @@ def draw_amr_gap(
     rng: random.Random,
     prompt_turns: int = 0,
 ) -> Gap | None:
-    """Draws a span of at most `LONGEST_SEGMENT` tokens that a sentence's graph relates; None if there is none.
+    """Draws a span of at most `LONGEST_SEGMENT` tokens that a sentence's graph relates; None if there is no such span.
 
     The first `prompt_turns` turns have no gap.
 

@@ -41,7 +41,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class Question:
-    """Which concept takes the place of a mention? The gap there, and the other mentions as candidates."""
+    """Which concept takes the place of a mention: the mention in the gap, and the other mentions as candidates."""
 
     concepts: str  # as they are given, joined by ", "
     words: Words  # of the sentence, split at spaces
@@ -119,7 +119,7 @@ def put(
 
 
 def share_that_lose_concepts(negatives: Negatives) -> float:
-    """Returns the share of negatives without a concept that their positive mentions; 0 without negatives."""
+    """Returns the share of negatives that lack a concept which their positive mentions; 0 without negatives."""
 
     def list_mentioned(turns: Dialogue) -> set[str]:
         concepts, sentence = turns
@@ -145,7 +145,7 @@ def find_known(texts: Sequence[Sequence[str]]) -> frozenset[str]:
 
 
 def find_exchanges(turns: Sequence[str], known: Container[str]) -> dict[Mention, list[Mention]]:
-    """Finds for each mention of a concept the mentions it may be swapped with; empty if the text has no such pair.
+    """Finds for each mention of a concept the mentions with which it may be swapped; empty if no pair may be swapped.
 
     All four words, before and after the swap, must be `known`: a regular form need not be a word ("actored"), and
     unseen words would show which sentences are negatives.
@@ -185,10 +185,10 @@ def exchange_concepts(
     sampling: Sampling,
     seed: int,
 ) -> Negatives:
-    """Makes a negative of every sentence with two concepts to swap; which two is drawn by the distribution of Eq. 4.
+    """Makes a negative of every sentence with two concepts to swap; the swap is drawn by the distribution of Eq. 4.
 
     A text is two turns: concepts joined by ", ", and a sentence. One mention is chosen at random. The candidates are
-    the other mentions that may take its place (`find_exchanges`), with its ending. Their probabilities are those of Eq.
+    the other mentions that may take its place, with its ending (`find_exchanges`). Their probabilities are those of Eq.
     4 over whole candidates, with `sampling.temperature`; the other fields of `sampling` have no effect.
 
     Raises SettingError as `check_exchangeable` does.

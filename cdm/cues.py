@@ -1,4 +1,4 @@
-"""Surface features that give negatives away: how well each alone separates positives from their negatives."""
+"""Surface features that give negatives away: how well each feature alone separates positives from negatives."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,8 +13,8 @@ TOLERANCE = 0.03  # of an AUC from .5, beyond which a feature gives negatives aw
 def measure_cues(negatives: Negatives, reference: Sequence[Sequence[str]]) -> dict[str, float]:
     """Computes the AUC of each surface feature: .5 is chance; above .5, positives have more of the feature.
 
-    A word counts as unseen if no dialogue of `reference` has it. The reference should contain neither the positives nor
-    the dialogues from which turns were taken: all their words would be seen.
+    A word counts as unseen if no dialogue of `reference` has it. The reference must contain neither the positives nor
+    the dialogues that lent turns to negatives: otherwise all their words would be seen.
     """
     known = {word for turns in reference for word in _words(turns)}
 

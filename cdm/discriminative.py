@@ -1,4 +1,7 @@
-"""Discriminative CDM: the contrastive momentum of every token, pooled into one score of a dialogue (CDM, 3.4.2)."""
+"""Discriminative CDM: the contrastive momentum of every token, pooled into one score of a dialogue (CDM, 3.4.2).
+
+The contrastive momentum of a token is its log-probability under the expert minus that under the amateur (Eq. 1).
+"""
 
 import json
 from collections.abc import Sequence
@@ -83,7 +86,7 @@ def find_steps(
 
 
 def save_steps(path: Path, steps: Sequence[Steps]) -> None:
-    """Writes the steps of some dialogues as one .npz file."""
+    """Writes the log-probabilities (`Steps`) of some dialogues as one .npz file."""
     np.savez(
         path,
         amateur=np.concatenate([dialogue.amateur for dialogue in steps]),
@@ -95,7 +98,7 @@ def save_steps(path: Path, steps: Sequence[Steps]) -> None:
 
 
 def load_steps(path: Path) -> list[Steps]:
-    """Reads what `save_steps` wrote."""
+    """Reads the log-probabilities that `save_steps` wrote."""
     with np.load(path) as stored:
         ends = np.cumsum(stored["lengths"])[:-1]
         columns = (np.split(stored[name], ends) for name in ("amateur", "expert", "turn"))
@@ -184,10 +187,10 @@ class ClassifierPooler:
     def __post_init__(self) -> None:
         """Refuses other features, a missing number and a scale of 0."""
         if set(self.features) != set(FEATURES):
-            raise ValueError(f"features must be {', '.join(FEATURES)}")
+            raise ValueError(f"features must be {', '.join(FEATURES)}, but are {', '.join(self.features)}")
         for name, row in self.features.items():
             if len(row) != 3 or row["scale"] <= 0:
-                raise ValueError(f"features[{name!r}] must have a center, a scale above 0 and a weight")
+                raise ValueError(f"features[{name!r}] must have a center, a scale above 0 and a weight, but is {row}")
 
     @classmethod
     def fit(
@@ -218,24 +221,27 @@ class ClassifierPooler:
         return cls(float(model.intercept_[0]), features)
 
     def with_auc(self, human: Sequence[Steps], machine: Sequence[Steps]) -> "ClassifierPooler":
-        """Adds the AUC of human dialogues against the same ones with machine turns; at .5 or less it is refused."""
+        """Adds the AUC of human dialogues against the same dialogues with machine turns.
+
+        At .5 or less the pooler must not be used (`refusal`).
+        """
         logits = [self.logit(steps) for steps in (*human, *machine)]
         labels = [1] * len(human) + [0] * len(machine)
         return replace(self, auc=float(roc_auc_score(labels, logits)))
 
     @property
     def refusal(self) -> str:
-        """Why the scores of this pooler must not be used; empty if they may be used."""
+        """Why the scores of this pooler must not be used; "" if they may be used."""
         if self.auc is None or self.auc > 0.5:
             return ""
         return f"classifier pooling does not score human dialogues above machine turns (held-out AUC {self.auc:.2f})"
 
     def logit(self, steps: Steps) -> float:
-        """The score of a dialogue; higher is better."""
+        """Computes the score of a dialogue, a logit; higher is better."""
         return sum(self.contributions(steps).values()) + self.intercept
 
     def contributions(self, steps: Steps) -> dict[str, float]:
-        """What each feature adds to the logit; the contributions and the intercept sum to the logit."""
+        """Returns what each feature adds to the logit; the contributions and the intercept sum to the logit."""
         contributions: dict[str, float] = {}
         for name, value in zip(FEATURES, find_features(steps).tolist(), strict=True):
             scaling = self.features[name]
@@ -248,7 +254,7 @@ class ClassifierPooler:
 
     @classmethod
     def load(cls, path: Path) -> "ClassifierPooler":
-        """Reads what `save` wrote. Raises InputError for any other content."""
+        """Reads the file that `save` wrote. Raises InputError for any other content."""
         return cls(**read_settings(path, cls))
 
 
@@ -284,8 +290,8 @@ def pool(
 class DiscriminativeCDM(BaseMetric):
     """The contrast of a large and a small model, pooled to one number per dialogue (CDM); higher is better.
 
-    The explanation of a score is the momentum of turns and tokens and, with classifier pooling, what every feature
-    adds.
+    The explanation of a score is the contrastive momentum of turns and tokens and, with classifier pooling, what every
+    feature adds to the score.
     """
 
     name = "cdm_discriminative"
@@ -360,12 +366,12 @@ class DiscriminativeCDM(BaseMetric):
         }
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a dialogue without tokens."""
+        """Computes the aspect `quality`; NaN for a dialogue without tokens."""
         tokenised = self.pair.tokenise(get_turns(examples))
         return self.score_steps(tokenised, find_steps(self.pair, tokenised, self.token_budget))
 
     def score_steps(self, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> Scores:
-        """Scores dialogues whose steps are known already; all poolings of a pair share them."""
+        """Scores dialogues from known log-probabilities (`Steps`), which all poolings of a pair share."""
         explanations = explain_steps(self.pair, tokenised, steps) if self.explain else []
         if self.pooling == "classifier" and self.pooler is not None:
             for explanation, dialogue in zip(explanations, steps, strict=False):

@@ -43,7 +43,7 @@ class TokenisedDialogues:
     tokens: Mapping[int, str]  # every token by its id, as the vocabulary writes it
 
     def to_pieces(self, turns: Turns) -> list[list[str]]:
-        """The tokens of the turns as strings of the vocabulary."""
+        """Returns the tokens of the turns as strings of the vocabulary."""
         pieces: list[list[str]] = []
         for turn in turns:
             pieces.append([self.tokens[token] for token in turn])
@@ -102,7 +102,7 @@ class TokenisedDialogues:
         return replace(task, dropped=task.dropped + outside)
 
     def share_read(self, tasks: Sequence[InfillingTask]) -> float:
-        """The share of the dialogues' tokens that some task reads or writes, without separators."""
+        """Returns the share of the dialogues' tokens that some task reads or writes, without separators."""
         read = sum(task.read + len(task.segment) for task in tasks)
         return read / sum(len(turn) for turns in self.dialogues for turn in turns)
 
@@ -134,9 +134,9 @@ def find_infilling(lm: ConditionalLM) -> Infilling:
 
 
 def find_separator(lm: ConditionalLM) -> tuple[int, ...]:
-    """Finds the token ids between two turns: of the text that the model's settings name, or else `SEPARATOR`.
+    """Finds the token ids between two turns: those of the text that the model's settings name, or else of `SEPARATOR`.
 
-    Raises SettingError for a tokenizer without that token.
+    Raises SettingError for a tokenizer that lacks the token.
     """
     text = getattr(lm.model.config, "turn_separator", None)
     if text is not None:
@@ -212,7 +212,7 @@ def held_out_nll(
 class Gaps:
     """A training task: to fill random gaps in dialogues. A causal model also learns the text before the gap.
 
-    The first three fields are saved with the model and apply whenever the pair reads dialogues.
+    The first three fields are saved with the model, and apply whenever the trained pair reads dialogues.
     """
 
     max_length: Count  # source tokens that the model reads; longer dialogues are read in windows
@@ -276,7 +276,7 @@ def _learn_all(gap: InfillingTask, infilling: Infilling) -> Task:
 
 @checked_dataclass
 class Untrained:
-    """Settings for pretrained models that never learned `Gaps`: how they read dialogues."""
+    """How pretrained models that never learned `Gaps` read dialogues."""
 
     separator: str = TEXT_SEPARATOR  # the text between turns
     order: Order | None = None  # how causal models read; None: fill-in-the-middle where their vocabulary has the tokens
@@ -294,14 +294,17 @@ class Untrained:
 
 @dataclass(frozen=True)
 class PartialOrder:
-    """Both models' held-out NLL on the same tasks, in nats per token (lower is better), to check which is better."""
+    """Both models' held-out NLL on the same tasks, in nats per token (lower is better).
+
+    It shows which model is better.
+    """
 
     amateur_nll: float
     expert_nll: float
 
     @property
     def holds(self) -> bool:
-        """Whether the expert has the higher held-out likelihood, as Eq. 2 requires: E(p_e) > E(p_a)."""
+        """Whether the expert's held-out likelihood is higher than the amateur's, as Eq. 2 requires: E(p_e) > E(p_a)."""
         return self.expert_nll < self.amateur_nll
 
     def __str__(self) -> str:
@@ -331,7 +334,7 @@ class Pair:
         if ours != theirs:
             differing = len(ours.items() ^ theirs.items())
             raise SettingError(
-                f"amateur and expert must have the same tokenizer, but {differing} entries of them differ "
+                f"amateur and expert must have the same tokenizer, but {differing} of their entries differ "
                 f"({len(ours)} and {len(theirs)} tokens)"
             )
         if find_separator(self.amateur) != find_separator(self.expert):
@@ -385,7 +388,10 @@ class Pair:
 
     @property
     def vocabulary(self) -> int:
-        """The number of tokens of the vocabulary. A model may have more logits (T5: 32128; Pythia: 50304 or 50432)."""
+        """The number of tokens of the shared vocabulary.
+
+        A model may have more logits (T5: 32128; Pythia: 50304 or 50432).
+        """
         return 1 + max(self.amateur.tokenizer.get_vocab().values())
 
     @cached_property
@@ -424,7 +430,7 @@ class Pair:
     def decode(self, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
         """Decodes dialogues to text, with one space for any run of white space.
 
-        Positives and negatives both pass through it, so that they differ only in their words.
+        Positives and negatives are both decoded this way, so that they differ only in their words.
         """
         turns = [list(turn) for dialogue in dialogues for turn in dialogue]
         decoded = self.amateur.tokenizer.batch_decode(turns)

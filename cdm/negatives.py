@@ -53,7 +53,10 @@ class Negatives:
 
     @classmethod
     def of(cls, positives: Sequence[Dialogue], negatives: Mapping[int, Dialogue], **counted: Any) -> "Negatives":
-        """Builds Negatives from a mapping of dialogue index to negative; dialogues without one count as failures."""
+        """Makes Negatives from negatives by index of their dialogue.
+
+        A dialogue without a negative counts as a failure.
+        """
         at = tuple(sorted(negatives))
         both = tuple(positives[i] for i in at), tuple(negatives[i] for i in at)
         return cls(*both, at, len(positives) - len(at), **counted)
@@ -61,7 +64,7 @@ class Negatives:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The negatives drawn for some of the dialogues, as JSON values."""
+    """The negatives drawn for some of the dialogues; all values can be written as JSON."""
 
     indices: Sequence[int]  # of the dialogues that got a negative
     negatives: Sequence[Dialogue]
@@ -180,7 +183,7 @@ class NegativeSampler:
         }
 
     def join(self, parts: Sequence[Drawn]) -> Negatives:
-        """Joins the negatives of parts into those of all dialogues."""
+        """Joins the negatives of several parts of the data into the negatives of all dialogues."""
         pairs = [pair for part in parts for pair in zip(part.indices, part.negatives, strict=True)]
         tokens = sum(part.tokens for part in parts)
         implausible = sum(part.implausible for part in parts)
@@ -224,7 +227,7 @@ def sample_negatives(
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:
-    """Training texts of a discriminator: positives (label 1) and negatives (label 0), grouped in pairs."""
+    """Makes the training texts of a discriminator: positives (label 1) and negatives (label 0), grouped in pairs."""
     pairs = zip(negatives.indices, negatives.positives, negatives.negatives, strict=True)
     return [
         LabelledText(segments, label, group=str(i), pair=other)
@@ -253,7 +256,10 @@ def _check_graphs(covered: int, dialogues: int) -> None:
 
 
 def find_place(turns: Pieces, place: str, rng: random.Random, graphs: Graphs | None, prompt_turns: int) -> Gap | None:
-    """Draws a gap at a content word (`content`) or at tokens that a graph relates (`amr`); None if there is none."""
+    """Draws a gap at a content word (`content`) or at tokens that a graph relates (`amr`).
+
+    Returns None if there is no such gap.
+    """
     if place == "content":
         return draw_content_gap(turns, rng, prompt_turns)
     return None if graphs is None else draw_amr_gap(turns, graphs, rng, prompt_turns)
@@ -273,7 +279,7 @@ def find_gap(
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:
-    """Chooses a segment: the nearest in length to the removed one, of those that differ and ended before `longest`.
+    """Chooses among the segments that differ from the removed one and ended before `longest`: the nearest in length.
 
     If there is no such segment, the first candidate is chosen.
 

@@ -26,7 +26,7 @@ class PairModule(pl.LightningModule):
 
 
 class NegativesModule(PairModule):
-    """A Lightning module that draws the negatives of a part of the dialogues."""
+    """A Lightning module that draws the negatives of dialogues, part by part."""
 
     def __init__(self, sampler: NegativeSampler, advance: Callable[[int], None] = lambda rows: None) -> None:
         super().__init__(sampler.pair)
@@ -34,13 +34,13 @@ class NegativesModule(PairModule):
         self.advance = advance
 
     def predict_step(self, part: Part, _: int) -> dict[str, Any]:
-        """Draws the negatives of a part, as JSON values (`Drawn`)."""
+        """Draws the negatives of a part of the dialogues; returns them as JSON values (`Drawn`)."""
         processes = self.trainer.world_size  # the others are about as far
         return asdict(self.sampler.draw(part.indices, lambda rows: self.advance(rows * processes)))
 
 
 class MomentumModule(PairModule):
-    """A Lightning module that computes the steps (log-probabilities under both models) of a part of the dialogues."""
+    """A Lightning module that computes the log-probabilities of dialogues under both models (`Steps`), part by part."""
 
     def __init__(self, pair: Pair, tokenised: TokenisedDialogues, token_budget: int) -> None:
         super().__init__(pair)
@@ -49,7 +49,10 @@ class MomentumModule(PairModule):
         self.token_budget = token_budget
 
     def predict_step(self, part: Part, _: int) -> list[dict[str, Any]]:
-        """Finds the steps of each dialogue of a part, as JSON values (`Steps`)."""
+        """Computes the log-probabilities of every token under both models, for each dialogue of a part of the data.
+
+        Returns one dict of JSON values for each dialogue (`Steps`).
+        """
         dialogues = [self.tokenised.dialogues[i] for i in part.indices]
         steps = find_steps(self.pair, replace(self.tokenised, dialogues=dialogues), self.token_budget)
         return [{name: np.asarray(value).tolist() for name, value in vars(step).items()} for step in steps]
@@ -62,7 +65,10 @@ def sample_negatives_on_all(
     advance: Callable[[int], None] = lambda rows: None,
     size: int = PART,
 ) -> Negatives:
-    """Draws the negatives of all dialogues on all devices; see `predict` for the folder, the trainer and the size."""
+    """Draws the negatives of all dialogues on all devices.
+
+    `predict` explains `folder`, `make_trainer` and `size`.
+    """
     module = NegativesModule(sampler, advance)
     models = (module.amateur, module.expert)
     parts = predict(
@@ -84,7 +90,10 @@ def find_steps_on_all(
     token_budget: int = 16_384,
     size: int = PART,
 ) -> list[Steps]:
-    """Runs `find_steps` of all dialogues on all devices; see `predict` for the folder, the trainer and the size."""
+    """Runs `find_steps` for all dialogues on all devices.
+
+    `predict` explains `folder`, `make_trainer` and `size`.
+    """
     module = MomentumModule(pair, tokenised, token_budget)
     models = (module.amateur, module.expert)
     parts = predict(

@@ -71,8 +71,10 @@ def sample_segments(
 
     Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. A segment has at least one
     token, and ends where the models close it or begin another turn (`Pair.ends`). A segment with as many tokens as
-    `uniforms` has columns did not end: it is cut. `ranks`, if given, gets the amateur's rank of every token drawn, ends
-    included: how many allowed tokens it finds likelier. It gets nothing if the amateur is not evaluated.
+    `uniforms` has columns did not end: it is cut.
+
+    If `ranks` is given, the amateur's rank of every drawn token, ends included, is added to it: the number of allowed
+    tokens that the amateur finds likelier. Nothing is added if the amateur is not evaluated.
     """
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()

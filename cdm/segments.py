@@ -31,7 +31,7 @@ IN_GAP = -1  # no token: stands in a gap while its window is chosen
 
 @dataclass(frozen=True)
 class Gap:
-    """Tokens [start, stop) of one turn."""
+    """A gap in a dialogue: the tokens [start, stop) of one turn."""
 
     turn: int
     start: int
@@ -87,7 +87,7 @@ def draw_content_gap(
     rng: random.Random,
     prompt_turns: int = 0,
 ) -> Gap | None:
-    """Draws a content word with up to two words on each side; None without a content word.
+    """Draws a content word with up to two words on each side; None if no turn has a content word.
 
     The first `prompt_turns` turns have no gap.
 

@@ -27,9 +27,10 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud
 
 
 class InputError(Exception):
-    """The input breaks the rules. `faults` holds one line `file:line: what is wrong, what was found` for each fault.
+    """The input breaks the rules; each of `faults` is one line `file:line: what is wrong, what was found`.
 
-    A fault of a whole file has no line number. `str()` merges equal faults; the command prints it and exits with 2.
+    A fault of a whole file has no line number. `str()` merges equal faults; the command prints this text and exits with
+    2.
     """
 
     def __init__(self, faults: Iterable[str]) -> None:
@@ -65,9 +66,10 @@ class ExampleError(InputError):
 
 
 class MissingModelError(InputError):
-    """A model to load is not on this machine. `fetchable` says that the model hub might have it, but was not asked.
+    """A model to load is not on this machine.
 
-    `setting` is the name of the setting that names the model, if it is known.
+    `fetchable` says that the model hub might have the model, but was not asked. `setting` is the name of the setting
+    that names the model, if it is known.
     """
 
     def __init__(self, name: str, what: str, fetchable: bool = False, setting: str = "") -> None:
@@ -79,7 +81,7 @@ class MissingModelError(InputError):
 
 
 def printable(text: str) -> str:
-    """The text with an escape in place of every control character, so that a terminal shows it and does not obey it.
+    """Writes every control character of the text as an escape, so that a terminal shows it and does not obey it.
 
     >>> print(printable("a\x1b[2J"))
     a\\x1b[2J
@@ -88,7 +90,7 @@ def printable(text: str) -> str:
 
 
 def list_first(names: Sequence[str], most: int) -> str:
-    """Joins the first names with commas, and adds an ellipsis if more follow.
+    """Joins the first `most` names with commas, and adds an ellipsis if more names follow.
 
     >>> list_first(["a", "b", "c"], 2), list_first(["a", "b"], 2)
     ('a, b, …', 'a, b')
@@ -104,7 +106,7 @@ def fault(
     line: int,
     what: str,
 ) -> str:
-    """One fault as `file:line: what`, printable everywhere; line 0 stands for the file as a whole.
+    """Writes a fault as `file:line: what`, printable everywhere; line 0 stands for the file as a whole.
 
     >>> fault("in.jsonl", 3, "text is empty"), fault("none.jsonl", 0, "no such file")
     ('in.jsonl:3: text is empty', 'none.jsonl: no such file')
@@ -117,9 +119,10 @@ def suggest_similar(
     allowed: Collection[str],
     place: str = "",
 ) -> str:
-    """The end of a message: the allowed names that begin with the name, else up to three with a similar spelling.
+    """Returns the end of a message, " (did you mean ...?)"; "" if no name is similar.
 
-    The text is empty if no name is similar. `place` is put in front of each name.
+    It lists the allowed names that begin with the name, or else up to three names with a similar spelling. `place` is
+    put in front of each name.
 
     >>> suggest_similar("cdm", ["bleu", "cdm_generative", "cdm_discriminative"])
     ' (did you mean cdm_generative or cdm_discriminative?)'
@@ -176,7 +179,7 @@ def blame_file(path: Path | str) -> Iterator[None]:
 
 
 def group_faults(faults: Sequence[str]) -> list[str]:
-    """The lines of a message: equal faults of a file are merged, and at most `SHOWN_FAULTS` lines are shown.
+    """Returns the lines of a message: equal faults of a file are merged, and at most `SHOWN_FAULTS` lines are shown.
 
     >>> group_faults([fault("in.jsonl", line, "text is empty") for line in range(1, 100_001)])
     ['in.jsonl:1: text is empty (the first of 100,000 lines with this fault: 1, 2, 3, 4, 5, …)']
@@ -227,7 +230,7 @@ def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...]
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yields the error, its cause, the cause of that, and so on.
+    """Yields the error, its cause, the cause of its cause, and so on.
 
     OmegaConf can make an error its own cause (OC_CAUSE=1), so each error is yielded once.
     """

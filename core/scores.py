@@ -41,7 +41,7 @@ def fields_by_settings(find: Callable[..., tuple[Field, ...]]) -> Any:
 
 
 def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]:
-    """The fields that a metric of the class `kind` with these settings requires, before its models are loaded."""
+    """Returns the fields that a metric of the class `kind` requires with these settings; loads no model."""
     if isinstance(kind.requires, _FieldsBySettings):
         return kind.requires.of(settings)
     return kind.requires
@@ -49,7 +49,7 @@ def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]
 
 @dataclass(frozen=True, eq=False)
 class Repeated(Sequence[Any]):
-    """A value a number of times, in constant memory: of the million rows of a long file, most lack nothing."""
+    """A sequence that repeats one value and stores it once, such as the reason None of a million rows with scores."""
 
     value: Any
     times: int
@@ -73,7 +73,7 @@ class Repeated(Sequence[Any]):
 
 
 def compress(usual: Any, given: Sequence[Any], n: int) -> Sequence[Any]:
-    """Returns the values as a tuple, or as a `Repeated` if none is given or all are the usual value."""
+    """Returns the values as a tuple, or as a `Repeated` if no values are given or all are the usual value."""
     is_usual = all(value == usual for value in given)
     if is_usual:
         return Repeated(usual, len(given) or n)
@@ -81,7 +81,7 @@ def compress(usual: Any, given: Sequence[Any], n: int) -> Sequence[Any]:
 
 
 def join_sequences(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
-    """Joins the parts; empty if all have only the usual value, because `Scores` then fills in this value."""
+    """Joins the parts; returns an empty tuple if all have only the usual value, which `Scores` then fills in."""
     if all(isinstance(part, Repeated) for part in parts):
         return ()
     return tuple(chain.from_iterable(parts))
@@ -141,7 +141,7 @@ class Scores:
         return len(self.reasons)
 
     def take(self, at: Sequence[int] | NDArray[np.integer]) -> "Scores":
-        """Returns the scores of the examples at these indices."""
+        """Returns the scores of the examples at the indices `at`."""
         places = [*map(int, at)]
         explanations = [self.explanations[place] for place in places] if self.explanations else ()
         return replace(
@@ -192,7 +192,7 @@ class CorpusMetric(Protocol):
     """
 
     def with_corpus(self, examples: Iterable[Example]) -> "Metric":
-        """The metric with these examples as corpus, unless it already has a corpus."""
+        """Returns the metric with these examples as corpus; unchanged if it already has a corpus."""
         ...
 
 
@@ -205,7 +205,7 @@ class NamedByModel(Protocol):
 
 
 def name_models(models: Sequence[str]) -> str:
-    """The name in tables of a judge with these models: the last part of a single model's name, or "panel".
+    """Names a judge with these models in tables: the last part of a single model's name, or "panel" for several.
 
     >>> name_models(["Qwen/Qwen2.5-1.5B"]), name_models(["a", "b"])
     ('Qwen2.5-1.5B', 'panel')
@@ -215,7 +215,7 @@ def name_models(models: Sequence[str]) -> str:
 
 @runtime_checkable
 class AnnouncesCost(Protocol):
-    """A metric that announces what scoring a file may cost, before it does so."""
+    """A metric that announces what scoring a file may cost, before the scoring begins."""
 
     def announce(self, examples: Iterable[Example]) -> None: ...
 
@@ -226,7 +226,7 @@ class Metric(Protocol):
 
     @property
     def requires(self) -> tuple[Field, ...]:
-        """The fields that the metric reads besides the text; an example without one of them gets NaN."""
+        """The fields that the metric reads besides the text; an example without one of these fields gets NaN."""
         ...
 
     @property

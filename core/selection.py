@@ -12,7 +12,10 @@ from core.scores import INVISIBLE, Field, Scores
 
 
 def has_field(example: Example, field: Field) -> bool:
-    """Whether the example has the field. A text without a visible character does not count, nor does a single turn."""
+    """Whether the example has the field.
+
+    A field without a visible character does not count. `turns` needs at least two turns.
+    """
     if field == "turns":
         return len(example.turns) >= 2
     if field == "references":
@@ -26,7 +29,7 @@ def describe_missing_fields(
     metric: str,
     scores_empty: bool = False,
 ) -> str | None:
-    """Describes the required fields that the example lacks, or says that its text is empty; None if it is complete."""
+    """Says which required fields the example lacks, or that its text is empty; None if nothing is missing."""
     if example.is_empty and not scores_empty:
         return f"{metric} has no score for an empty answer"
     missing = [field for field in requires if not has_field(example, field)]
@@ -37,7 +40,7 @@ def describe_missing_fields(
 
 
 def hint_field(example: Example, requires: Sequence[Field]) -> str:
-    """The end of a message: how to name the column of the first required field that the example lacks."""
+    """Returns the end of a message: how to name the column of the first required field that the example lacks."""
     missing = [field for field in requires if not has_field(example, field)]
     return hint_column(missing[0], example.extra) if missing else ""
 
@@ -48,12 +51,11 @@ def check_complete(
     metric: str,
     scores_empty: bool = False,
 ) -> list[str | None]:
-    """Returns for each example the reason why the metric cannot score it, or None.
+    """Returns for each example the reason why the metric cannot score it; None for an example that it can score.
 
-    Set `scores_empty` for a metric that can score an empty answer.
-
-    Raises ExampleError if there are examples but none has these fields: then the file or the metric is wrong. Raises
-    TypeError for anything but a sequence of Examples, such as a text.
+    Set `scores_empty` for a metric that can score an empty answer. Raises ExampleError if there are examples but none
+    has the required fields: then the file or the metric is wrong. Raises TypeError for anything but a sequence of
+    Examples, such as a text.
     """
     if isinstance(examples, str | Example) or not all(isinstance(example, Example) for example in examples):
         shown = repr(examples)[:SHOWN_CHARACTERS]
@@ -109,5 +111,5 @@ def score_complete(
 
 
 def references_of(example: Example) -> list[str]:
-    """The references that have a visible character."""
+    """Lists the references that have a visible character."""
     return [reference for reference in example.references if says_something(reference)]

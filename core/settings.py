@@ -59,7 +59,7 @@ AscendingRatios = Annotated[Several[Share], AfterValidator(_refuse_unordered)]  
 
 
 def one_of(names: Collection[str]) -> Any:
-    """The type of a setting that must be one of the names."""
+    """Returns the type of a setting whose value must be one of the names."""
     return Literal[tuple(names)]
 
 
@@ -125,9 +125,9 @@ def _setting_fault(error: ValidationError, *name: str) -> SettingError:
 
 
 def read_settings(path: Path, kind: Callable[..., object]) -> dict[str, Any]:
-    """The content of a JSON file of settings that a trained model was saved with.
+    """Reads the JSON file of settings that a trained model was saved with.
 
-    Raises InputError with all that is wrong, also for a file that cannot be read.
+    Raises InputError with all faults of the content, also for a file that cannot be read.
     """
     with blame_file(path):
         content = json.loads(path.read_text(encoding="utf-8"))

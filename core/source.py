@@ -102,7 +102,7 @@ class Statement(NamedTuple):
 
 
 def read_lines(source: str) -> list[Line]:
-    """The logical lines of a module, without comments, docstrings and other lines of strings alone.
+    """Lists the logical lines of a module, without comments, docstrings and other lines that are only strings.
 
     >>> [line.text for line in read_lines("def f(\\n    a,  # the first\\n):\\n    'Returns a.'\\n    return a")]
     ['def f ( a ) :', 'return a']
@@ -182,17 +182,17 @@ class Module:
 
     @property
     def top(self) -> str:
-        """The name of its top-level package; its own name outside a package."""
+        """The name of the module's top-level package; for a module outside a package, its own name."""
         return self.name.partition(".")[0]
 
     @property
     def is_package(self) -> bool:
-        """Whether it is the `__init__.py` of a package."""
+        """Whether the module is the `__init__.py` of a package."""
         return self.file is not None and self.file.name == "__init__.py"
 
     @cached_property
     def root(self) -> Path | None:
-        """The folder that its top-level package lies in."""
+        """The folder in which the top-level package lies; None for a module without a file."""
         if self.file is None:
             return None
         depth = self.name.count(".") + self.is_package
@@ -200,19 +200,19 @@ class Module:
 
     @cached_property
     def label(self) -> str:
-        """The path of its file, relative to the folder that the top-level package lies in."""
+        """The path of the module's file, relative to the folder in which the top-level package lies."""
         if self.file is None or self.root is None:
             return self.name
         return self.file.relative_to(self.root).as_posix()
 
     @cached_property
     def lines(self) -> list[Line]:
-        """Its logical lines."""
+        """The logical lines of the module."""
         return read_lines(self.source)
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of its lines."""
+        """The hash of the module's logical lines."""
         return _hash(Statement((), tuple(self.lines)).text)
 
     @cached_property
@@ -231,7 +231,7 @@ class Module:
 
     @cached_property
     def imports(self) -> list[tuple[str, str]]:
-        """Its imports, also inside functions, but not those for type checkers: (local name, `module.name`)."""
+        """The module's imports, also inside functions, but not those for type checkers: (local name, `module.name`)."""
         imported: list[tuple[str, str]] = []
         checked: str | None = None  # the indent of the block for type checkers that a line stands in
         for line in self.lines:
@@ -259,7 +259,7 @@ class Module:
             yield alias.strip() or top, target
 
     def find(self, target: str) -> "Module | None":
-        """Returns the module that an import names, if it is of this project or of this module's package; else None."""
+        """Returns the module that an import names; None if it is outside this project and this module's package."""
         top = target.partition(".")[0]
         root = ROOT if top in PACKAGES else self.root
         is_followed = top in PACKAGES or (top == self.top and root not in INSTALLED)
@@ -269,7 +269,7 @@ class Module:
 
     @cached_property
     def closure(self) -> dict[str, str]:
-        """Hashes by file of this module, of all modules that it imports in turn, and of their data files."""
+        """Returns hashes by file: of this module, of all modules that it imports in turn, and of their data files."""
         modules: dict[str, Module] = {self.label: self}
         waiting: list[Module] = [self]
         while waiting:
@@ -286,7 +286,7 @@ class Module:
 
     @cached_property
     def data(self) -> dict[str, str]:
-        """Hashes by file of the data files in its folder that it names, or that have its own name."""
+        """Returns hashes by file: of the data files in the module's folder that it names, or that have its own name."""
         if self.file is None:
             return {}
         beside = [file for file in self.file.parent.iterdir() if file.suffix in DATA and file.is_file()]
@@ -294,7 +294,7 @@ class Module:
         return {Path(self.label).with_name(file.name).as_posix(): _hash(_read(file)) for file in read}
 
     def trace(self, start: Statement) -> tuple[set[str], set[str]]:
-        """Follows the names that a statement uses: returns the texts of all statements reached, and their imports."""
+        """Follows the names that a statement uses; returns the texts of all statements reached, and their imports."""
         defined: dict[str, list[Statement]] = {}
         for statement in self.statements:
             for name in statement.names:

@@ -39,10 +39,10 @@ SETTLED = 2.0  # seconds after which the time of a file's last change has surely
 
 
 def file_sha256(path: Path) -> str:
-    """The sha256 of a file. A process reads an unchanged file once; this takes about a second for each GB.
+    """Computes the sha256 of a file. A process reads an unchanged file once; this takes about a second for each GB.
 
-    A file counts as unchanged if its inode, its size and the time of its last change are the same. File systems count
-    this time in steps of up to two seconds, so that a file is read each time until it is older than that.
+    A file counts as unchanged if its inode, its size and the time of its last change are the same. File systems record
+    this time with a precision of up to two seconds, so a file that changed more recently is read each time.
     """
     state = path.stat()
     read = _read if time.time() - state.st_mtime >= SETTLED else _read.__wrapped__
@@ -174,10 +174,9 @@ def _report_changed_code(place: Path, depends: Depends) -> None:
 
 
 def find_damage(stage: Path) -> str | None:
-    """The name of a file of a finished stage that is missing, has changed or was added; None for an intact stage.
+    """Finds a file of a finished stage that is missing, has changed or was added; returns its name, or None.
 
-    `depends.json` is returned if the folder's name does not match the hash of this file: then another stage was put
-    here.
+    Returns `depends.json` if the folder's name does not match the hash of this file: then another stage was put here.
     """
     try:
         written = json.loads((stage / FILES).read_text(encoding="utf-8"))
@@ -315,7 +314,7 @@ class Stages:
         code: Iterable[Code],
         mark: str,
     ) -> None:
-        """Marks a kept stage that has a file `mark` as unfinished, so that the next `get` goes on in its folder."""
+        """Marks a kept stage that has a file named `mark` as unfinished; the next `get` then goes on in its folder."""
         final, _ = self._place(name, depends, code)
         if not self.first or not (final / mark).is_file():
             return
@@ -371,7 +370,10 @@ class Stages:
         *,
         code: Iterable[Code],
     ) -> "Cache":
-        """Opens the cache `name` for `depends`; its values are made by `code`, whose source is part of the hash."""
+        """Opens the cache `name` for `depends`.
+
+        `code` has the functions and classes that make the values; their source is part of the hash.
+        """
         return Cache(*self._place(name, depends, code))
 
     def _wait_for(self, final: Path) -> None:
@@ -399,7 +401,7 @@ class Cache:
     depends: Depends
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
-        """Returns the value of a key. If it is missing, `make` computes it, and it is kept."""
+        """Returns the value of a key. If the value is missing, `make` computes it, and the cache keeps it."""
         if key in self.values:
             return self.values[key]
         made = make()
@@ -429,9 +431,9 @@ class Cache:
         return values
 
     def add(self, made: Mapping[str, Any]) -> None:
-        """Keeps more values. A key must not hold a tab or a line break.
+        """Keeps more values. A key must not contain a tab or a line break.
 
-        Raises InputError for a cache that is a link or holds one.
+        Raises InputError for a cache that is a link or contains a link.
         """
         entries = [f"{key}\t{json.dumps(value)}" for key, value in made.items()]
         lines = "".join(f"{_hash(entry)}\t{entry}\n" for entry in entries)

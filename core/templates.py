@@ -27,7 +27,7 @@ def read_template(file: Path, longest: int = LARGEST_TEMPLATE) -> str:
 
 
 def names_in(template: str, known: Collection[str]) -> list[str]:
-    """Lists the known names in braces, each once.
+    """Lists the known names that stand in braces in the template, each once.
 
     >>> names_in("{text} {secret} {text:d} {low} {text}", ("text", "low", "high"))
     ['text', 'low']

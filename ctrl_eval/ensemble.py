@@ -13,7 +13,7 @@ Weights = Literal["paper", "mean", "max", "min"]
 def shares(weights: OfTexts) -> OfTexts:
     """Computes beta of CTRLEval, Eq. 1 and 16: the weights of each text, divided by their sum.
 
-    If all weights of a text are zero, its shares are equal, as in the released code.
+    If all weights of a text are zero, all its betas are equal, as in the released code.
     """
     totals = weights.sum(axis=-1, keepdims=True)
     divisors = np.where(totals > 0, totals, 1.0)
@@ -46,10 +46,10 @@ def aggregate(
 
 
 def relevance_score(probabilities: Float[NDArray[np.float64], " labels"], label: int) -> float:
-    """CTRLEval, Eq. 14: P(v(a)) / sum over labels a' of P(v(a')), the share of the given label."""
+    """CTRLEval, Eq. 14: P(v(a)) / sum over labels a' of P(v(a')): the given label's share of the probability."""
     return float(probabilities[label] / probabilities.sum())
 
 
 def relevance_weight(probabilities: Float[NDArray[np.float64], " labels"]) -> float:
-    """CTRLEval, Eq. 15: w = sum over labels a' of P(v(a')), how natural any label word is in this prompt."""
+    """CTRLEval, Eq. 15: w = sum over labels a' of P(v(a')): how likely any label word is in this prompt."""
     return float(probabilities.sum())

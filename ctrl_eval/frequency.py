@@ -75,7 +75,7 @@ def inverse_sentence_frequency(iwf: Float[NDArray[np.float64], " words"]) -> flo
 
 
 def normalised_isf(isf: Float[NDArray[np.float64], " sentences"]) -> Float[NDArray[np.float64], " sentences"]:
-    """CTRLEval, Eq. 5: NISF, the share of each target's ISF in the sum of all (see `ensemble.shares`).
+    """CTRLEval, Eq. 5: NISF, each target's share of the sum of all ISFs (see `ensemble.shares`).
 
     >>> normalised_isf(np.array([1.0, 3.0])).tolist(), normalised_isf(np.zeros(2)).tolist()
     ([0.25, 0.75], [0.5, 0.5])
@@ -103,9 +103,10 @@ def count_frequencies(sentences: Iterable[str], tokenizer: PreTrainedTokenizerBa
 
 
 def load_frequencies(path: Path | str, tokenizer: PreTrainedTokenizerBase) -> WordFrequencies:
-    """Reads a table of the tokens of `tokenizer`: a file of `save` (.json), or one number per line in the order of ids.
+    """Reads a table with the IWF of each token of `tokenizer`.
 
-    Raises InputError with every line that is not a number of at least 0, and for a table of another tokenizer.
+    The table is a .json file that `save` wrote, or has one number per line in the order of token ids. Raises InputError
+    for every line that is not a number of at least 0, and for a table of another tokenizer.
     """
     path = Path(path)
     values, corpus, sentences = _read_table(path)

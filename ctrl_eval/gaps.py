@@ -58,7 +58,9 @@ class TextGaps:
         infilling = make_infilling(T5, lm.tokenizer)
         worded = [text for text in texts if RUNS.search(text)]
         if not worded:
-            raise SettingError("a model learns to fill gaps in texts with words, but none has one: choose other data")
+            raise SettingError(
+                "a model learns to fill gaps in texts with words, but no text has a word: choose other data"
+            )
 
         def draw_tasks(seed: int) -> list[Task]:
             rng = random.Random(seed)
@@ -81,7 +83,7 @@ class TextGaps:
         """Draws a gap: a sentence, the beginning, the rest after the beginning, or a few words.
 
         These are the gaps of coherence (Eq. 2-3) and of both directions of consistency (Eq. 9-10). If the text contains
-        label words, the gap is one of them with the probability `label_share` (Eq. 12-13). A gap has at least one word
+        label words, the gap is a label word with the probability `label_share` (Eq. 12-13). A gap has at least one word
         and no white space at its ends. The text must have a word. Returns the start and the end of the gap, in
         characters.
         """

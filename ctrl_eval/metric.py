@@ -55,7 +55,7 @@ class Evaluations:
     remarks: tuple[str, ...] = ()  # anything unusual about the text
 
     def explanation(self) -> dict[str, Any]:
-        """The scores and weights as JSON values."""
+        """The scores and weights of the patterns, as JSON values."""
         evaluators: list[dict[str, Any]] = []
         for pattern, score, share in zip(self.patterns, self.scores, shares(self.weights), strict=True):
             evaluators.append(
@@ -77,8 +77,9 @@ def _list_fields(aspects: Sequence[Aspect] = ASPECTS) -> tuple[Field, ...]:
 class CTRLEval(BaseMetric):
     """Coherence, consistency and attribute relevance of a text by text infilling; higher is better.
 
-    Each is a weighted mean over patterns (Eq. 1). Coherence and consistency are mean log-probabilities of the
-    target of a pattern, at most 0. Attribute relevance is the share of the label's words among all label words, 0 to 1.
+    Each aspect is a weighted mean over patterns (Eq. 1). Coherence and consistency are mean log-probabilities (nats) of
+    the target of a pattern, at most 0. Attribute relevance is the share of the label's words among all label words, 0
+    to 1.
     """
 
     name = "ctrleval"

@@ -33,7 +33,7 @@ TOLERANCE = 1e-3
 
 
 class Printed(NamedTuple):
-    """A value that Figure 6 or 7 prints for a text of the released sentiment set."""
+    """One value that Figure 6 or 7 prints, for one text of the released sentiment set."""
 
     text: str  # its id in `data.sets.ctrleval`, whose number is its row, counted from 0
     aspect: str
@@ -67,7 +67,7 @@ def is_released(
     config: Any,
     dtype: str,
 ) -> bool:
-    """Whether a model should give the published values: it has the name and shape of the paper's, and is in float32."""
+    """Whether a model should give the published values: the paper's model, by name and shape, in float32."""
     if name != NAME or dtype != "float32":
         return False
     return all(getattr(config, key, None) == value for key, value in SHAPE.items())

@@ -30,7 +30,7 @@ def json_line(record: Mapping[str, Any]) -> str:
 
 
 def check_header(columns: Columns, header: list[str], *, needs_text: bool = True) -> tuple[list[str], bool]:
-    """Returns the problems of a table's header, and whether its rows can be read in spite of them."""
+    """Returns the problems of a table's header, and whether the rows can be read in spite of these problems."""
     naming = name_fields(tuple(header), columns)
     problems = [*naming.problems, *find_absent(columns, header)]
     names = [name for _, name in naming.fields]
@@ -48,10 +48,10 @@ def read_cells(
     is_table: bool = False,
     is_typed: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Splits a line into values by field, values that are passed on, and problems.
+    """Splits a record into the values of Example's fields, the values of all other columns, and a list of problems.
 
-    Cells of a table are texts; a problem of a column's name is one of its header, not of each line. Typed cells
-    (parquet, rows in memory) may be numbers even in columns of names.
+    With `is_table` (CSV, TSV), every cell is a text, which is parsed; problems of column names are left to
+    `check_header`. With `is_typed` (parquet, rows in memory), a cell may be a number even where a field needs a name.
     """
     naming = name_fields(tuple(record), columns)
     values, extra = naming.apply(record)
@@ -172,13 +172,13 @@ def _check_extra(extra: Mapping[str, Any]) -> list[str]:
 
 
 def is_frame(source: object) -> bool:
-    """Whether it is a pandas DataFrame; pandas is not imported for this."""
+    """Whether an object is a pandas DataFrame; pandas is not imported for this."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(source, pandas.DataFrame)
 
 
 def list_items(source: Any, rule: str) -> list[Any]:
-    """The rows of a DataFrame, or the items of an iterable.
+    """Lists the rows of a DataFrame, or the items of an iterable.
 
     Raises SettingError, with `rule`, for objects that have no rows in order: a text, a mapping, a set, an open file,
     and tables of other libraries.

@@ -1,4 +1,4 @@
-"""Columns: which column of a table, or key of a line, gives which field of an example. Others are passed on."""
+"""Columns: which column of a table, or key of a line, gives which field of an example. Other columns become `extra`."""
 
 import re
 from collections import Counter
@@ -129,7 +129,10 @@ class ColumnMapping:
     problems: tuple[str, ...]
 
     def apply(self, record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Splits a record into fields and values that are passed on; several columns of references become one list."""
+        """Splits a record into the values of fields and the values of other keys.
+
+        Several columns of references become one list.
+        """
         values: dict[str, Any] = {}
         references = [key for key, name in self.fields if name == "references"]
         for key, name in self.fields:
@@ -147,8 +150,8 @@ class ColumnMapping:
 def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     """Maps the keys of a line to fields: by `columns` first, then by the fields' names and other usual names.
 
-    One column may give several fields. If `columns` takes a field from another column than the one of its name, the
-    latter is passed on as `unread_NAME`, so that the output does not confuse the two.
+    One column may give several fields. If `columns` takes a field from another column than the one with the field's
+    name, the column with that name is kept as `unread_NAME`, so that the output does not confuse the two.
 
     >>> name_fields(("mt", "domain"))
     ColumnMapping(fields=(('mt', 'text'),), extra=(('domain', 'domain'),), problems=())
@@ -262,7 +265,10 @@ def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]
 
 
 def list_ratings(columns: Columns) -> list[tuple[str, str]]:
-    """Lists the ratings that `columns` reads from the key `scores`; then no entry of `scores` counts as a metric's."""
+    """Lists the ratings that `columns` reads from the key `scores`.
+
+    If there are any, no entry of `scores` is a metric's score.
+    """
     named = [(name, key) for name, keys in columns for key in keys if key.startswith(SCORE)]
     return [(name, key) for name, key in named if name.startswith((RATING, RATINGS))]
 
@@ -280,7 +286,7 @@ def _reach(value: Any, path: str) -> Any:
 
 
 def find_absent(columns: Columns, keys: Sequence[str]) -> list[str]:
-    """Returns a problem for each column that `columns` names and the file lacks."""
+    """Returns a problem for each column that `columns` names and the file does not have."""
     known = list_first(keys, SHOWN_COLUMNS)
     absent = [(key, name) for name, names in columns for key in names if key not in keys]
     return [f"columns needs the column {format_value(key)} for {name}, found only {known}" for key, name in absent]

@@ -130,7 +130,7 @@ def split_share(
     fraction: float,
     seed: int,
 ) -> Parts:
-    """Like `split_by`, with a fraction (in [0, 1)) of all different keys held out, rounded up."""
+    """Works as `split_by`, but holds out a fraction, in [0, 1), of all different keys, rounded up."""
     check(Share, held_out_fraction=fraction)
     keys = {key(example) for example in examples}
     return split_by(examples, key, math.ceil(fraction * len(keys)), seed)

@@ -39,7 +39,7 @@ def choose_share(
     rng: random.Random,
     at_least: int = 1,
 ) -> list[T]:
-    """Draws a share of the items, at least `at_least` items (or all, if there are fewer)."""
+    """Draws a share of the items: at least `at_least` items, or all if there are fewer."""
     wanted = max(at_least, round(share * len(items)))
     return rng.sample(list(items), min(len(items), wanted))
 
@@ -62,7 +62,10 @@ def permute_anew(
     places: Sequence[int],
     rng: random.Random,
 ) -> Units:
-    """Shuffles the units at `places` until their order differs from before; at least two units must be different."""
+    """Shuffles the units at `places` until their order differs from the old one.
+
+    At least two of these units must be different.
+    """
     while (moved := permute(units, places, rng)) == units:
         pass
     return moved
@@ -139,7 +142,10 @@ def drop(
     strength: float,
     rng: random.Random,
 ) -> Units:
-    """Removes a share of the units, but keeps at least one. Of more than two it keeps two: a dialogue remains one."""
+    """Removes a share of the units.
+
+    Keeps at least one unit, and at least two of more than two, so that a dialogue stays one.
+    """
     kept = 2 if len(units) > 2 else 1
     chosen = choose_share(range(len(units)), strength, rng)
     dropped = set(chosen[: max(0, len(units) - kept)])
@@ -216,7 +222,7 @@ def swap_speakers(
     strength: float,
     rng: random.Random,
 ) -> Units:
-    """Exchanges a share of the turns with the next turn, so that each is said by the other speaker."""
+    """Exchanges a share of the turns with the next turn, so that the other speaker says each of these turns."""
     swapped = list(units)
     for i in choose_share(range(0, len(units) - 1, 2), strength, rng):
         swapped[i] = units[i + 1]
@@ -252,7 +258,7 @@ EDITS: Mapping[str, Callable[[str], str]] = {
 
 
 def split_units(example: Example) -> Units:
-    """The turns of a dialogue, or the sentences of a text."""
+    """Returns the units of an example: the turns of a dialogue, or the sentences of a text."""
     return example.turns or tuple(split_sentences(example.text))
 
 
@@ -285,7 +291,7 @@ def damage_example(
 
 
 def count_given(example: Example, units: Units) -> int:
-    """The number of leading units that contain the prefix of the example.
+    """Counts the leading units that contain the prefix of the example.
 
     >>> count_given(Example("a", text="It is. So it is. Yes.", prefix="It is. So"), ("It is.", "So it is.", "Yes."))
     2

@@ -26,9 +26,9 @@ class DocumentFrequencies:
     corpus: str
 
     def idf(self, word: str) -> float:
-        """Computes IDF as max(log((M + 1) / (df + 1)), 0.1) of M documents, df of which contain the word.
+        """Computes IDF as max(log((M + 1) / (df + 1)), 0.1) for M documents, df of which contain the word.
 
-        It is above 0 for any word, so that it can be a divisor or a weight.
+        The IDF is above 0 for any word, so that it can be a divisor or a weight.
 
         >>> frequencies = DocumentFrequencies(4, {"the": 4, "cat": 1}, "")
         >>> frequencies.idf("the"), round(frequencies.idf("cat"), 5)  # ln(5 / 2)
@@ -49,7 +49,7 @@ def count_documents(documents: Sequence[str], split: Callable[[str], Collection[
 def read_documents(path: Path | str) -> list[str]:
     """Reads the documents of a corpus: the lines of a .txt file, or the references of a file of examples.
 
-    Equal references count once. An example without references gives its text.
+    Equal references count once. The text of an example without references counts in their place.
     """
     path = Path(path)
     if path.suffix != ".txt":

@@ -20,10 +20,11 @@ Row: TypeAlias = tuple[int, Example, Mapping[str, float | None]]  # with its lin
 
 
 def note_doubtful_scores(file: InputFile, rows: Sequence[Row]) -> list[str]:
-    """Notes which scores of a file may be ratings of people; none for files that `judge score` or a tool wrote.
+    """Notes which scores of a file may be ratings of people.
 
-    The names of some scores say that they are of people. Where a file has no ratings, numbers of a rating scale are
-    doubtful too. A column that the user named as a score is one.
+    Files that `judge score` or another tool wrote get no note. Scores are doubtful if their name speaks of people. In a
+    file without ratings, scores that look like numbers of a rating scale are doubtful too. A column that the user named
+    as a score is never doubtful.
     """
     if file.tool_file is not None or _is_written_by_score(file):
         return []

@@ -85,7 +85,10 @@ def git_blob_hash(path: Path) -> str:
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
-    """Finds `folder/file` or `file` under `root`, or builds it from its original files there; None if neither works."""
+    """Finds `folder/file` or `file` under `root`, or builds the file from its original files there.
+
+    Returns None if neither is possible.
+    """
     places = (Path(root) / name, Path(root) / Path(name).name)
     return next((place for place in places if place.is_file() or _make(place, PUBLIC_FILES.get(name))), None)
 
@@ -114,7 +117,7 @@ def require_file(
 ) -> Path:
     """Returns the path of a file in PUBLIC_FILES, which is fetched if `download` is true.
 
-    Raises InputError, with instructions how to get it, if it is missing.
+    Raises InputError, with instructions how to get the file, if it is missing.
     """
     file = find_file(root, name)
     if file is not None:
@@ -180,7 +183,7 @@ def explain_download(file: PublicFile, root: Path | str) -> str:
     if file.is_fetchable:
         return f"Fetch it with data.download=true, or name the folder that holds {file.folder}/ with {setting}=FOLDER."
     first = f" It needs {file.first} first." if file.first else ""
-    made = "its originals: it is made of them" if file.reader else "the file"
+    made = "the original files, from which it is made," if file.reader else "the file"
     folder = Path(root) / file.folder
     commands = [f"curl -L --create-dirs -o '{folder / saved}' '{url}'" for saved, url in file.originals.items()]
     rule = (

@@ -73,7 +73,7 @@ def iterate_rows(
     refuse_scores: bool = False,
     may_repeat: bool = False,
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
-    """Like iterate_examples, but also yields the scores of each line by metric; `may_repeat` allows equal ids."""
+    """Works as `iterate_examples`, but also yields the scores of each line by metric. `may_repeat` allows equal ids."""
     file.check_unchanged()
     faults: list[str] = []
     is_empty = says_nothing = True
@@ -150,7 +150,7 @@ def locate_examples(
     read: ReadLines,
     requires: Collection[str] = (),
 ) -> Sequence[tuple[int, Example]]:
-    """Like load_examples, but returns each example with its line number."""
+    """Works as `load_examples`, but returns each example with its line number."""
     faults: list[str] = []
     examples: list[tuple[int, Example]] = []
     first_line: dict[str, int] = {}
@@ -210,7 +210,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
 
 
 def to_record(example: Example) -> dict[str, Any]:
-    """Returns the line of an example: its non-empty fields as JSON values, then the keys that are passed on."""
+    """Returns the line of an example: its non-empty fields as JSON values, then the entries of `extra`."""
     record: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(example, name)

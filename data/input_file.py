@@ -129,7 +129,7 @@ class InputFile:
     def tool_file(self) -> ToolFile | None:
         """The content of a file of another tool; None for a file of our format, or if `columns` say how to read it.
 
-        Columns may name chosen and rejected answers, which are then read as those of other tools are.
+        If `columns` name chosen and rejected answers, the file is read like that of another tool.
         """
         if self.aligned or self.records is not None:
             return None
@@ -154,7 +154,10 @@ class InputFile:
 
     @cached_property
     def words(self) -> RatingWords:
-        """The numbers of the words that rate or score; needed only for a file with such words, or with `levels`."""
+        """The numbers that stand for words of ratings or scores.
+
+        Needed only for a file with such words, or with `levels`.
+        """
         rows = chain.from_iterable(name_records(file, []) for file in (self, *self.beside))
         words = order_words((record for _, record, _, _ in rows), self.levels)
         if words.description:
@@ -163,7 +166,10 @@ class InputFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes to show with its scores, as far as the file has been read: the tool that wrote it, numbers of words."""
+        """Notes to show with the file's scores: the tool that wrote the file, and numbers that stand for words.
+
+        Only what has been read so far is noted.
+        """
         known = vars(self)  # of the cached properties those that were asked for
         words = known.get("words", RatingWords())
         notes = [known.get("tool_file"), words.description]
@@ -174,7 +180,7 @@ class InputFile:
         return tuple(f"{self.path.name}: {note}" for note in notes if note)
 
     def resolve(self) -> "InputFile":
-        """Returns the same input with absolute paths, for other processes; standard input becomes a file."""
+        """Returns the same input with absolute paths, for other processes. Standard input becomes a file."""
         if self.form == "records":
             return self
         aligned = tuple((name, readable_path(file).resolve()) for name, file in self.aligned)
@@ -218,7 +224,7 @@ FileLike: TypeAlias = InputFile | Path | str
 
 
 def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
-    """Yields each line of a file as (number, values by field, values passed on, problems); adds to `faults`."""
+    """Yields each line of a file as (number, values by field, other values, problems). Adds faults to `faults`."""
     is_table = file.form in TABLES
     is_typed = file.form in TYPED
     columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already
@@ -246,7 +252,10 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
 
 
 def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields the lines of a file, or the rows of a table as texts by column, with their numbers; adds to `faults`."""
+    """Yields the lines of a file, or the rows of a table as texts by column, with their numbers.
+
+    Adds faults to `faults`.
+    """
     match file.form:
         case "records":
             for number, record in enumerate(file.records or (), start=1):

@@ -13,9 +13,9 @@ GAPS = ("nan", "null", "n/a", "na", "-")  # that say that a number is missing
 
 
 def parse_number(cell: str) -> float | str:
-    """The number in a cell; the text itself if it is not a number.
+    """Parses the number in a cell; returns the text itself if it is not a number.
 
-    A comma is decimal unless three digits follow it, which may be thousands.
+    A comma is decimal unless three digits follow it: then it may separate thousands, and the cell stays a text.
 
     >>> parse_number("0.5"), parse_number("1_0")  # only Python reads 1_0 as ten
     (0.5, '1_0')
@@ -31,7 +31,7 @@ def parse_number(cell: str) -> float | str:
 
 
 def parse_finite(text: str) -> float | None:
-    """The finite number that a text spells; None for any other text."""
+    """Parses the finite number that a text spells; None for any other text."""
     number = parse_number(text)
     if isinstance(number, float) and math.isfinite(number):
         return number
@@ -39,7 +39,9 @@ def parse_finite(text: str) -> float | None:
 
 
 def to_number(value: object) -> float | None:
-    """Converts a value to a number: also numbers in texts; yes, pass and true are 1, no, fail and false 0. Else None.
+    """Converts a number, a text that spells a number, or a verdict in words to a number; None for any other value.
+
+    The words yes, pass and true are 1; no, fail and false are 0.
 
     >>> to_number(True), to_number("Fail"), to_number("0.5"), to_number(float("nan")), to_number("good")
     (1.0, 0.0, 0.5, None, None)

@@ -185,7 +185,7 @@ def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
 
 @dataclass
 class RepeatedPrompts:
-    """Counts the prompts of rows whose inputs are not named: rows of one prompt are not independent."""
+    """Counts the prompts of rows without named inputs, because rows with the same prompt are not independent."""
 
     # the column of the prompts, and what differs: the prompts, and the ids of such rows
     column: str = ""
@@ -193,7 +193,7 @@ class RepeatedPrompts:
     ids: set[str] = field(default_factory=set)
 
     def count(self, rows: Rows) -> Iterator[Row]:
-        """Yields the rows as they are."""
+        """Counts the prompts of rows, and yields the rows unchanged."""
         for line, row in rows:
             if not row.get("group"):
                 self._add(row)
@@ -210,7 +210,7 @@ class RepeatedPrompts:
             self.ids.add(str(row.get("id")))
 
     def describe(self) -> list[str]:
-        """A note where prompts repeat."""
+        """Returns a note if prompts repeat, else an empty list."""
         if len(self.ids) <= len(self.different):
             return []
         rule = f"{len(self.ids)} ids have {len(self.different)} different prompts, but each id is an input of its own"
@@ -259,8 +259,8 @@ def _check_one_hot(
     winner = dict(columns).get("winner", ("",))[0]
     if winner not in ONE_HOT or not ONE_HOT.keys() <= seen.keys():
         return []
-    rule = f"{winner} is one of three columns, which are read without a setting"
-    return [fault(path, 0, f"{rule}: leave data.columns.winner out")]
+    rule = f"the columns {', '.join(ONE_HOT)} are read together"
+    return [fault(path, 0, f"{rule}, but data.columns.winner names {winner} alone: leave this setting out")]
 
 
 def _join_records(

@@ -62,7 +62,8 @@ def _find_repeated_ids(path: Path, rows: Sequence[Row]) -> list[str]:
         faults = [f"{faults[0]} (the first of {len(faults)} lines with this fault)"]
     hint = hint_column("ratings.ASPECT", dict.fromkeys(name for _, example, _ in rows for name in example.extra))
     if hint:
-        faults.append(fault(path, 0, f"rows by rater share an id if they have ratings, found none{hint}"))
+        rule = "lines with one id must each have a rating, but no column of ratings was found"
+        faults.append(fault(path, 0, f"{rule}{hint}"))
     return faults
 
 

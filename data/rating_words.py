@@ -102,7 +102,7 @@ class RatingWords:
     refused: frozenset[Column] = frozenset()
 
     def replace(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Replaces the words in ratings and scores of a record by numbers; words without a number are left out."""
+        """Replaces the words in ratings and scores of a record by their numbers; leaves out words without a number."""
         changed = dict(record)
         for kind in RATED:
             values = record.get(kind)
@@ -178,9 +178,9 @@ def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> Ra
 
 
 def collect_levels(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> dict[Column, list[Level]]:
-    """Collects the levels of each column: its words, and its numbers if `levels` names it.
+    """Collects the levels of each column: its words, and also its numbers if `levels` names the column.
 
-    Else 0 stands for all numbers.
+    For a column that `levels` does not name, 0 stands for all its numbers.
     """
     named = dict(levels)
     columns: dict[Column, dict[Level, None]] = {}

@@ -85,7 +85,7 @@ class Roles:
     judging_raters: Sequence[str] = ()
 
     def name_by(self, parts: Sequence[str]) -> "Roles":
-        """The roles in rows whose `id` was made of several columns."""
+        """Returns the roles of the columns in rows whose `id` was made of the columns in `parts`."""
         made = (*parts, "group", "system")
         unread = [name for name in self.unread if name not in made]
         return replace(self, key="id", key_parts=parts, unread=unread)
@@ -132,7 +132,7 @@ def _list(names: Iterable[str]) -> str:
 
 
 def split_name(name: str) -> list[str]:
-    """The words of the name of a column, in lower case.
+    """Splits the name of a column into its words, in lower case.
 
     >>> split_name("human_passed"), split_name("raterAnn2"), split_name("gpt-4o")
     (['human', 'passed'], ['rater', 'ann', '2'], ['gpt', '4', 'o'])
@@ -141,7 +141,7 @@ def split_name(name: str) -> list[str]:
 
 
 def names_people(name: str) -> bool:
-    """Whether a name of a column, a score or a rater is one of people.
+    """Whether a name of a column, a score or a rater says that it belongs to people.
 
     >>> names_people("human_fluency"), names_people("expert_3"), names_people("judge_of_people"), names_people("bleu")
     (True, True, False, False)
@@ -151,7 +151,7 @@ def names_people(name: str) -> bool:
 
 
 def names_model(name: str) -> bool:
-    """Whether the name of a rater is one of a model. People may be called judge too, and Claude.
+    """Whether the name of a rater is the name of a model. People may be called judge, or Claude, too.
 
     >>> names_model("gpt-4o"), names_model("claude-3"), names_model("judge_gpt")
     (True, True, True)
@@ -181,7 +181,9 @@ def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> b
 
 
 def find_key(header: Collection[str]) -> str | None:
-    """Finds the column that identifies a row's text; in a batch of Mechanical Turk a shown id, or else the task.
+    """Finds the column that identifies a row's text; None if there is none.
+
+    In a batch of Mechanical Turk this is a shown id, or else the task.
 
     >>> find_key(["text", "Item ID"]), find_key(["text", "human"])
     ('Item ID', None)
@@ -203,7 +205,7 @@ def is_batch(header: Collection[str]) -> bool:
 
 
 def holds_texts(values: Iterable[Any]) -> bool:
-    """Whether a column with a name of texts contains texts instead of numbers or verdicts in words."""
+    """Whether a column that is named like a column of texts contains texts, and not numbers or verdicts in words."""
     return not can_be_labels(values)
 
 
@@ -420,7 +422,7 @@ def _propose(
 
 
 def find_judges(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns whose names say that they hold verdicts of a judge, and whose values can be labels.
+    """Finds the columns whose names say that they hold a judge's verdicts, and whose values can be labels.
 
     >>> find_judges([{"answer": "So.", "gpt4_verdict": "yes", "model": "gpt-4"}])
     ['gpt4_verdict']
@@ -435,7 +437,9 @@ def find_judges(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def find_people(names: Sequence[str]) -> list[str]:
-    """The scorers of a log whose names say that they are people; empty where several may be people or questions.
+    """Finds the scorers of a log whose names say that they are people.
+
+    The list is empty if their names may also be those of several questions.
 
     >>> find_people(["human", "match"]), find_people(["human_1", "human_2", "f1"]), find_people(["human", "gold"])
     (['human'], ['human_1', 'human_2'], [])
@@ -485,10 +489,10 @@ def _strip_role(name: str) -> str:
 
 
 def gather_judges(rows: Sequence[Mapping[str, Any]], roles: Roles) -> list[dict[str, Any]]:
-    """Turns one row per verdict into one row per text, with a column for each judge that the column `named_by` names.
+    """Turns rows with one verdict each into rows with one text each.
 
-    Each new column has the name of its judge. Raises SettingError for a judge with two verdicts on a text, and for a
-    table without a key.
+    A new row has a column for each judge, with the judge's name, which the column `named_by` gives. Raises SettingError
+    for a judge with two verdicts on a text, and for a table without a key.
     """
     ((_, verdict),) = roles.judges.items()
     named_by = str(roles.named_by)

@@ -42,7 +42,8 @@ class ScoredFile(ScoredSet):
 def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
     """Returns the index of the output of each (system, input).
 
-    Raises InputError for an output without names or a repeated one.
+    Raises InputError for an output that does not name its system and its input, and for two outputs of one system for
+    one input.
     """
     faults: list[str] = []
     places: dict[tuple[str, str], int] = {}
@@ -200,7 +201,10 @@ def _check_count(
 
 
 def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFile:
-    """Adds the scores, by name, of files that `judge score` wrote for these examples. Raises InputError."""
+    """Adds scores, by name, from files that `judge score` wrote for these examples.
+
+    Raises InputError for a faulty file.
+    """
     for name, output in scores.items():
         if not isinstance(output, Path | str):
             raise SettingError(f"scores.{name} must be one file, found {output}")
@@ -219,7 +223,10 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFil
 
 
 def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
-    """Makes Scores from given values, with their hash in the signature; a missing value becomes NaN with a reason."""
+    """Makes Scores from given values; a missing value becomes NaN with a reason.
+
+    The signature has a hash of the values.
+    """
     column = np.asarray(values, dtype=np.float64)
     digits = sha256(column.tobytes()).hexdigest()[:16]
     signature = f"{signature}|values={digits}"
@@ -354,7 +361,7 @@ def join_name(
     aspect: str,
     aspects: Collection[str],
 ) -> str:
-    """Names an aspect of a metric among the scores of several metrics: METRIC, or METRIC/ASPECT if it has several."""
+    """Names the scores of one aspect of a metric: METRIC, or METRIC/ASPECT if the metric has several aspects."""
     return metric if len(aspects) == 1 else f"{metric}/{aspect}"
 
 

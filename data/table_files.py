@@ -160,7 +160,7 @@ def _check_size(
 
 
 def find_most(limit: tuple[int, int], size: int) -> int:
-    """Returns the most that a file of this size may have: `limit` is a base number and an addition per byte."""
+    """Returns the maximum that a file of `size` bytes may have; `limit` is a base number and an addition per byte."""
     fixed, factor = limit
     return fixed + factor * size
 

@@ -38,12 +38,15 @@ def standard_input() -> Path:
 
 
 def readable_path(path: Path) -> Path:
-    """Returns the file to read for a path that the user gave; `-` stands for standard input."""
+    """Returns the file to read for a path that the user gave. For `-` it is a copy of standard input."""
     return standard_input() if path == STANDARD else path
 
 
 def describe_special(path: Path) -> str | None:
-    """Names the kind of a path that exists but is no regular file; writing must not replace or follow it."""
+    """Names the kind of a path that exists but is not a regular file; None for any other path.
+
+    Writing must not replace or follow such a path.
+    """
     if path.is_symlink():
         return f"the link {path}"
     if path.is_dir():
@@ -205,12 +208,15 @@ def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
 
 
 def read_text(path: Path) -> str:
-    """Reads the text of a file; raises InputError as `read_lines` does."""
+    """Reads the text of a file. Raises InputError as `read_lines` does."""
     return "\n".join(line for _, line in read_lines(path))
 
 
 def read_texts(path: Path) -> list[str]:
-    """Reads the lines of a file that are not blank, without spaces around them; raises as `read_lines` does."""
+    """Reads the lines of a file that are not blank, without spaces around them.
+
+    Raises InputError as `read_lines` does.
+    """
     return [line.strip() for _, line in read_lines(path) if line.strip()]
 
 

@@ -69,7 +69,10 @@ class PreferenceRecord(Record):
 
 
 def read_side(winner: str | float) -> float | None:
-    """1 if the winner is the first side (a, left ...), 0 the second, .5 a tie, or a number from 0 to 1; else None."""
+    """Reads a winner as a side: 1 for the first side (a, left ...), 0 for the second, .5 for a tie; else None.
+
+    A number from 0 to 1 is returned as it is.
+    """
     outcome = _read_word(winner) if isinstance(winner, str) else winner
     is_outcome = outcome is not None and 0 <= outcome <= 1
     return outcome if is_outcome else None
@@ -82,7 +85,7 @@ def _read_word(winner: str) -> float | None:
 
 @dataclass(frozen=True)
 class WinnerReader:
-    """Reads the winners of a file: first as names of systems, or first as sides."""
+    """Reads the winners of a file. Each winner is read as the name of a system first, or as a side first."""
 
     # whether the names a and b are sides, because some winner can only be a side
     sides_first: bool
@@ -91,7 +94,7 @@ class WinnerReader:
 
     @classmethod
     def of(cls, records: Iterable[PreferenceRecord]) -> "WinnerReader":
-        """Finds which comes first; undecided if both kinds of winners occur, or neither."""
+        """Finds whether names or sides come first; undecided if both kinds of winners occur, or neither."""
         only_sides = only_names = names = False
         for record in records:
             has_other = not {record.system_a.lower(), record.system_b.lower()} <= {*A, *B}
@@ -104,7 +107,10 @@ class WinnerReader:
         return cls(only_sides and not only_names, not only_sides and (only_names or names))
 
     def read(self, record: PreferenceRecord, winner: str | float | None) -> float | None:
-        """The preference for a: 1, 0 for b, .5 for a tie, or a probability; None for an unknown or missing winner."""
+        """Returns the preference for a: 1 if a wins, 0 if b wins, .5 for a tie, or a probability.
+
+        Returns None for an unknown or missing winner.
+        """
         if winner is None:
             return None
         name = record.by_name(winner)
@@ -114,7 +120,7 @@ class WinnerReader:
 
 
 def find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[str]:
-    """Lists what is wrong with a judgement."""
+    """Yields what is wrong with a judgement, one sentence per problem."""
     systems = (record.system_a, record.system_b)
     if not (record.group or record.id):
         yield '"group" or "id" is needed: the input that both systems answer'

@@ -83,7 +83,7 @@ WORDS_AND_MARKS = re.compile("字◌*|[x_][x_◌]*|[·◌]")
 
 
 def find_words(text: str) -> list[str]:
-    """Words of any script for ROUGE: runs of letters and digits with their combining marks.
+    """Lists the words of any script for ROUGE: runs of letters and digits with their combining marks.
 
     A letter of a script without spaces between words is a word.
 
@@ -94,7 +94,9 @@ def find_words(text: str) -> list[str]:
 
 
 def find_words_and_marks(text: str) -> list[str]:
-    """Words for METEOR: as `find_words`, but words may contain underscores, and each other mark is a word.
+    """Lists words and marks for METEOR.
+
+    Works as `find_words`, but words may contain underscores, and each other mark is an item of its own.
 
     >>> find_words_and_marks("It's 明月, snake_case")
     ['It', "'", 's', '明', '月', ',', 'snake_case']
@@ -199,7 +201,7 @@ def split_words(text: str) -> list[Word]:
 
 
 def ends_in_word(text: str) -> bool:
-    """Whether a letter or digit after the text would continue its last word.
+    """Whether a letter or digit directly after the text would continue the text's last word.
 
     >>> [ends_in_word(text) for text in ("a car", "well-", "in 7.", "a car.", "(", "春")]
     [True, True, True, False, False, False]

@@ -11,7 +11,8 @@ STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 def parse_list(text: str) -> list[str] | None:
     """Parses a list of texts in JSON or Python's form; None for any other text.
 
-    Raises ValueError for a text that begins like a list of quoted texts and is none, such as a printed numpy array.
+    Raises ValueError for a text that begins like a list of quoted texts but is not a list, such as a printed numpy
+    array.
 
     >>> parse_list('["a", "b"]'), parse_list("['a', \\"it's\\"]"), parse_list("[laughs]"), parse_list("[]")
     (['a', 'b'], ['a', "it's"], None, [])

@@ -10,7 +10,10 @@ MOST_RATIO = 100  # bytes more for each byte of the zip
 
 
 def check_unpacked_size(path: Path, sizes: Iterable[int]) -> None:
-    """Raises InputError if a zip's parts, whose unpacked sizes in bytes are given, are too large for its own size."""
+    """Raises InputError if a zip file unpacks to too many bytes for its own size.
+
+    `sizes` are the unpacked sizes of its parts, in bytes.
+    """
     most = MOST_BYTES + MOST_RATIO * path.stat().st_size
     total = sum(sizes)
     if total > most:

@@ -71,7 +71,7 @@ class Discriminator:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the logits; empty for one logit."""
+        """The labels of the logits, in order; empty for a classifier with one logit."""
         return tuple(self.settings.get("labels", ()))
 
     @cached_property
@@ -131,7 +131,7 @@ class Discriminator:
         return logits if self.labels else logits[:, 0], dropped
 
     def save_pretrained(self, folder: Path | str) -> None:
-        """Writes `discriminator.json` and the weights as safetensors; an encoder is saved with its tokenizer."""
+        """Writes `discriminator.json` and the weights as safetensors. An encoder is saved with its tokenizer."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         settings = {**self.settings, "max_length": self.tokens.max_length}
@@ -148,9 +148,9 @@ class Discriminator:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "Discriminator":
-        """Loads what `save_pretrained` wrote, by folder or hub name.
+        """Loads a discriminator that `save_pretrained` wrote, by folder or hub name.
 
-        Raises InputError for a missing folder, and for one without a discriminator or with a broken one.
+        Raises InputError for a missing folder, for a folder without a discriminator, and for a broken discriminator.
         """
         folder = fetch_folder(folder)
         kept = read_saved(folder, SETTINGS, SavedDiscriminator)
@@ -254,10 +254,10 @@ def new_bert(
 ) -> Discriminator:
     """Builds an encoder (`offline`, a hub name or a folder) with a fresh head (see `networks`).
 
-    `max_length` is at most, and by default, the encoder's maximum. `layers` keeps only the lowest layers, which is
+    `max_length` is at most the encoder's maximum, which is the default. `layers` keeps only the lowest layers, which is
     faster. `frozen_layers` freezes that many of the lowest layers, which saves a part of the backward pass.
-    `attention_dropout` replaces the encoder's own; with 0 torch has a faster attention. The head depends on the seed of
-    torch.
+    `attention_dropout` replaces the encoder's setting; with 0 torch has a faster attention. The head depends on torch's
+    seed.
     """
     model, tokenizer = load_encoder(encoder, attention_dropout)
     limit = readable_tokens(model.config, tokenizer)

@@ -19,11 +19,12 @@ def explain_parts(
     texts: Sequence[Segments],
     part: Part,
 ) -> list[dict[str, Any]]:
-    """Returns `{"parts": [[part, added], ...]}` for each text; `added` is its logit minus its logit without the part.
+    """Returns `{"parts": [[part, added], ...]}` for each text: how much each part adds to the text's logit.
 
-    A part is a segment (`turn`), or a sentence of the last segment; the segments before it are then its source. If
-    nothing remains without a part, the part gets the whole logit. A text that cannot be read has no parts. The
-    classifier reads the text once for each part.
+    `added` is the logit of the text minus the logit of the text without the part. A part is a segment (`turn`), or a
+    sentence of the last segment; the segments before it are then its source. If nothing remains without a part, the
+    part gets the whole logit. A text that cannot be read has no parts. The classifier reads the text once for each
+    part.
     """
     divided = [divide(text, part) for text in texts]
     rest: list[Segments] = []
@@ -71,7 +72,7 @@ def subtract(
     parts: Sequence[str],
     others: Sequence[float],
 ) -> list[list[Any]]:
-    """Pairs each part with the text's logit minus the logit without the part; empty for a text that cannot be read."""
+    """Pairs each part with the text's logit minus the logit without this part. Empty for a text that cannot be read."""
     if np.isnan(logit):
         return []
     added: list[list[Any]] = []

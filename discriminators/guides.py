@@ -50,9 +50,9 @@ NOT_READ = -1  # for special tokens, which the guide does not read
 
 
 def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
-    """Maps each token of the generator to the guide's token; NOT_READ for special tokens and ids beyond the last.
+    """Maps each token id of the generator to the guide's id; NOT_READ for special tokens and unknown ids.
 
-    Raises SettingError for a guide of another vocabulary.
+    Ids beyond the last token of the tokenizer are unknown. Raises SettingError for a guide of another vocabulary.
     """
     size = len(tokenizer)
     if vocabulary.tokenizer.get_vocab() != tokenizer.get_vocab():
@@ -138,7 +138,7 @@ class BiLSTMGuide:
         tokens: Int[Tensor, " rows"],
         read: Bool[Tensor, " rows"] | None = None,
     ) -> BiLSTMState:
-        """Returns the state after one more token; a row whose `read` is False stays unchanged."""
+        """Returns the state after each row's next token. A row whose `read` is False stays unchanged."""
         guide_ids = self._to_guide(tokens)
         is_read = guide_ids != NOT_READ
         if read is not None:
@@ -288,9 +288,9 @@ class CausalGuide:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "CausalGuide":
-        """Loads what `save_pretrained` wrote, by folder or hub name.
+        """Loads a causal guide that `save_pretrained` wrote, by folder or hub name.
 
-        Raises InputError for a missing folder, and for one without a causal guide or with a broken one.
+        Raises InputError for a missing folder, for a folder without a causal guide, and for a broken guide.
         """
         folder = fetch_folder(folder)
         settings = read_saved(folder, SETTINGS, SavedGuide)
@@ -333,7 +333,10 @@ def new_causal_guide(
 
 
 def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDArray[np.float64]:
-    """Computes the logit of each text; higher means human or good, 0 that the judge knows none of its tokens."""
+    """Computes the logit of each text: higher means human or good.
+
+    The logit is 0 if the judge knows none of the tokens.
+    """
     if isinstance(judge, CausalGuide):
         return judge.logits([text if text.strip() else "" for text in texts])
     # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
@@ -342,7 +345,7 @@ def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDA
 
 
 def load_guide(folder: Path | str, device: str = "cpu") -> CausalGuide | Discriminator:
-    """Loads a trained guide of either kind, by folder or hub name. Raises InputError if there is none."""
+    """Loads a trained guide of either kind, by folder or hub name. Raises InputError if the folder has no guide."""
     place = fetch_folder(folder)
     for file, kind in ((SETTINGS, CausalGuide), (DISCRIMINATOR, Discriminator)):
         if (place / file).is_file():

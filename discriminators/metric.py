@@ -33,9 +33,9 @@ class ClassifierMetric(BaseMetric):
 
 @dataclass(frozen=True)
 class DiscriminatorScore(ClassifierMetric):
-    """The logit that a text, or a dialogue, is of the class 1 (human, good); higher is better.
+    """The logit that a text, or a dialogue, is of class 1 (human, good); higher is better.
 
-    With a discriminator that learned dialogues and degraded versions of them, it is Generative CDM (CDM, section
+    If the discriminator learned dialogues and degraded versions of them, the metric is Generative CDM (CDM, section
     3.4.1).
     """
 
@@ -57,7 +57,10 @@ class DiscriminatorScore(ClassifierMetric):
         dialogues: bool = False,
         explain: bool = False,
     ) -> Self:
-        """Loads a discriminator (a run's `models/discriminator_NAME`). Raises InputError if there is none."""
+        """Loads a discriminator (a run's `models/discriminator_NAME`).
+
+        Raises InputError for a folder without a discriminator.
+        """
         return cls(Discriminator.from_pretrained(folder, device), dialogues, explain)
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
@@ -85,7 +88,7 @@ class DiscriminatorScore(ClassifierMetric):
 
 @dataclass(frozen=True)
 class LabelDiscriminatorScore(ClassifierMetric):
-    """The probability that a classifier of all labels gives to the label of the example; higher is better.
+    """The probability that a classifier of labels gives to the label of the example; higher is better.
 
     This is the discriminator score of attribute relevance in CTRLEval's tables.
     """
@@ -96,7 +99,10 @@ class LabelDiscriminatorScore(ClassifierMetric):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> Self:
-        """Loads a discriminator. Raises InputError for a folder without one, or if it has no labels."""
+        """Loads a discriminator.
+
+        Raises InputError for a folder without a discriminator, and for a discriminator without labels.
+        """
         discriminator = Discriminator.from_pretrained(folder, device)
         if not discriminator.labels:
             rule = "must be the folder of a classifier of labels"

@@ -59,7 +59,7 @@ def reversal(mask: Mask) -> Ids:
 
 
 def drop_single_axis(logits: Tensor) -> Float[Tensor, "batch ..."]:
-    """Removes the last axis if there is only one logit; several logits stay as they are."""
+    """Removes the last axis if it has only one logit; leaves several logits as they are."""
     if logits.shape[-1] == 1:
         return logits.squeeze(-1)
     return logits
@@ -99,7 +99,7 @@ class AttentionBiLSTM(nn.Module):
         return drop_single_axis(self.head(features))
 
     def hidden(self, ids: Ids, mask: Mask) -> Hidden:
-        """Returns the summed states of the two directions; those at padding are meaningless."""
+        """Returns the summed states of the two directions. The states at padding are meaningless."""
         embedded = self.dropout(self.embedding(ids))
         backwards = reversal(mask)[..., None]
         onward, _ = self.forward_lstm(embedded)
@@ -198,7 +198,7 @@ def prefix_attention(
 
 
 def tanh(x: Values) -> Values:
-    """Computes tanh x; on a CPU as 2 sigmoid(2x) - 1, which takes a fifth of the time of torch's tanh."""
+    """Computes tanh x. On a CPU it is 2 sigmoid(2x) - 1, which takes a fifth of the time of torch's tanh."""
     if x.is_cuda:
         return torch.tanh(x)
     sigmoid = (2 * x).sigmoid_()
@@ -209,7 +209,7 @@ def lstm_cell(
     gates: Gates,
     c: Float[Tensor, "*#rows dim"],
 ) -> tuple[States, States]:
-    """Computes h' and c' from c and the sums of the four gates (input, forget, cell, output), which it overwrites."""
+    """Computes h' and c' from c and the sums of the four gates (input, forget, cell, output). Overwrites the gates."""
     i, f, g, o = gates.chunk(4, dim=-1)
     added = i.sigmoid_() * tanh(g)
     c = torch.addcmul(added, f.sigmoid_(), c)
@@ -239,7 +239,7 @@ def choose_rows(
     new: PerRow,
     old: PerRow,
 ) -> PerRow:
-    """Returns the new values of the rows that `is_new` marks, and the old values of the others."""
+    """Returns the new values of the rows that `is_new` marks, and the old values of all other rows."""
     inner = [1] * (old.ndim - 1)
     return torch.where(is_new.view(-1, *inner), new, old)
 
@@ -305,7 +305,10 @@ class CausalLSTM(nn.Module):
 
     @torch.no_grad()
     def know_only(self, seen: Bool[Tensor, " vocabulary"]) -> None:
-        """Marks tokens outside the training texts as unknown; their embedding is 0 and stays 0."""
+        """Marks the tokens that are not in `seen` as unknown. The embedding of an unknown token is 0 and stays 0.
+
+        `seen` marks the tokens of the training texts.
+        """
         self.known.copy_(seen)
         self.embedding.weight[~seen] = 0.0
 
@@ -343,7 +346,7 @@ class CausalLSTM(nn.Module):
         tokens: Int[Tensor, " rows"],
         read: Bool[Tensor, " rows"] | None = None,
     ) -> CausalState:
-        """Returns the state after one more token; a row whose `read` is False stays unchanged."""
+        """Returns the state after each row's next token. A row whose `read` is False stays unchanged."""
         gates = self.table()[self._limit(tokens)]
         h, c = lstm_cell(gates + state.recurrent, state.c)
         energy = tanh(h) @ self.w

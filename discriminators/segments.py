@@ -40,7 +40,7 @@ class TokenFrame:
 
     @property
     def room(self) -> int:
-        """How many token ids fit between start and end."""
+        """The number of token ids that fit between the special tokens at the start and at the end."""
         return self.max_length - len(self.start) - len(self.end)
 
 
@@ -59,7 +59,7 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True)
 class TokenRow:
-    """The token ids that a model reads at once: a whole text, or one window of it."""
+    """The token ids that a model reads at once: those of a whole text, or of one window of a long text."""
 
     # token ids with the special ones, not padded
     ids: NDArray[np.int64]

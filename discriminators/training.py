@@ -57,7 +57,7 @@ def discriminator_loss(
 ) -> Float[Tensor, ""]:
     """Computes the cross-entropy summed over texts, in nats (OUMG, Eq. 1-2, with the opposite sign); lower is better.
 
-    It is binary for one logit per text. `weights` are the shares of windows in their text.
+    With one logit per text the cross-entropy is binary. `weights` are the shares of windows in their text.
 
     >>> discriminator_loss(torch.zeros(4), torch.tensor([1.0, 1.0, 0.0, 0.0])).item() / 4  # ln 2
     0.6931471824645996
@@ -74,9 +74,9 @@ def held_out_metrics(
     logits: Float[Tensor, "texts ..."],
     labels: Float[Tensor, " texts"],
 ) -> dict[str, float]:
-    """Computes loss (nats per text), accuracy, AUC and `order` (see `order_by_auc`).
+    """Computes the loss (nats per text), the accuracy, the AUC and `order` (see `order_by_auc`).
 
-    With several labels, AUC is the mean of each label against the rest.
+    With several labels, the AUC is the mean over labels of the AUC of this label against all others.
     """
     loss = float(discriminator_loss(logits, labels)) / len(logits)
     if logits.ndim == 1:
@@ -114,7 +114,7 @@ def order_by_auc(auc: float, loss: float) -> float:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """The rows of labelled texts that a network reads; each row knows its text."""
+    """The rows of token ids that a network reads, and the labelled text to which each row belongs."""
 
     rows: Sequence[TokenRow]
     # of the texts
@@ -129,13 +129,13 @@ class LabelledRows:
         token_budget: int,
         generator: np.random.Generator | None = None,
     ) -> list[MakeBatch]:
-        """Batches of rows of similar length, see `batches_by_budget`."""
+        """Returns batches of rows of similar length, as `batches_by_budget` makes them."""
         lengths = [len(row.ids) for row in self.rows]
         batches = batches_by_budget(lengths, token_budget, generator)
         return [partial(self.make_batch, batch) for batch in batches]
 
     def per_batch(self, token_budget: int) -> float:
-        """Computes the mean number of texts, or prefixes, in a batch."""
+        """Computes the mean number of texts (for a guide, of prefixes) in a batch."""
         count = len(self.labels)
         if self.prefixes:
             count = sum(len(row.ids) - SHORTEST + 1 for row in self.rows)
@@ -200,9 +200,9 @@ def _warn_of_lengths(rows: Sequence[TokenRow], count: int, max_length: int) -> N
 
 
 class LabelledTextDataModule(BatchDataModule):
-    """Labelled texts that a classifier learns and held-out ones, in batches of at most `token_budget` padded tokens.
+    """A data module of labelled texts: those to learn, and the held-out ones.
 
-    Raises ValueError as `read_rows` does.
+    Batches have at most `token_budget` padded tokens. Raises ValueError as `read_rows` does.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ class LabelledTextDataModule(BatchDataModule):
 
     @property
     def per_batch(self) -> float:
-        """The mean number of texts, or prefixes, in a training batch."""
+        """The mean number of texts (for a guide, of prefixes) in a training batch."""
         return self.train.per_batch(self.token_budget)
 
 
@@ -289,7 +289,7 @@ class DiscriminatorModule(TrainingModule):
         return logits[ends], labels[ends], weights[ends], places[ends]
 
     def loss(self, part: Batch) -> Tensor:
-        """Computes the cross-entropy summed over texts or prefixes, in nats."""
+        """Computes the cross-entropy summed over texts (for a guide, over prefixes), in nats."""
         logits, labels, weights, _ = self.read_logits(part)
         return discriminator_loss(logits, labels, weights)
 
@@ -300,7 +300,7 @@ class DiscriminatorModule(TrainingModule):
         return batch["ids"].shape[1]
 
     def clipped(self) -> list[nn.Parameter]:
-        """The parameters whose gradients are clipped together, matrices first."""
+        """The parameters whose gradients are clipped together: first the matrices, then the others."""
         learned = [p for p in self.network.parameters() if p.requires_grad]
         return sorted(learned, key=lambda parameter: parameter.ndim <= 1)
 

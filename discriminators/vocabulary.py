@@ -1,4 +1,4 @@
-"""Tokens of a classifier: a vocabulary that is learned or another model's, or the tokenizer of an encoder."""
+"""Tokens of a classifier: a learned vocabulary, the vocabulary of another model, or the tokenizer of an encoder."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ class Vocabulary:
         )
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
-        """Returns the ids of each segment, without special tokens that its tokenizer may add (T5's end)."""
+        """Returns the token ids of each segment, without special tokens that the tokenizer may add (T5's end token)."""
         is_jieba = self.kind == "jieba"
         encoded = self.tokenizer.encode_batch_fast(
             list(map(_jieba_words, segments)) if is_jieba else list(segments),
@@ -124,8 +124,8 @@ class EncoderTokens:
 def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Removes repeated texts, and texts that are the beginning of another one; keeps the order of first occurrence.
 
-    The tokens of a text in several pairs, perhaps cut to their lengths, would otherwise be counted more than once. Its
-    rare tokens would then be in the vocabulary and those of other texts not, which would give the class away.
+    A text may be in several training pairs, cut to a different length in each. If each copy counted, its rare tokens
+    would enter the vocabulary, but rare tokens of texts in one pair would not. This would reveal the class.
 
     >>> drop_repeated_texts([("ab",), ("abc",), ("b",), ("abc",), ("x", "ab")])
     [('abc',), ('b',), ('x', 'ab')]
@@ -180,7 +180,10 @@ def train_vocabulary(
 
 
 def borrowed_vocabulary(tokenizer: PreTrainedTokenizerBase, max_length: int) -> Vocabulary:
-    """Takes the tokens of another model. Raises SettingError for a slow tokenizer, written in Python."""
+    """Makes a vocabulary of the tokens of another model.
+
+    Raises SettingError for a slow tokenizer, which is written in Python.
+    """
     if not tokenizer.is_fast:
         raise SettingError(f"a tokenizer needs a tokenizer.json (a fast one), but {tokenizer.name_or_path!r} has none")
     own = copy_backend(tokenizer)

@@ -7,7 +7,7 @@ from griffe import Attribute, Class, Docstring, Extension, Module
 
 
 class FieldComments(Extension):
-    """Takes the comment of each field of a class as its docstring."""
+    """Uses the comment of each field of a class as the field's docstring."""
 
     def on_package(self, *, pkg: Module, **_: Any) -> None:
         """Describes all fields of a package; griffe calls it once all modules are loaded."""
@@ -35,7 +35,7 @@ class FieldComments(Extension):
 
 
 def read_comment_above(lines: Sequence[str], lineno: int) -> list[str]:
-    """The lines of the comment right above a line; lines are numbered from 1."""
+    """Returns the lines of the comment directly above the line number `lineno`; lines are numbered from 1."""
     above: list[str] = []
     for line in reversed(lines[: lineno - 1]):
         text = line.strip()

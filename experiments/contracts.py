@@ -30,7 +30,7 @@ Progress = Callable[..., AbstractContextManager[Callable[[int], None]]]
 
 @dataclass(frozen=True)
 class Run:
-    """What the runner gives to an experiment: names, folder, stages, seed, trainer, loggers."""
+    """What the runner gives to an experiment: its name, folder, stages, seed, trainer and loggers."""
 
     # the experiment's name, as in `+exp=name`
     name: str
@@ -56,7 +56,10 @@ class Run:
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Shows the block as a step, and adds its wall-clock seconds to `timings[step]`, even if it fails."""
+        """Shows the block as a step of the run.
+
+        Adds its wall-clock seconds to `timings[step]`, even if the block fails.
+        """
         start = time.perf_counter()
         try:
             with self.progress(step):

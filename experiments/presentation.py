@@ -80,7 +80,7 @@ def present(
 
 
 def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
-    """Computes the agreement of every metric with every rating, beside that of cheap cues unless `cues=none`."""
+    """Computes the agreement of every metric, and of cheap cues unless `cues=none`, with every rating."""
     rows: list[Agreement] = []
     for scored in sets:
         with_cues = add_cheap_cues(scored, run.seed) if run.cues else scored
@@ -89,7 +89,10 @@ def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
 
 
 def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting], has_cues: bool) -> str:
-    """Makes the signature that identifies a run: models, settings, seed, libraries, regression on cheap cues."""
+    """Makes the signature that identifies a run: models, settings, seed, versions of libraries.
+
+    With `has_cues` it also names the regression on cheap cues (surface features such as length).
+    """
     return signature(
         run.name,
         libraries=MODEL_LIBRARIES,
@@ -101,7 +104,7 @@ def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting
 
 
 def head_agreement(rows: Sequence[Agreement]) -> list[Table]:
-    """Makes the table of agreement, with its headline; no table without ratings."""
+    """Makes the table of agreement, with its headline; no table if there are no rows."""
     if not rows:
         return []
     return [replace(tabulate_agreement(rows), finding=name_best(rows))]
@@ -118,20 +121,20 @@ def draw_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str
 
 
 def list_folders(models: Mapping[str, Trained]) -> dict[str, Path]:
-    """Lists the folders of the models that were trained here; the run folder keeps them."""
+    """Returns the folders of the models that were trained here, by name; the run folder keeps them."""
     return {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder}
 
 
 def list_losses(models: Mapping[str, Trained]) -> dict[str, float]:
-    """Lists the held-out loss of each language model, by the name of the figure."""
+    """Returns the held-out loss of each language model (nats per token), by the name of the figure."""
     learned = {name: model for name, model in models.items() if model.is_language_model}
     return {f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()}
 
 
 def name_best(rows: Sequence[Agreement]) -> str:
-    """Writes the headline: which metric agrees best with each aspect, if its interval is above 0; "" if none does.
+    """Writes the headline: which metric agrees best with each aspect, if its interval is above 0; else "".
 
-    If cheap cues predict the ratings better, they come first, as in the table.
+    If cheap cues predict the ratings better than the metrics do, the cues come first, as in the table.
     """
     by_aspect: dict[tuple[str, str], list[Agreement]] = {}
     for row in rows:
@@ -161,7 +164,7 @@ def describe_best(rows: Sequence[Agreement]) -> str:
 
 
 def join_findings(findings: Sequence[str]) -> str:
-    """Joins findings into one headline of at most `LONGEST` characters; those that do not fit are counted.
+    """Joins findings into one headline of at most `LONGEST` characters; counts the findings that do not fit.
 
     >>> join_findings(["a agrees best", "b agrees best"])
     'a agrees best; b agrees best'
@@ -176,7 +179,10 @@ def join_findings(findings: Sequence[str]) -> str:
 
 
 def list_agreement_of_parts(parts: Sequence[ScoredSet], aspect: str, column: str) -> list[dict[str, Any]]:
-    """Lists a row for each metric and part of a set, such as the texts of one system; `column` has the part's name."""
+    """Lists a row for each metric and each part of a set, such as the texts of one system.
+
+    The column named `column` has the name of the part.
+    """
     rows: list[dict[str, Any]] = []
     for metric in parts[0].scores if parts else ():
         for part in parts:

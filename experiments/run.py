@@ -52,7 +52,7 @@ def main() -> None:
 
 @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="run")
 def run_experiment(config: DictConfig) -> int:
-    """Runs an experiment and exits with its exit code; of a job of a sweep it returns the exit code."""
+    """Runs an experiment and exits with its exit code. In a job of a sweep, returns the exit code instead."""
     is_single = HydraConfig.get().mode == RunMode.RUN
     if is_single and str(OmegaConf.select(config, "experiment._target_")).startswith("experiments."):
         say(f"{HydraConfig.get().runtime.choices['exp']}: loading PyTorch and other libraries, which takes seconds")
@@ -75,7 +75,7 @@ def names_experiment(words: Sequence[str]) -> bool:
 
 
 def list_experiments() -> str:
-    """Lists the experiments by paper, then the others, each on a line with its description."""
+    """Lists the experiments of each paper, then all others, each on a line with its description."""
     sections: dict[str, list[str]] = {paper: [] for paper in (*PAPERS.values(), OTHERS)}
     for file in sorted((CONFIGS / "exp").glob("*.yaml")):
         described = DESCRIPTION.search(file.read_text(encoding="utf-8"))

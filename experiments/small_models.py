@@ -34,8 +34,8 @@ def models(
     """Trains a model of each kind, or finds it as a stage of an earlier run.
 
     CDM learns the dialogues, the language model of MARS the stories, the infiller of CTRLEval the remarks. The
-    generator learns a share of the remarks (`share`); guides learn half of the others, judges the other half. `topics`
-    are the same texts with their topics as labels, for more guides and judges.
+    generator learns a share of the remarks (`share`). Guides learn half of the other remarks, judges the other half.
+    `topics` are the same texts with their topics as labels; further guides and judges learn them.
     """
     pair = train_pair(run, dialogues, cdm)
     negatives = get_negatives(run, pair, dialogues, cdm.negatives)

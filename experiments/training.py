@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Trained:
-    """A model that is ready to be loaded: a stage of this project, a user's folder, or a name on the hub."""
+    """A trained model that can be loaded: a stage of this project, a user's folder, or a name on the hub."""
 
     name: str  # the hub name, the folder as the user gave it, or the experiment's name for the model
     folder: Path | None = None  # None for a model from the hub
@@ -52,24 +52,27 @@ class Trained:
 
     @property
     def is_trained_here(self) -> bool:
-        """Whether a stage of this project made it."""
+        """Whether the model is a stage of this project."""
         return bool(self.curve)
 
     @property
     def is_language_model(self) -> bool:
-        """Whether it is a language model that was trained here, and not a classifier, whose curve has an accuracy."""
+        """Whether the model is a language model that was trained here.
+
+        A classifier's learning curve has an accuracy.
+        """
         return self.is_trained_here and not any("val/accuracy" in point for point in self.curve)
 
     @cached_property
     def identity(self) -> str:
-        """What stands for the model in hashes: its stage, a hash of the files in its folder, or its hub name."""
+        """The model's identity in hashes: its stage, a hash of the files in its folder, or its hub name."""
         if self.folder is None:
             return self.name
         return self.folder.name if self.is_trained_here else folder_fingerprint(self.folder)
 
     @property
     def moved(self) -> dict[str, float]:
-        """How much training moved the embedding of each new token of a pretrained model, as a share of its norm."""
+        """How far training moved the embedding of each new token of a pretrained model, as a share of its norm."""
         path = Path(self.source) / MOVED
         if not path.is_file():
             return {}
@@ -77,9 +80,9 @@ class Trained:
 
     @property
     def held_out_nll(self) -> float:
-        """The held-out loss of the saved weights of a language model trained here, in nats per token.
+        """The held-out loss of the saved weights of a language model trained here, in nats per token; lower is better.
 
-        Training saves the weights with the lowest loss, or with the largest discrepancy if the curve has one.
+        Training saves the weights with the lowest loss, or with the largest discrepancy if the learning curve has one.
         """
         points = [point for point in self.curve if "val/loss" in point]
         saved = max(points, key=lambda point: point.get("val/discrepancy", -point["val/loss"]))
@@ -94,7 +97,7 @@ class Pretrained:
 
 
 def list_texts(examples: Iterable[Example]) -> list[str]:
-    """The full text of each example."""
+    """Lists the full text of each example."""
     return [example.full_text for example in examples]
 
 
@@ -148,7 +151,7 @@ def find_or_train(
 
 
 def find_pretrained(plan: Pretrained) -> Trained:
-    """Finds the model in a folder, or the one with this name on the hub if there is no such folder."""
+    """Finds the model in a folder, or the model with this name on the hub if there is no such folder."""
     folder = Path(plan.name)
     return Trained(plan.name, folder if folder.is_dir() else None)
 
@@ -178,7 +181,10 @@ class LanguageModelPlan:
     tasks_per_text: int = 1  # how often an epoch takes the tasks of a text, each time others (other gaps, for example)
 
     def checkpoint_options(self) -> Mapping[str, Any]:
-        """Arguments of `train_language_model` that say which weights to save; {} saves those of the lowest loss."""
+        """Returns the arguments of `train_language_model` that say which weights to save.
+
+        {} saves the weights with the lowest held-out loss.
+        """
         return {}
 
     def train(
@@ -261,7 +267,7 @@ class MaskedTokens:
         mask: int,
         rng: random.Random,
     ) -> Task:
-        """Masks a share of the inner tokens of a row, but at least one."""
+        """Makes a task: masks a share of the inner tokens of a row, at least one token."""
         inner = range(1, len(row) - 1)
         count = max(1, round(self.share * len(inner)))
         source = list(row)
@@ -273,7 +279,10 @@ class MaskedTokens:
 
 
 def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> list[list[int]]:
-    """Encodes the texts; longer ones are left out. Raises InputError if no text is short enough."""
+    """Encodes the texts with at most `most` tokens; leaves out longer texts.
+
+    Raises InputError if no text is short enough.
+    """
     rows = lm.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
     fitting = [row for row in rows if len(row) <= most]
     left_out = len(rows) - len(fitting)
@@ -288,7 +297,7 @@ def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> 
 
 @checked_dataclass
 class DiscriminatorPlan:
-    """A discriminator to train."""
+    """The plan of a discriminator: what to build and how to train it."""
 
     build: partial  # what to build, a partial of `new_bilstm` or `new_bert`
     training: TrainingSettings  # how long and how fast it trains
@@ -301,7 +310,7 @@ class DiscriminatorPlan:
 
     @property
     def per_class(self) -> int | None:
-        """The maximum number of training texts of each class; None for all."""
+        """The maximum number of training texts of each class; None means all texts."""
         return None if self.texts is None else self.texts // 2
 
     def train(
@@ -348,7 +357,7 @@ def choose_groups(texts: Sequence[LabelledText], most: int | None, seed: int) ->
 
 @checked_dataclass
 class GuidePlan(DiscriminatorPlan):
-    """A guide to train on prefixes of whole texts; the prefixes end where tokens of a generator end.
+    """The plan of a guide that learns prefixes of whole texts; a prefix ends where a token of the generator ends.
 
     `build` is a partial of `new_causal_guide` or, for the exact guide, of `new_token_bilstm`.
     """
@@ -379,7 +388,7 @@ class GuidePlan(DiscriminatorPlan):
 
 
 def prefix_notes(plan: GuidePlan) -> list[str]:
-    """Notes if a guide learns only a part of the prefixes."""
+    """Returns a note if a guide learns only a part of the prefixes, else an empty list."""
     if plan.prefixes is None:
         return []
     return [

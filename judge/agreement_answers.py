@@ -1,4 +1,4 @@
-"""Sentences of `judge agree`: which metric agrees best with people, how surely, and whether it is good enough."""
+"""Sentences of `judge agree`: which metric agrees best with people, how surely, and whether this is good enough."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
 
 
 def note_reversed(rows: Sequence[Agreement]) -> list[str]:
-    """Notes each metric with a significantly negative agreement.
+    """Notes each metric whose agreement with people is significantly negative.
 
-    Its permutation p-value is adjusted for the number of metrics.
+    The p-value of its permutation test is adjusted for the number of metrics.
     """
     return [
         f"{row.metric} agrees with {row.aspect} in reverse ({format_cell(row.spearman)}): if its lower scores are "
@@ -50,9 +50,10 @@ def answer_question(
     *,
     has_cues: bool,
 ) -> list[str]:
-    """Answers, for each aspect, which metric agrees best, which ones the tests do not separate, whether it is a cue.
+    """Writes the answer for each aspect: which metric agrees best, and whether others are as good or it is a cheap cue.
 
-    If every metric is a judge of labels, the answer is how well they agree with people, and whether it is enough.
+    If every metric is a judge of labels, the answer says instead how well the judges agree with people, and whether
+    that is enough.
     """
     first = {ranking.aspect: ranking for ranking in reversed(rankings)}
     aspects = dict.fromkeys(ranking.aspect for ranking in rankings)

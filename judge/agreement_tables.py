@@ -47,7 +47,7 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
 
 
 def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> str:
-    """States whether an agreement is above or below chance, by the two-sided `p_value` of a permutation test."""
+    """Says whether an agreement is above or below chance, by the two-sided `p_value` of a permutation test."""
     if math.isnan(p_value) or math.isnan(kappa.value):
         return f"not compared with chance, because {kappa.reason}"
     if p_value >= level:
@@ -63,8 +63,9 @@ def describe_enough(
 ) -> str:
     """Says, with kappas, whether judges agree with people as well as people agree among themselves.
 
-    A judge can stand in for a person if the interval of its kappa minus people's is above -`NEARLY` and the judge does
-    not fail the alternative annotator test (if there is one). Else it cannot replace one if the interval is below 0.
+    A judge can stand in for a person if the interval of its kappa minus people's kappa is above -`NEARLY`, and the
+    judge does not fail the alternative annotator test (if there is one). A judge cannot replace a person if this
+    interval is below 0.
     """
     by_name = {agreement.name: agreement for agreement in single}
     known = [name for name in names if name in by_name]

@@ -1,4 +1,4 @@
-"""What judges were asked and what they answered: written as lines that the verbs can read, and as a page for people."""
+"""What judges were asked and what they answered: as lines that the verbs can read, and as a page for people."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORDS = {1.0: "system_a", 0.0: "system_b"}  # the field that names the winner of
 
 @dataclass(frozen=True)
 class Answered:
-    """One question to one judge, with its answer."""
+    """One question to one judge, with the judge's answer."""
 
     judge: str
     # what was asked about: an aspect, or the output that was shown first
@@ -45,7 +45,7 @@ class Answered:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Returns it as JSON values."""
+        """Returns the question and its answer as JSON values."""
         record = {
             "judge": self.judge,
             "about": self.about,
@@ -77,7 +77,7 @@ class Asked:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Returns its line in the file of answers, as JSON values."""
+        """Returns the line of this text or pair in the file of answers, as JSON values."""
         return {**self.fields, ANSWERS: [answer.record for answer in self.answers]}
 
 
@@ -87,7 +87,7 @@ def to_number(value: float) -> float | None:
 
 
 def sort_by_gap(asked: Sequence[Asked]) -> list[Asked]:
-    """Sorts disagreements first, the largest gap before smaller ones; the others follow in their order."""
+    """Sorts disagreements of judges with people first, the largest gap first; all others follow in their old order."""
     return sorted(asked, key=lambda item: -np.nan_to_num(item.gap, nan=-1.0))
 
 
@@ -101,7 +101,10 @@ def list_asked_pairs(
     outputs: ScoredSet,
     places: Mapping[tuple[str, str], int],
 ) -> list[Asked]:
-    """Lists the pairs that a judge was asked about, with its answers; `people` has people's outcomes, NaN for none."""
+    """Lists the pairs that a judge was asked about, with the judge's answers.
+
+    `people` has people's outcome of each pair, NaN if there is none.
+    """
     by_pair: dict[int, list[PairAnswer]] = {}
     for answer in verdicts.answers:
         by_pair.setdefault(answer.pair, []).append(answer)
@@ -141,14 +144,14 @@ def list_asked_pairs(
 
 
 def leave_out_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Leaves out fields that are empty."""
+    """Returns the fields that are not empty."""
     return {name: value for name, value in fields.items() if value not in (None, {})}
 
 
 def to_answered(answer: PairAnswer, systems: Mapping[str, str]) -> Answered:
     """Prepares an answer about a pair in one order for display.
 
-    Its verdict is 1 if the output that was shown first is better, 0 if the other is, or a value between.
+    The verdict is 1 if the output that was shown first is better, 0 if the second is better, or a value between.
     """
     shown_first = systems["system_b" if answer.is_reversed else "system_a"]
     return Answered(
@@ -191,9 +194,9 @@ def list_context(example: Example) -> dict[str, str]:
 
 
 def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
-    """Lists the texts that judges were asked about, with their answers.
+    """Lists the texts that judges were asked about, with the judges' answers.
 
-    With `has_own_ratings`, the lines have the ratings of people, too. Ratings from a separate file of labels are left
+    With `has_own_ratings`, the lines also have the ratings of people. Ratings from a separate file of labels are left
     out, because the next study joins them again.
     """
     judges: dict[str, Scores] = {}
@@ -253,9 +256,9 @@ def describe_numbers(values: Mapping[str, float | None]) -> str:
 
 
 def measure_gaps(columns: ScoredSet) -> Floats:
-    """Measures how far a text's rank by judges is from its rank by people, as a share; NaN if either is missing.
+    """Measures how far a text's rank by judges is from its rank by people, as a share; NaN if a rank is missing.
 
-    Of several judges and aspects the largest gap counts.
+    With several judges or aspects, the largest gap counts.
     """
     gaps = np.full(len(columns), np.nan)
     for name, scores in columns.scores.items():
@@ -289,7 +292,7 @@ def are_answers(rows: Sequence[Mapping[str, Any]]) -> bool:
 def to_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
     """Turns lines of `write_answers` into a table of verdicts: rows with an id and a column for each judge.
 
-    Returns the rows, and the names of these columns.
+    Returns the rows, and the names of the judges' columns.
     """
     judges = list(dict.fromkeys(name for row in rows for name in row["scores"]))
     empty = dict.fromkeys(judges)
@@ -312,9 +315,9 @@ def check_answers(answers: Path | str | None) -> Path | None:
 
 
 def write_answers(asked: Sequence[Asked], path: Path | None) -> tuple[Path, ...]:
-    """Writes a file with a line for each text or pair, and a page of Markdown with disagreements first.
+    """Writes a file with a line for each text or pair, and a Markdown page with disagreements first.
 
-    Returns both paths; none without `path`, or if no judge was asked.
+    Returns both paths; an empty tuple if there is no `path` or no judge was asked.
     """
     if path is None or not asked:
         return ()
@@ -331,7 +334,7 @@ def write_page(asked: Sequence[Asked]) -> Iterator[str]:
     """Yields the lines of a page of Markdown, disagreements first; texts are quoted."""
     yield "# Answers of judges"
     yield ""
-    yield "Where people and judges are farthest apart comes first."
+    yield "The texts or pairs on which people and judges differ most come first."
     for item in sort_by_gap(asked):
         yield ""
         yield f"## {' '.join(item.name.split())}"

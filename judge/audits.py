@@ -65,7 +65,7 @@ class AspectAudit:
 
     @cached_property
     def weaknesses(self) -> list[str]:
-        """Lists the weaknesses of the metric, one sentence each."""
+        """Lists the weaknesses of the metric in this aspect, one sentence each."""
         weaknesses: list[str] = []
         if self.cues and self.cues.explained.low > LARGE_SHARE:
             share = self.cues.explained
@@ -101,7 +101,7 @@ class AspectAudit:
 
 @dataclass(frozen=True)
 class MetricAudit:
-    """The audit of a metric on a set."""
+    """The audit of a metric on one set of texts."""
 
     aspects: Mapping[str, AspectAudit]
     metric: Metric
@@ -142,7 +142,7 @@ class MetricAudit:
 
     @property
     def tables(self) -> list[Table]:
-        """Tables: what the scores depend on, and how damage and edits change them."""
+        """Two tables: what the scores depend on, and how damage and edits change the scores."""
         aspects = self.aspects.items()
         edits = [
             pick(edit, EDIT_CELLS, aspect=aspect, edit=name)
@@ -179,12 +179,12 @@ class Audits(Result):
 
     @property
     def signature(self) -> str:
-        """One line: the audit of each metric with its settings."""
+        """One line with the signature of each audit: the metric and its settings."""
         return join_signatures({name: each.signature for name, each in self.metrics.items()})
 
     @property
     def tables(self) -> list[Table]:
-        """All tables of one metric; for several metrics one table with a row per aspect."""
+        """For one metric all tables of its audit; for several metrics one table with a row per aspect."""
         if len(self.metrics) == 1:
             return next(iter(self.metrics.values())).tables
         return [summary_table(self.metrics)]
@@ -203,7 +203,7 @@ def _list_cue_cells(aspect: str, cues: CueAudit) -> Row:
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
-    """Tabulates how much damage lowers the scores."""
+    """Makes the table of how much damage lowers the scores, by its strength."""
     rows = [
         _list_damage_cells(aspect, name, damage, strengths)
         for aspect, audited in found.items()
@@ -235,7 +235,10 @@ def _list_damage_cells(aspect: str, name: str, damage: DamageAudit, strengths: S
 
 
 def summary_table(found: Mapping[str, MetricAudit]) -> Table:
-    """Tabulates each aspect of each metric: cues, length, all damage at full strength, the edit with most effect."""
+    """Makes a table with a row for each aspect of each metric.
+
+    A row has the cues, the length, all damage at full strength, and the edit with the largest effect.
+    """
     rows: list[Row] = []
     for name, audited in found.items():
         for aspect, audited_aspect in audited.aspects.items():

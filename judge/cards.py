@@ -1,4 +1,4 @@
-"""Cards of metrics: what each measures, what it costs and what fools it."""
+"""Cards of metrics: what each metric measures, what it costs and what fools it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEEDS = {  # metrics that mean nothing with the tiny models that this project tr
 
 
 def write_cards(folder: Path, audits: Audits) -> None:
-    """Writes a card for each audited metric and for each metric in `NEEDS`, and the table of all."""
+    """Writes a card for each audited metric and for each metric in `NEEDS`, and the table of all metrics."""
     for name, audit in audits.metrics.items():
         write_card(folder / f"{name}.md", audit)
     needs = {name: model for name, model in NEEDS.items() if name not in audits.metrics}

@@ -24,7 +24,7 @@ FEWEST_LABELS = 5  # of a rater whose mean and spread say something
 CHANCE = 0.01  # raters of whom chance explains the difference more often have no note
 UNEVEN = 0.1  # of the shares of two systems that a rater rated
 SKEWED = 0.25  # skewness over the root of n: t intervals cover .92 or less (log-normal differences)
-CONFOUNDED = "a difference of the two may be one of their raters"
+CONFOUNDED = "a difference between these systems may be one between their raters"
 WITHIN = {"per_system": "within systems", "per_input": "within inputs", "system_means": "between means of systems"}
 
 
@@ -45,7 +45,7 @@ def note_repeats(scored: ScoredSet) -> Iterator[str]:
 
 
 def note_copied_ratings(scored: ScoredSet) -> list[str]:
-    """Notes each metric whose scores are simply the ratings of an aspect."""
+    """Notes each metric whose scores equal the ratings of an aspect."""
     return [
         f"the scores of {name} equal the ratings of {aspect}: are they ratings too?"
         for aspect in scored.aspects
@@ -69,10 +69,11 @@ class RaterScales:
 
     @classmethod
     def of(cls, ratings: Floats) -> RaterScales | None:
-        """Finds how raters use the scale, from ratings (raters, n); None unless two rated `FEWEST_LABELS` texts.
+        """Finds how raters use the scale, from ratings (raters, n).
 
-        Means are tested by an analysis of variance, spreads by that of the distances from each rater's median (Brown
-        and Forsythe, 1974). Without a test the means of many raters with few labels each lie far apart by chance.
+        Returns None unless two raters rated `FEWEST_LABELS` texts. Means are tested by an analysis of variance, spreads
+        by an analysis of variance of the distances from each rater's median (Brown and Forsythe, 1974). Without a test
+        the means of many raters with few labels each lie far apart by chance.
         """
         is_rated = ~np.isnan(ratings)
         has_many = is_rated.sum(axis=1) >= FEWEST_LABELS
@@ -90,17 +91,17 @@ class RaterScales:
 
     @property
     def usual_spread(self) -> float:
-        """The median of the standard deviations."""
+        """The median of the raters' standard deviations."""
         return float(np.median(self.spreads))
 
     @property
     def gap(self) -> float:
-        """The distance of the highest mean from the lowest one."""
+        """The highest mean of a rater minus the lowest mean of a rater."""
         return float(np.ptp(self.means))
 
     @property
     def ratio(self) -> float:
-        """The largest standard deviation, divided by the smallest one above 0."""
+        """The largest standard deviation of a rater, divided by the smallest standard deviation above 0."""
         above_0 = self.spreads[self.spreads > 0]
         return float(above_0.max() / above_0.min()) if len(above_0) else 1.0
 
@@ -108,7 +109,7 @@ class RaterScales:
     def are_different(self) -> bool:
         """Whether raters use different parts of the scale, or a wider part, by more than chance explains.
 
-        If all rated all texts, other means do not matter.
+        If all raters rated all texts, different means do not matter.
         """
         is_severe = self.gap > SEVERE * max(self.usual_spread, 1e-12) and not self.is_rated.all()
         if is_severe and self.has_other_means:
@@ -117,7 +118,9 @@ class RaterScales:
 
 
 def compare_means(table: Floats) -> float:
-    """The p-value of a one-way analysis of variance of values (raters, n), with NaN for none: are the means equal?
+    """Computes the p-value of a one-way analysis of variance of values (raters, n): are the raters' means equal?
+
+    A missing value is NaN.
 
     >>> round(compare_means(np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])), 3)  # F is 6 with 1 and 4 degrees
     0.07
@@ -134,7 +137,7 @@ def compare_means(table: Floats) -> float:
 
 
 def note_raters(scored: ScoredSet) -> Iterator[str]:
-    """Notes if raters use different parts of the scale, or if some rated one system more often than another."""
+    """Notes if raters use different parts of the scale, or if some raters rated one system more often than another."""
     for aspect, ratings in scored.raters.items():
         scales = RaterScales.of(ratings)
         if scales is not None and scales.are_different:
@@ -175,7 +178,7 @@ def _note_uneven(scored: ScoredSet, aspect: str, scales: RaterScales) -> Iterato
 
 
 def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
-    """Finds pairs of systems that different people rated: no rater rated texts of both for this aspect.
+    """Finds pairs of systems that different people rated: no rater rated texts of both systems for this aspect.
 
     If raters are not named, no pair is found.
     """
@@ -213,7 +216,7 @@ def _are_opposite(one: Estimate, other: Estimate) -> bool:
 
 
 def note_tails(grid: Grid, columns: Mapping[str, Floats]) -> Iterator[str]:
-    """Notes each metric by which the mean difference of two systems depends on a few extreme inputs."""
+    """Notes each metric for which the mean difference of two systems depends on a few extreme inputs."""
     for name, values in columns.items():
         largest = SKEWED
         worst: tuple[str, str, Floats] | None = None

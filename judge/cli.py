@@ -188,7 +188,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def run_verb(name: str, words: Sequence[str]) -> int:
-    """Reads the words behind a verb, calls its function and shows the result."""
+    """Reads the words after the verb, calls the verb's function and shows the result; returns the exit code."""
     asks_help = any(word in HELP for word in words)
     if not asks_help:
         check_file(VERBS[name], words)
@@ -228,7 +228,7 @@ def check_file(verb: Verb, words: Sequence[str]) -> None:
 
 
 def list_flags(name: str) -> tuple[dict[str, Flag], dict[str, Flag]]:
-    """Lists the flags of a verb: those of its function, and those of `Common` and `Verb.named`."""
+    """Lists the flags of a verb, by name: the flags of its function, and the flags of `Common` and `Verb.named`."""
     verb = VERBS[name]
     named: dict[str, Flag] = {}
     for kind in (Common, *verb.named):
@@ -243,7 +243,7 @@ def list_flags(name: str) -> tuple[dict[str, Flag], dict[str, Flag]]:
 
 
 def find_verb(name: str) -> Any:
-    """The function of a verb."""
+    """Finds the function of a verb by the verb's name."""
     return find_object(f"judge.verbs.{name}.{name}")
 
 
@@ -261,7 +261,7 @@ def make_parser(name: str, flags: Mapping[str, Flag]) -> Parser:
 
 
 def kept_stages() -> str:
-    """The folder in which scores and replies are kept for later commands."""
+    """Returns the folder that keeps scores and replies for later commands."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return str(Path(cache) / PACKAGE / "stages")
 
@@ -319,7 +319,7 @@ def collect_settings(name: str, own: Mapping[str, Flag], given: Given) -> dict[s
 
 
 def deliver(result: Any, name: str, words: Sequence[str], given: Given, seconds: float) -> None:
-    """Prints the tables and notes of a result, and writes its report if asked for."""
+    """Prints the tables and notes of a result, and writes its report if the command asks for one."""
     from judge import terminal
     from judge.report.outcome import print_outcome
 
@@ -334,7 +334,7 @@ def deliver(result: Any, name: str, words: Sequence[str], given: Given, seconds:
 
 
 def describe_missing(error: MissingModelError, words: Sequence[str]) -> str:
-    """The message for a missing model: the flag that names it, and the flag that fetches it."""
+    """Writes the message for a missing model: the flag that names the model, and the flag that fetches it."""
     typed = (before for before, word in pairwise(words) if word == error.name and before.startswith("--"))
     flag = next(typed, error.setting)
     fetch = "; --network fetches it" if error.fetchable and "--network" not in words else ""
@@ -364,14 +364,14 @@ def complete_by(words: Sequence[str]) -> str:
 
 
 def refuse_verb(word: str) -> str:
-    """The error message for a first word that is not a verb."""
+    """Writes the error message for a first word that is not a verb."""
     similar = suggest_similar(word, [*VERBS]) if word else ""
     said = f"{printable(word)} is no verb{similar}" if word else "the command lacks a verb"
     return f"{said}\n\n{describe_verbs()}"
 
 
 def describe_verbs() -> str:
-    """The text of `judge --help`."""
+    """Writes the text of `judge --help`."""
     lines = "\n".join(f"  {name:<10}{verb.line}" for name, verb in VERBS.items())
     return f"usage: judge VERB [FILE] [--name value ...]\n\n{lines}\n\n{MORE}"
 

@@ -1,4 +1,4 @@
-"""Which columns of a table are shown where there is no room for all: on a terminal and across a page of a paper.
+"""Which columns of a table are shown if there is no room for all: on a terminal, and across a page of a paper.
 
 Columns are given as texts by name, in their order.
 """
@@ -33,12 +33,12 @@ GAP = 3  # characters between columns
 
 
 def list_constant(cells: Cells) -> list[str]:
-    """The columns outside the verdict that have one value in all rows."""
+    """Lists the columns that have one value in all rows and are no part of the verdict."""
     return [name for name, column in cells.items() if name not in VERDICT and len({*column}) == 1]
 
 
 def choose_for_paper(cells: Cells, texts: Collection[str]) -> list[str]:
-    """The first columns that fit across a page of a paper, without those that hold sentences.
+    """Chooses the first columns that fit across a page of a paper, without columns that hold sentences.
 
     `texts` are the columns whose cells are all texts.
     """
@@ -59,11 +59,11 @@ def choose_for_terminal(
     constant: Collection[str],
     width: int,
 ) -> list[str]:
-    """The columns that fit into `width` characters; texts can be squeezed, numbers not.
+    """Chooses the columns that fit into `width` characters.
 
-    The leading texts (of three columns) and the p-value always stay; then come the rest of the verdict, short
-    texts, the others in their order, and constant ones last. Columns outside the verdict go where that leaves room
-    for whole names of rows.
+    Columns of texts can be made narrower, columns of numbers cannot. The texts among the first three columns and the
+    p-value always stay. Then come the rest of the verdict, short texts, other columns in their order, and constant
+    columns last. Columns outside the verdict are dropped if that leaves room for whole names of rows.
     """
     widths = {name: max(map(cell_len, column)) for name, column in cells.items()}
     varying = [name for name in cells if name not in constant]
@@ -102,7 +102,7 @@ def _measure_squeezed(name: str, width: int, *, is_text: bool) -> int:
 
 
 def drop_columns(widths: Mapping[str, int], excess: int) -> list[str]:
-    """The last columns that together free at least `excess` characters; none if even all of them do not.
+    """Finds the last columns that together free at least `excess` characters; empty if all of them free less.
 
     >>> drop_columns({"n": 3, "kendall": 18, "pearson": 18}, 20)
     ['pearson']

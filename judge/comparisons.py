@@ -80,7 +80,7 @@ class SystemsCompared(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The limits of the comparison, then one sentence: which system is better by which metrics."""
+        """Notes on the limits of the comparison, then one sentence: which system is better by which metrics."""
         metrics_by_answer: dict[str, list[str]] = {}
         for metric, ranked in self.means.items():
             answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margins.get(metric))
@@ -92,7 +92,7 @@ class SystemsCompared(Result):
         return (*self.limits, *self._note_chance(), *bound_answer(f"{said[:1].upper()}{said[1:]}."))
 
     def draw(self) -> dict[str, Figure]:
-        """Plots of the differences between the best system and each other one, by metric."""
+        """Plots, for each metric, the differences between the best system and each other system."""
         from judge.report.plots import plot_intervals
 
         plots = {}

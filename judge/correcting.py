@@ -50,7 +50,7 @@ class Corrections:
 
     @property
     def tables(self) -> list[Table]:
-        """Tables of the systems as judges and people rank them, and at equal lengths; empty ones are left out."""
+        """Tables of the systems as judges and people rank them, and at equal lengths. Empty tables are left out."""
         caption = "Intervals are over inputs."
         if self.labels < self.pairs:
             caption += CORRECTED_CAPTION.format(pairs=self.pairs, labels=self.labels)
@@ -78,7 +78,7 @@ class Corrections:
 
     @property
     def notes(self) -> list[str]:
-        """Says what the corrections change; an order from labels too few for intervals is not stated."""
+        """Says what the corrections change. An order is not stated if its labels are too few for intervals."""
         return [*self._describe_samples(), *self._describe_orders(), *self._describe_lengths()]
 
     def _describe_samples(self) -> Iterator[str]:
@@ -125,10 +125,10 @@ def correct(
     lengths: Floats | None,
     asked_judges: Sequence[str] = (),
 ) -> Corrections:
-    """Corrects rankings; the outcomes of `given` are those of people, NaN for pairs that they did not judge.
+    """Corrects rankings. The outcomes of `given` are those of people, NaN for pairs that people did not judge.
 
-    `judges` are the outcomes by the name of a judge or metric, of shape (n,), `lengths` those of both outputs, of shape
-    (n, 2). Lengths are controlled for `asked_judges` and for the judges of the file.
+    `judges` has outcomes of shape (n,) by the name of a judge or metric. `lengths` has the lengths of both outputs, of
+    shape (n, 2). Lengths are controlled for `asked_judges` and for the judges of the file.
     """
     sources = {WINNER: given.outcomes, **judges}
     controlled_for = {*asked_judges, *given.judges}
@@ -165,7 +165,7 @@ def control_lengths(
     outcomes: Floats,
     lengths: Floats,
 ) -> dict[str, Controlled]:
-    """Estimates the systems at equal lengths, the strongest first; empty if lengths cannot be controlled for."""
+    """Estimates the systems at equal lengths, by name, the strongest first; {} if lengths cannot be controlled for."""
     controlled = control_length(replace(given, outcomes=outcomes), lengths)
     strengths = {system: figures.strength for system, figures in controlled.items()}
     return {system: controlled[system] for system in _rank(strengths)}

@@ -82,7 +82,7 @@ def read_again(file: InputFile, sha256: str) -> Iterator[Example]:
 
 
 def list_code(metric: Metric) -> list[Code]:
-    """Lists the code behind the scores of a metric: its class, or also your own function."""
+    """Lists the code behind the scores of a metric: its class, and for your own function also the function."""
     return [type(metric), metric.function] if isinstance(metric, FunctionMetric) else [type(metric)]
 
 
@@ -95,11 +95,11 @@ class LocalEngine:
         self.code = {name: hash_sources(list_code(metric)) for name, metric in metrics.items()}
 
     def prepare(self, file: ScorableFile) -> dict[str, str]:
-        """Prepares the metrics for a file; returns the signature of the scores of each."""
+        """Prepares the metrics for a file; returns the signature of the scores of each metric."""
         return self.prepare_for(file.examples)
 
     def prepare_for(self, read: Callable[[], Iterator[Example]]) -> dict[str, str]:
-        """As `prepare`, for the examples that `read` returns."""
+        """Prepares the metrics for the examples that `read` returns; returns the signature of each metric's scores."""
         self.metrics = prepare(self.metrics, read)
         for metric in self.metrics.values():
             if isinstance(metric, AnnouncesCost):
@@ -107,7 +107,10 @@ class LocalEngine:
         return {name: metric.signature for name, metric in self.metrics.items()}
 
     def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
-        """Yields each part's scores as a line per metric. Raises InputError for examples that a metric refuses."""
+        """Yields the scores of each part, as a line of JSON by metric.
+
+        Raises InputError for examples that a metric refuses.
+        """
         for chunk, names in parts:
             yield {name: score_chunk(self.metrics[name], file.source.path, chunk) for name in names}
 
@@ -166,13 +169,13 @@ class RayEngine:
         context.enable_progress_bars = False
 
     def prepare(self, file: ScorableFile) -> dict[str, str]:
-        """As `LocalEngine.prepare`."""
+        """Prepares the metrics, as `LocalEngine.prepare` does."""
         ask = self.ray.remote(**self.resources)(_prepare_local)
         self.signatures, self.code = self.ray.get(ask.remote(self.metrics, file.source.resolve(), file.sha256))
         return self.signatures
 
     def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
-        """As `LocalEngine.score`."""
+        """Yields the scores of each part, as `LocalEngine.score` does."""
         rows = [{"part": pickle.dumps(part)} for part in parts]
         if not rows:
             return
@@ -214,7 +217,7 @@ class ScoringActor:
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
-        """The metrics. Raises InputError if a file of one has changed."""
+        """The metrics, which are loaded at first use. Raises InputError if a file that a metric reads has changed."""
         prepared = prepare(load_all(self.given), self.read)
         changed = [name for name, metric in prepared.items() if metric.signature != self.signatures[name]]
         if changed:

@@ -45,7 +45,7 @@ class Flag:
 
     @cached_property
     def kinds(self) -> set[Any]:
-        """The classes of its type, one or several (`int | str`)."""
+        """The classes of the flag's type: one or several (`int | str`)."""
         return list_classes(self.kind)
 
     @property
@@ -55,7 +55,7 @@ class Flag:
 
     @property
     def word_count(self) -> str | None:
-        """How many words follow the flag, as argparse writes it; None for one."""
+        """How many words follow the flag, in argparse's notation; None for one word."""
         if Any in self.kinds:
             return "*"
         return "+" if self.takes_several else None
@@ -77,11 +77,11 @@ class Flag:
 
     @property
     def settings(self) -> Any:
-        """The dataclass that defines its settings, if there is one."""
+        """The dataclass that defines the flag's settings; None if there is none."""
         return next((kind for kind in self.kinds if is_dataclass(kind)), None)
 
     def make(self, settings: Mapping[str, Any]) -> Any:
-        """The value of the flag from its named settings."""
+        """Makes the value of the flag from its named settings."""
         return dict(settings) if self.settings is None else self.settings(**settings)
 
     @property
@@ -90,7 +90,7 @@ class Flag:
         return self.kinds == {bool}
 
     def read(self, word: str) -> Any:
-        """Parses a word as a number, a truth value or None; else returns the word.
+        """Parses a word as a number, a truth value or None; returns any other word as it is.
 
         >>> [Flag("k", Any, None, "").read(word) for word in ("2", ".5", "1e-3", "true", "null", "a.txt")]
         [2, 0.5, 0.001, True, None, 'a.txt']
@@ -132,7 +132,7 @@ def write_default(default: Any) -> str:
 
 
 def list_classes(kind: Any) -> set[Any]:
-    """The classes of a type and of the items of a sequence.
+    """Returns the classes of a type and of the items of a sequence.
 
     >>> sorted(each.__name__ for each in list_classes(Sequence[float] | str | None))
     ['NoneType', 'Sequence', 'float', 'str']
@@ -161,7 +161,7 @@ class Names(dict[str, Any]):
 
 
 def read_types(owner: Any) -> dict[str, Any]:
-    """The types of the parameters of a function, or of the fields of a dataclass."""
+    """Returns the types of the parameters of a function, or of the fields of a dataclass, by name."""
     module = inspect.getmodule(owner)
     names = Names({**vars(builtins), **vars(module)})
     return get_type_hints(owner, localns=names)
@@ -177,7 +177,7 @@ def list_parameters(function: Callable[..., Any]) -> Iterator[Flag]:
 
 
 def read_meanings(text: str) -> dict[str, str]:
-    """The description of each parameter in a docstring, below `Args:`.
+    """Reads the description of each parameter in a docstring, below `Args:`.
 
     >>> read_meanings("What it does.\\n\\nArgs:\\n    a: one\\n        thing.\\n    b: two.\\n\\nRaises nothing.")
     {'a': 'one thing.', 'b': 'two.'}
@@ -188,7 +188,10 @@ def read_meanings(text: str) -> dict[str, str]:
 
 
 def list_fields(kind: Any) -> Iterator[Flag]:
-    """Yields a flag for each field of a dataclass; meanings come from the comments on their lines, or above."""
+    """Yields a flag for each field of a dataclass.
+
+    The meaning of a flag is the comment on the field's line, or above it.
+    """
     comments = read_comments(inspect.getsource(kind))
     types = read_types(kind)
     for field in fields(kind):
@@ -197,7 +200,7 @@ def list_fields(kind: Any) -> Iterator[Flag]:
 
 
 def read_comments(source: str) -> dict[str, str]:
-    """The comment of each field in the source of a class.
+    """Reads the comment of each field in the source of a class, on the field's line or above it.
 
     >>> read_comments("class A:\\n    # how\\n    # many\\n    n: int = 1\\n    m: int = 2  # more\\n")
     {'n': 'how many', 'm': 'more'}
@@ -224,7 +227,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Once(argparse.Action):
-    """Keeps the value of a flag. Raises SettingError for a flag that is given twice."""
+    """Keeps the value of a flag. Raises SettingError if the flag is given twice."""
 
     def __init__(self, flag: Flag, **about: Any) -> None:
         super().__init__(default=argparse.SUPPRESS, **about)
@@ -257,7 +260,10 @@ class Given:
     others: tuple[str, ...]
 
     def inner(self, name: str) -> dict[str, Any]:
-        """The settings of a flag by key: with `--metrics.bleu.order 2`, `metrics` has `{"bleu": {"order": 2}}`."""
+        """Returns the settings of a flag by key.
+
+        With `--metrics.bleu.order 2`, `metrics` has `{"bleu": {"order": 2}}`.
+        """
         settings: dict[str, Any] = {}
         for path, value in self.values.items():
             first, *outer, key = path.split(".") if "." in path else ("", "")
@@ -269,7 +275,7 @@ class Given:
         return settings
 
     def has(self, name: str) -> bool:
-        """Whether a flag, or a key of it, is given."""
+        """Whether the command line gives a flag, or a key of the flag."""
         return name in self.values or bool(self.inner(name))
 
     def get(self, name: str) -> Any:
@@ -337,7 +343,10 @@ def spell_out(words: Sequence[str], flags: Mapping[str, Flag]) -> Iterator[str]:
 
 
 def refuse_pair(word: str, before: str, flags: Mapping[str, Flag]) -> None:
-    """Raises SettingError for `key=value`, with the flag that was meant. `before` is the flag in front of the word."""
+    """Raises SettingError for `key=value`; the message names the flag that was meant.
+
+    `before` is the flag in front of the word.
+    """
     key, is_pair, value = word.partition("=")
     name = key.lstrip("+").removeprefix("data.")
     first = name.partition(".")[0]
@@ -353,7 +362,7 @@ def refuse_pair(word: str, before: str, flags: Mapping[str, Flag]) -> None:
 
 
 def read_config(path: Path, flags: Mapping[str, Flag], called: str) -> dict[str, Any]:
-    """The settings of a YAML file, by flag and by `flag.key`. Raises InputError."""
+    """Reads the settings of a YAML file, by flag and by `flag.key`. Raises InputError for a faulty file."""
     if not path.is_file():
         raise InputError([fault(path, 0, "no such file")])
     with blame_file(path):
@@ -382,7 +391,7 @@ def flatten_settings(settings: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def read_value(flag: Flag, words: str | Sequence[str]) -> Any:
-    """The value that the words after a flag give.
+    """Returns the value that the words after a flag give.
 
     >>> read_value(Flag("differences", Sequence[float], (0.1,), ""), ["0.1,0.2"])
     [0.1, 0.2]

@@ -50,8 +50,8 @@ OPTIONAL = ("", "pilot")  # parameters of FILE that a verb does without
 def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type]) -> dict[str, Any]:
     """Reads the source that FILE, `--text`, `--systems` or `--data` give, by parameter of the verb.
 
-    `parameter` is that of FILE, `inputs` the inputs that the verb accepts in its place. Raises SettingError and
-    InputError.
+    `parameter` is the parameter that FILE gives; `inputs` are the inputs that the verb accepts in place of FILE. Raises
+    SettingError and InputError.
     """
     file = find_file(given, takes_file=bool(parameter))
     instead = [name for name, kind in IN_PLACE.items() if kind in inputs and given.has(name)]
@@ -91,7 +91,7 @@ def find_file(given: Given, takes_file: bool) -> str | None:
 
 
 def list_how(given: Given) -> dict[str, Any]:
-    """The given settings of reading a file."""
+    """Returns the given settings that say how to read a file."""
     return {name: given.get(name) for name in HOW if name in given.flags and given.has(name)}
 
 
@@ -108,7 +108,10 @@ def read_systems(given: Given) -> Any:
 
 
 def read_outputs(given: Given, file: str | None) -> dict[str, Any]:
-    """Reads the outputs of the systems, and the file of preferences if there is one (`columns` are then its own)."""
+    """Reads the outputs of the systems, and the file of preferences if there is one.
+
+    `columns` then belong to the file of preferences.
+    """
     columns = given.get("columns") if file is not None else None
     return {"source": file, "outputs": read_systems(given), "scores": None, "columns": columns}
 

@@ -240,7 +240,7 @@ def _align_references(
     columns: Mapping[str, Sequence[str]],
 ) -> list[Any]:
     """The references of each row by its place."""
-    rule = "references must be a list with those of each text, or {input: references}"
+    rule = "references must be a list with one entry for each text, or {input: references}"
     if is_frame(references):
         raise SettingError(f"{rule}, but got a {type(references).__name__}: pass one of its columns")
     listed = list_items(references, rule)

@@ -59,7 +59,7 @@ SLICED_FIELDS = ("system", "group", "label", "context", "prefix", "id")
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """Which checks are made, and their settings."""
+    """The settings of the checks, and which checks are made."""
 
     # a column of the texts by whose values agreement is split
     by: str | None = None
@@ -76,7 +76,7 @@ class CheckSettings:
 
     @property
     def conditions(self) -> list[Condition]:
-        """The conditions of `fail_if`. Raises SettingError for a text that is none."""
+        """The conditions of `fail_if`. Raises SettingError for a text that is not a condition."""
         return read_conditions(self.fail_if) if self.fail_if else []
 
 
@@ -94,7 +94,10 @@ class JudgeChecks:
 
     @property
     def tables(self) -> list[Table]:
-        """Tables of differences between judges, accuracy by unanimity, slices and the gate; empty ones are left out."""
+        """Tables of differences between judges, accuracy by unanimity, slices and the gate.
+
+        Empty tables are left out.
+        """
         pairs = [_list_cells(aspect, pair) for aspect, several in self.pairs.items() for pair in several]
         unity = [
             pick(accuracy, ("judge", "people", "n", "accuracy"), aspect=aspect)
@@ -218,7 +221,7 @@ def list_slices(scored: ScoredSet, by: str) -> list[str]:
 
 
 def name_field(column: str) -> str:
-    """The field that a column gives by its name, else the name.
+    """Returns the field that a column gives by its name, or else the name of the column.
 
     >>> name_field("model"), name_field("topic")
     ('system', 'topic')
@@ -375,7 +378,7 @@ def _describe_slices(judge: str, agreements: Sequence[SliceAgreement], level: fl
                 said.append(f"{judge} differs on {agreement.slice}: {shown}")
     small = [agreement.slice for agreement in agreements if agreement.reason is not None]
     if small:
-        said.append(f"{judge}: {join_names(small)} {'are' if small[1:] else 'is'} too small to tell")
+        said.append(f"{judge}: {join_names(small)} {'are' if small[1:] else 'is'} too small for a test")
     return said
 
 
@@ -418,9 +421,9 @@ def _describe_agreement(name: str, agreement: LabelAgreement, is_weighted: bool)
     """The kappa of a judge with people, and how much harsher or milder it is where that is shown."""
     kappa = agreement.weighted_kappa if is_weighted else agreement.kappa
     statistic = "weighted kappa" if is_weighted else "kappa"
-    said = f"{name} agrees with people by {statistic} {format_cell(kappa)}"
+    said = f"the {statistic} of {name} with people is {format_cell(kappa)}"
     harshness = agreement.harshness
     if harshness.low <= 0 <= harshness.high or math.isnan(harshness.low):
         return said
-    direction = "milder" if harshness.value > 0 else "harsher"
-    return f"{said}, {direction} than they are by {format_number(abs(harshness.value))}"
+    direction = "higher (milder)" if harshness.value > 0 else "lower (harsher)"
+    return f"{said}; its labels are {direction} by {format_number(abs(harshness.value))} on average"

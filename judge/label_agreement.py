@@ -35,9 +35,10 @@ def study_labels(
     resampling: Resampling,
     probabilities: Mapping[str, float] | None = None,
 ) -> LabelStudy:
-    """Measures the agreement of each judge that `list_labelled` finds. Raises as `list_labelled`.
+    """Measures the agreement of each judge that `list_labelled` finds. Raises errors as `list_labelled` does.
 
-    `probabilities` are those with which labelled texts were drawn, by id; figures then estimate those of all texts.
+    `probabilities` has, by id, the probability with which a labelled text was drawn. If it is not empty, the figures
+    estimate those of all texts.
     """
     drawn = probabilities or {}
     study = LabelStudy()
@@ -114,7 +115,7 @@ def check_samples(
     aspect: str,
     names: Sequence[str],
 ) -> dict[tuple[str, str], Sequence[SampleDifference]]:
-    """How rated texts differ from the others in scores and systems, by aspect and metric, if they do."""
+    """Returns how rated texts differ from other texts in scores and systems, by aspect and metric, if they differ."""
     is_rated = ~np.isnan(scored.ratings(aspect))
     by_system = compare_cells(is_rated, scored.systems, scored.layout) if scored.systems else None
     differences: dict[tuple[str, str], Sequence[SampleDifference]] = {}
@@ -157,7 +158,7 @@ def weigh_by_design(
 
 
 def weigh_texts(labelled: LabelledAspect, probabilities: Mapping[str, float]) -> Floats | None:
-    """The weight of each rated text of a drawn sample; None if all have the same probability."""
+    """Returns the weight of each rated text of a drawn sample; None if all texts have the same probability."""
     return 1 / _list_probabilities(labelled.rated, probabilities) if are_unequal(probabilities) else None
 
 
@@ -178,8 +179,8 @@ def correct_mean(
 ) -> Row:
     """Makes a row with the mean label of all texts: by the judge, and by people.
 
-    The mean by people is estimated from a labelled sample, corrected with the scores that the judge gave to all texts.
-    `probabilities` are those with which texts were drawn into the sample, by id.
+    The mean by people is estimated from a labelled sample, and corrected with the scores that the judge gave to all
+    texts. `probabilities` has, by id, the probability with which a text was drawn into the sample.
     """
     ratings = texts.ratings(labelled.aspect)
     scores = texts.values(name, labelled.aspect)

@@ -173,7 +173,7 @@ def _list_sources(source: Any) -> Sequence[Any]:
 
 
 def list_folders(*sources: Any) -> list[Path]:
-    """Lists the folders of files, in which the design of a sheet may be."""
+    """Lists the folders of files, where the design of a sheet may be."""
     paths = [source.path if isinstance(source, InputFile) else source for source in sources]
     return [Path(path).parent for path in paths if isinstance(path, str | Path)]
 

@@ -46,7 +46,7 @@ class GivenLabels:
     is_drawn: bool = False
 
     def name_target(self, label: Example) -> str:
-        """What a label is about: the id of a verdict, or an input."""
+        """Returns what a label is about: the id of a verdict, or an input."""
         return str(label.group) if self.name_systems else label.id
 
 
@@ -58,11 +58,11 @@ def join_labels(
 ) -> tuple[ScoredSet, dict[str, float]]:
     """Joins labels to verdicts by id, else by input (`group`), and returns the verdicts with ratings.
 
-    Also returns by id of a verdict the probability with which it was drawn, where the labels have one.
+    Also returns, by the id of a verdict, the probability with which it was drawn, if the labels have one.
 
-    If a system has several outputs for an input, such as the epochs of a sample, one label counts for all of them; they
-    stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of verdicts are numbers
-    of lines, and only a sheet, which got them from these verdicts, is joined by them.
+    A system may have several outputs for an input, such as the epochs of a sample. Then one label counts for all of
+    these outputs, which stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of
+    verdicts are numbers of lines, and only a sheet, which got its ids from these verdicts, is joined by id.
 
     Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
     """
@@ -213,24 +213,23 @@ def describe_matches(
     *,
     by: str = "id",
 ) -> str:
-    """Notes how many labels of a file were joined to verdicts, and which were not."""
+    """Notes how many labels of a file were joined to verdicts, and which labels were not."""
     said = f"{name}: {count - len(lost)} of {count} labels joined by {by} to {to}"
     return f"{said}; without a verdict: {show_names(lost)}" if lost else said
 
 
 def show_names(names: Sequence[str]) -> str:
-    """Joins the first names, and says how many more there are."""
+    """Joins the first names, and says how many more names there are."""
     shown = ", ".join(printable(name) for name in names[:SHOWN_ROWS])
     return f"{shown} and {len(names) - SHOWN_ROWS} more" if names[SHOWN_ROWS:] else shown
 
 
 def choose_people(scored: S, people: Sequence[str]) -> S:
-    """Declares that these scorers, or raters, are people.
+    """Declares that the named scorers, or raters, are people.
 
-    The scores of a named metric become ratings, of an aspect with its name; several metrics become several people of
-    one aspect, `label`. If raters are named, every other rater becomes a metric.
-
-    Raises SettingError for an unknown name, and lists the known ones.
+    The scores of a named metric become ratings of an aspect with its name. Several named metrics become several people
+    who rate one aspect, `label`. If raters are named, every other rater becomes a metric. Raises SettingError for an
+    unknown name; the message lists the known names.
     """
     if not people:
         return scored

@@ -138,10 +138,10 @@ def vary_rates(
     difference: float,
     explained: float,
 ) -> Variation | str:
-    """Computes the variation of the difference of two rates: `rate`, and one that is `difference` higher or lower.
+    """Computes the variation of the difference of two rates: `rate`, and a rate that is `difference` higher or lower.
 
-    `explained` is the share of each variance that verdicts explain. Of the higher and the lower rate, the one that
-    varies more is taken. Returns the reason if neither is a rate.
+    `explained` is the share of each variance that verdicts explain. Of the higher and the lower rate, the rate with the
+    larger variance is taken. Returns a reason if neither lies between 0 and 1.
     """
     others = [other for other in (rate + difference, rate - difference) if 0 <= other <= 1]
     if not others:
@@ -271,7 +271,7 @@ def _correlate(
 
 @dataclass(frozen=True)
 class PlannedQuantity:
-    """A quantity with the cheapest budget that is enough (`best`), and the cheapest without a judge (`alone`)."""
+    """A quantity with two budgets: the cheapest that is enough (`best`), and the cheapest without a judge (`alone`)."""
 
     quantity: Quantity
     best: Budget
@@ -279,7 +279,7 @@ class PlannedQuantity:
 
 
 def plan_labels(quantities: Sequence[Quantity], goal: PlanSettings) -> tuple[Table, str]:
-    """Plans a budget for each quantity; returns the table and the decision as a sentence."""
+    """Plans a budget for each quantity. Returns the table of budgets, and the decision as a sentence."""
     planned = [_find_budget(quantity, goal) for quantity in quantities]
     has_judge = any(quantity.judge for quantity in quantities)
     rows = [_list_cells(found, goal, has_judge=has_judge) for found in planned]
@@ -326,7 +326,7 @@ def _find_budget(quantity: Quantity, goal: PlanSettings) -> PlannedQuantity:
     variation = quantity.variation
     most = MOST_WITHIN.get(quantity.name, math.inf)
     if quantity.difference is None and (goal.within or 0.0) >= most:
-        variation = f"within must be below {most:g} for it"
+        variation = f"within must be below {most:g} for this quantity"
     if isinstance(variation, str):
         return _refuse(quantity, variation)
     if variation.variance <= 0:
@@ -358,7 +358,7 @@ def _count_outputs(budget: Budget, quantity: Quantity) -> Budget:
 
 
 def decide(planned: Sequence[PlannedQuantity], goal: PlanSettings) -> str:
-    """Says in one sentence the cheapest budget for each quantity and for the smallest difference, with any judge."""
+    """Writes a sentence: the cheapest budget, with any judge, for each quantity and for the smallest difference."""
     differences = [found.quantity.difference for found in planned if found.quantity.difference is not None]
     smallest = min(differences, default=None)
     parts: list[str] = []

@@ -72,7 +72,7 @@ def find_token(ids: Sequence[str], seed: int) -> str:
 
 
 def is_sheet(items: Iterable[object]) -> bool:
-    """Whether rows with these names are those of a sheet.
+    """Whether rows with these names are the rows of a sheet.
 
     >>> is_sheet(["4a6a11fd-1", "4a6a11fd-2"]), is_sheet(["q1", "q2"]), is_sheet([None])
     (True, False, False)
@@ -81,7 +81,7 @@ def is_sheet(items: Iterable[object]) -> bool:
 
 
 def show_example(example: Example) -> dict[str, str]:
-    """Lists what people see: the input, the text and references; for verdicts without texts only the id."""
+    """Lists what people see: the input, the text and references. For verdicts without texts they see only the id."""
     parts = {
         "context": example.context or "",
         "text": example.full_text,
@@ -187,7 +187,7 @@ def _read_table(path: Path) -> dict[str, dict[str, str]]:
 
 
 def check_choices(choices: str | Sequence[object]) -> list[str]:
-    """Returns the choices of a label. Raises SettingError for fewer than two, too many, or equal ones."""
+    """Returns the choices of a label as texts. Raises SettingError for fewer than two, too many, or equal choices."""
     given = choices.split(",") if isinstance(choices, str) else choices
     listed = [str(choice).strip() for choice in given]
     are_different = all(listed) and len({*listed}) == len(listed)

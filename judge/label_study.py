@@ -63,7 +63,7 @@ class LabelStudy:
 
     @property
     def tables(self) -> list[Table]:
-        """Tables of agreement (also with single people), corrected means, labels, confusion and disagreements."""
+        """Tables of agreement (also with single people), corrected means, labels, confusions and disagreements."""
         single = [({"aspect": aspect}, person) for aspect, people in self.single.items() for person in people]
         tables = [
             tabulate("Agreement on labels", AGREEMENT_CAPTION, [*self._list_agreement(), *self._list_constants()]),
@@ -129,7 +129,10 @@ class LabelStudy:
 
     @property
     def notes(self) -> list[str]:
-        """For each judge, whether it is better than chance and harsher than people; then corrected means."""
+        """Notes for each judge: whether it is better than chance, and whether it is harsher than people.
+
+        Corrected means follow.
+        """
         return [*self._describe_agreement(), *self._describe_samples(), *self._describe_corrected()]
 
     def _describe_agreement(self) -> Iterator[str]:
@@ -137,7 +140,7 @@ class LabelStudy:
             yield f"{aspect}: {describe_labels(name, agreement)}{_describe_harshness(agreement.harshness)}"
 
     def describe_enough(self, aspect: str, names: Sequence[str]) -> str:
-        """A clause: whether these judges agree with people as well as people agree among themselves.
+        """Writes a clause: whether these judges agree with people as well as people agree among themselves.
 
         For more than two ordered labels, the weighted kappa counts.
         """
@@ -164,7 +167,7 @@ class LabelStudy:
 
 
 def describe_labels(name: str, agreement: LabelAgreement) -> str:
-    """Whether a judge agrees with people on labels by more than chance.
+    """Says whether a judge agrees with people on labels by more than chance.
 
     For more than two ordered labels, the weighted kappa counts.
     """

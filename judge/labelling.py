@@ -18,7 +18,7 @@ from meta_eval.scored_set import ScoredSet
 
 @checked_dataclass
 class Labelling:
-    """Settings of labels: which ratings are labels, and how scores become labels."""
+    """The settings of labels: which ratings are labels, and how scores become labels."""
 
     # by aspect the labels, from the worst to the best; with auto, or one scale of words for all, the ratings that are
     # 2 to 10 whole numbers are labels
@@ -28,7 +28,7 @@ class Labelling:
 
     @property
     def signature(self) -> str:
-        """The settings that differ from the defaults, as a part of a run's signature."""
+        """The settings that differ from the defaults, as a part of a run's signature; "" if none differ."""
         parts: list[str] = []
         if self.levels != "auto":
             parts.append(f"|levels={self.levels}")

@@ -55,7 +55,7 @@ def list_metrics(given: Given) -> list[NamedMetric]:
 
 
 def list_one(given: Given, flag: str) -> Iterator[NamedMetric]:
-    """The metric that `--metric` or `--judge` names."""
+    """Yields the metric that `--metric` or `--judge` names."""
     word = given.values.get(flag)
     settings = given.inner(flag)
     if isinstance(word, str):
@@ -66,7 +66,7 @@ def list_one(given: Given, flag: str) -> Iterator[NamedMetric]:
 
 
 def list_several(given: Given) -> Iterator[NamedMetric]:
-    """Yields the metrics that `--metrics` names, and those that only have settings."""
+    """Yields the metrics that `--metrics` names, and metrics for which the command has only settings."""
     settings = given.inner("metrics")
     words = given.values.get("metrics", [*settings])
     if isinstance(words, str):
@@ -84,7 +84,7 @@ def list_several(given: Given) -> Iterator[NamedMetric]:
 
 
 def split_name(word: str) -> tuple[str, str]:
-    """Splits the name of a metric from the metric: `b2=bleu` is bleu, called b2.
+    """Splits a word into the name of a metric and the metric: `b2=bleu` is bleu, called b2.
 
     >>> split_name("b2=bleu"), split_name("mine/ours.yaml")
     (('b2', 'bleu'), ('ours', 'mine/ours.yaml'))
@@ -114,7 +114,7 @@ def plan_given(given: Given, parameters: Sequence[str], network: bool, stages: s
 
 
 def describe_metrics(given: Given) -> str:
-    """The help of the named metrics' settings; without a name, a list of all metrics."""
+    """Writes the help of the named metrics' settings; if no metric is named, a list of all metrics."""
     from judge.metrics import find_config, list_names
 
     named = [*list_metrics(given), *list_one(given, "judge")]

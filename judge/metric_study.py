@@ -38,7 +38,7 @@ AGAINST_CUES_CAPTION = (
 
 @dataclass(frozen=True)
 class MetricStudy(Result):
-    """How well metrics agree with ratings, and which agree better."""
+    """How well metrics agree with ratings, and which metrics agree better than others."""
 
     signature: str
     # the examples with one aspect per metric, and the scores `cheap_cues`

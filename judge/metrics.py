@@ -58,7 +58,10 @@ class MetricPlan:
         return required_fields(getattr(target, "__self__", target), self.config)  # the class of `from_pretrained`
 
     def build(self) -> Metric:
-        """Builds the metric. Raises SettingError for a wrong value, MissingModelError for a model that is not here."""
+        """Builds the metric.
+
+        Raises SettingError for a wrong value, MissingModelError for a model that is not on this machine.
+        """
         with suggest_extra():
             return build(self.config, self.place)
 
@@ -100,14 +103,14 @@ def plan_metric(
 
 
 def holds_names(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether a configuration has all these settings, also those of inner objects."""
+    """Whether a configuration has all these settings, also settings of inner objects."""
     pairs = [(config.get(name), value) for name, value in settings.items()]
     inner = [(own, value) for own, value in pairs if isinstance(own, Mapping) and isinstance(value, Mapping)]
     return set(settings) <= set(config) and all(holds_names(own, value) for own, value in inner)
 
 
 def check_models(config: Mapping[str, Any], place: str = "") -> None:
-    """Raises MissingModelError for a model that is not here, before slow libraries are imported."""
+    """Raises MissingModelError for a model that is not on this machine, before slow libraries are imported."""
     if config.get("base_url") is not None or find_spec("torch") is None:
         return  # an endpoint knows its models; without libraries no model is read
     for key in MODELS:
@@ -118,7 +121,7 @@ def check_models(config: Mapping[str, Any], place: str = "") -> None:
 
 
 def check_model(name: str, setting: str) -> None:
-    """Raises MissingModelError, with the setting that names the model, if it is not here."""
+    """Raises MissingModelError if the model is not on this machine; the error names the setting of the model."""
     from models.folders import require_model
 
     try:
@@ -152,7 +155,7 @@ def load_planned(planned: Planned) -> Metric:
 def plan_metrics(
     metrics: Metrics, settings: Mapping[str, Any] | None = None, *, network: bool = False, stages: Path | None = None
 ) -> dict[str, Planned]:
-    """Plans metrics; returns them by the given name, or by that of their configuration, function or signature.
+    """Plans metrics; returns them by name: the given name, or that of the configuration, function or signature.
 
     Raises SettingError for settings together with several metrics, for a name given twice, and as `plan_metric` does.
     """
@@ -182,7 +185,7 @@ JUDGE = "llm_judge"  # the metric that asks a chat model
 
 
 def name_metric(given: AnyMetric, planned: Planned) -> str:
-    """Finds a name for a metric that was given without one."""
+    """Finds a name for a metric that was given without a name."""
     if isinstance(given, str):
         return short_name(given)
     if isinstance(planned, MetricPlan):
@@ -191,7 +194,7 @@ def name_metric(given: AnyMetric, planned: Planned) -> str:
 
 
 def call_judge(name: str, planned: Planned) -> str:
-    """Names a metric in tables: a judge that the user did not name has the name of its model, or "panel"."""
+    """Names a metric in tables. A judge that the user did not name is called by the name of its model, or "panel"."""
     if name != JUDGE:
         return name
     if isinstance(planned, NamedByModel):
@@ -203,7 +206,7 @@ def call_judge(name: str, planned: Planned) -> str:
 
 
 def short_name(name: str) -> str:
-    """Returns the name of a metric, or that of its YAML file without folder and ending.
+    """Returns the name of a metric, or the name of its YAML file without folder and ending.
 
     >>> short_name("bleu"), short_name("mine/ours.yaml")
     ('bleu', 'ours')
@@ -244,12 +247,11 @@ def read_config(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FunctionMetric:
-    """Wraps a plain function as a metric; its signature has its name, the hash of its source and its settings.
+    """Wraps a plain function as a metric.
 
-    The source is that of its module, or of the function itself if there is no file (in a notebook). Imported modules
-    are not part of the hash.
-
-    Raises SettingError for a function without source, for settings that it does not take, and for a wrong result.
+    The signature has the function's name, a hash of its source, and its settings. The hash is that of the module, or of
+    the function itself if there is no file (in a notebook). Imported modules are not part of the hash. Raises
+    SettingError for a function without source, for settings that the function does not take, and for a wrong result.
     """
 
     requires = require()
@@ -285,7 +287,7 @@ class FunctionMetric:
 
     @property
     def name(self) -> str:
-        """Module and name of the function."""
+        """The module and the name of the function, with a dot between them."""
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
     @property
@@ -304,9 +306,9 @@ class FunctionMetric:
             raise SettingError(str(error)) from None
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """Scores by the function; NaN and infinity become NaN with a reason. Raises RuntimeError if the function fails.
+        """Scores by the function; NaN and infinity become NaN with a reason.
 
-        Empty answers get no score; the function is not called for them.
+        Raises RuntimeError if the function fails. Empty answers get no score, and the function is not called for them.
         """
         return score_complete(examples, (), self.name, self._call)
 

@@ -44,7 +44,7 @@ def read_pairs(
     is_asked: bool,
     has_metrics: bool,
 ) -> PairInputs:
-    """Reads judgements and outputs; `is_asked`: whether a judge is asked, so that a file may have outputs alone.
+    """Reads judgements and outputs. `is_asked` says that a judge is asked, so that a file may have outputs alone.
 
     Raises InputError for faults of the files, and SettingError for metrics without texts.
     """
@@ -62,7 +62,10 @@ def find_outputs(
     outputs: Source | None,
     is_asked: bool,
 ) -> tuple[InputFile | None, Source | None]:
-    """Finds the file of preferences and the outputs: one file may have both, or only outputs if a judge is asked."""
+    """Finds the file of preferences and the outputs.
+
+    One file may have both. If a judge is asked, it may have outputs alone.
+    """
     if outputs is not None:
         return file, outputs
     if has_outputs(file):
@@ -73,7 +76,10 @@ def find_outputs(
 
 
 def read_given(source: Any, columns: Columns) -> Preferences | None:
-    """Reads preferences from a file, rows or a DataFrame; None without them. Raises InputError and SettingError."""
+    """Reads preferences from a file, rows or a DataFrame; None if there is no source.
+
+    Raises InputError and SettingError.
+    """
     if source is None or isinstance(source, Preferences):
         return source
     if isinstance(source, str | Path | InputFile):

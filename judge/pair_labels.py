@@ -29,10 +29,9 @@ LABELS_RULE = "human_labels must be in a file, a list of rows or a DataFrame"
 def read_pair_labels(source: Any, judged: Preferences) -> Preferences:
     """Reads people's preferences for some judged pairs from a file, rows or a DataFrame.
 
-    Rows may name both systems, as those of verdicts do. Rows without systems have the id of a judged pair, or of an
-    input with one pair, and one column with the winner: a system, or a, b or tie as the verdict calls the sides.
-
-    Raises InputError for faults of the file, SettingError if it is unclear which column has the winner.
+    Rows may name both systems, as the rows of verdicts do. Rows without systems have the id of a judged pair, or of an
+    input with one pair, and one column with the winner: a system, or a, b or tie with the sides of the verdict. Raises
+    InputError for faults of the file, SettingError if it is unclear which column has the winner.
     """
     if isinstance(source, Preferences):
         return source
@@ -140,9 +139,9 @@ def draw_labels(
     count: int,
     seed: int,
 ) -> Preferences:
-    """Returns one judgement per pair; `count` of them, drawn at random, keep their outcomes, others become NaN.
+    """Returns one judgement per pair. `count` of them, drawn at random, keep their outcomes; all others become NaN.
 
-    Raises SettingError for too large a number.
+    Raises SettingError unless `count` lies between 1 and the number of pairs with outcomes.
     """
     given = given.by_majority()
     known = np.flatnonzero(~np.isnan(given.outcomes))
@@ -155,11 +154,10 @@ def draw_labels(
 
 
 def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
-    """Returns one judgement of each pair, whose outcome is that of people, or NaN; the judge of `given` is its rater.
+    """Returns one judgement of each pair with people's outcome, or NaN; the rater is the judge of `given`.
 
-    Labels are joined by input and systems. Labels of pairs without a verdict are counted and named in a note.
-
-    Raises InputError if no pair is in both.
+    Labels are joined by input and systems. Labels of pairs without a verdict are counted and named in a note. Raises
+    InputError if no pair is in both.
     """
     given = given.by_majority()
     labels = labels.by_majority()

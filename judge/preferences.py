@@ -94,7 +94,10 @@ class PreferenceStudy(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """Tables of systems, pairs, raters, agreement of metrics, corrections and the judge; without empty ones."""
+        """Tables of systems, pairs, raters, agreement of metrics, corrections and the judge.
+
+        Empty tables are left out.
+        """
         systems = [pick(system, SYSTEM_CELLS) for system in self.ranking.systems]
         among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in self.among.items()]
         favours = [
@@ -183,7 +186,7 @@ class PreferenceStudy(Result):
 
 
 def note_position(position: Estimate | None) -> list[str]:
-    """Notes if the judge prefers the output that it reads first, or the one that it reads second."""
+    """Notes if the judge prefers the output that it reads first, or the output that it reads second."""
     if position is None or not _excludes_0(position):
         return []
     place = "first" if position.value > 0 else "second"
@@ -191,7 +194,7 @@ def note_position(position: Estimate | None) -> list[str]:
 
 
 def note_missing(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
-    """Notes the metric or judge that lacks the most verdicts, if one lacks any."""
+    """Notes the metric or judge that lacks the most verdicts; an empty list if none lacks a verdict."""
     most = max(whole, key=lambda name: whole[name].missing, default="")
     if not most or not whole[most].missing:
         return []
@@ -201,7 +204,7 @@ def note_missing(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
 
 
 def note_favours(favours: Mapping[tuple[str, str], Favour]) -> list[str]:
-    """Notes what a judge is shown to prefer more or less often than people: longer outputs, systems of its family."""
+    """Notes what a judge is shown to prefer more or less often than people do: longer outputs, or its family."""
     notes: list[str] = []
     for (name, side), favour in favours.items():
         if _excludes_0(favour.effect):
@@ -231,7 +234,7 @@ def note_one_answer(verdicts: Verdicts | None) -> list[str]:
 def note_one_side(judged: Preferences) -> list[str]:
     """Notes each judge of a file that gave one answer to all pairs, and winners that are all on one side.
 
-    One answer says something only where no system is on both sides.
+    One answer to all pairs says something only if no system is on both sides.
     """
     are_exchanged = not {*judged.systems_a}.isdisjoint(judged.systems_b)
     notes: list[str] = []
@@ -287,10 +290,10 @@ def contradicts(pair: PreferredPair) -> bool:
 
 
 def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
-    """Describes in one sentence which systems the tests separate.
+    """Writes a sentence: which systems the tests separate.
 
-    A pair whose win rate contradicts the strengths is named with its win rate, as separated by strengths only. If
-    systems are many, the sentence names only the first ones.
+    A pair whose win rate contradicts the strengths is named with its win rate, as separated by strengths only. If there
+    are many systems, the sentence names only the first ones.
     """
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
@@ -319,7 +322,10 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
 
 
 def describe_equal(equal: Collection[tuple[str, str]]) -> list[str]:
-    """Says which pairs are shown to be equal within the margin that does not matter; of many pairs the first ones."""
+    """Says which pairs are shown to be equal within the margin that does not matter.
+
+    Of many pairs only the first are named.
+    """
     if not equal:
         return []
     pairs = [f"{a} equals {b}" for a, b in sorted(equal)]
@@ -332,7 +338,7 @@ def describe_equal(equal: Collection[tuple[str, str]]) -> list[str]:
 def describe_first(ranking: PreferenceRanking, beaten: Mapping[str, Sequence[str]]) -> str:
     """Describes the best of many systems: those of the first cluster, and the systems that each of them beats.
 
-    `beaten` has, for each system, those that it beats by the tests.
+    `beaten` has, for each system, the systems that it beats by the tests.
     """
     order = [system.system for system in ranking.systems]
     first = [system.system for system in ranking.systems if system.cluster.split("-")[0] == "1"]

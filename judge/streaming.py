@@ -143,9 +143,8 @@ class ChunkWriter:
 def check_scorable(data: FileLike, metrics: Mapping[str, Planned], chunk: int) -> ScorableFile:
     """Reads a whole file, checks it for metrics before their models are loaded, and plans chunks.
 
-    A chunk has `chunk` examples, or more until, for every metric, one example has the required fields.
-
-    Raises InputError, by file and line, for a faulty file, and for each metric whose fields no example has.
+    A chunk has `chunk` examples, or more until, for every metric, one example has the required fields. Raises
+    InputError, by file and line, for a faulty file, and for each metric whose required fields no example has.
     """
     check(Count, chunk=chunk)
     source = InputFile.of(data)
@@ -229,7 +228,7 @@ def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages |
 
 
 def find_scores(scored: ScoredSet, metric: Metric, stages: Stages | None) -> Scores:
-    """Scores a set by a prepared metric, or reuses the kept scores."""
+    """Scores a set by a prepared metric, or returns the scores that `stages` keeps."""
     if stages is None:
         return score_all(scored, metric)
 
@@ -274,7 +273,7 @@ def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> 
 
 
 def list_columns(file: ScorableFile) -> tuple[str, ...]:
-    """The columns of a table of the examples, besides the id, in the order in which they first have a value."""
+    """Lists the columns of a table of the examples, besides the id, in the order in which they first have a value."""
     columns: dict[str, None] = {}
     for example in file.examples():
         for name, value in to_record(example).items():
@@ -322,7 +321,7 @@ def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path]
 
 
 def list_parts(file: ScorableFile, finished: Mapping[str, int], start: int) -> Iterator[Part]:
-    """Yields the chunks from number `start` on, with the metrics that have not finished them.
+    """Yields the chunks from number `start` on, each with the metrics that have not finished it.
 
     `finished` is the number of chunks that each metric has finished.
     """
@@ -337,7 +336,10 @@ def sync(files: Iterable[IO[bytes]]) -> None:
 
 
 def mark_lost(folder: Path, is_lost: bool) -> None:
-    """Marks a stage in which answers of a model were lost, so that the next run asks again; or removes the mark."""
+    """Marks a stage in which answers of a model were lost, so that the next run asks again.
+
+    Removes the mark if `is_lost` is false.
+    """
     if is_lost:
         (folder / LACKS).touch()
     else:

@@ -28,7 +28,10 @@ def open_rows(
     columns: Columns | None,
     levels: GivenLevels | None,
 ) -> InputFile | None:
-    """Opens a source of rows as an input; None for texts, Examples and outputs by system, which have no columns."""
+    """Opens a source of rows as an input file.
+
+    Returns None for texts, Examples and outputs by system: they have no columns.
+    """
     if isinstance(source, str | Path | InputFile):
         return InputFile.of(source, columns=columns, levels=levels)
     if isinstance(source, Mapping):
@@ -69,7 +72,7 @@ def flatten_rows(rows: Rows) -> Rows:
 
 
 def holds_objects(rows: Rows) -> bool:
-    """Whether some cell is an object that is no field of our own."""
+    """Whether some cell is an object that is not one of Example's fields."""
     return any(_is_object(name, cell) for row in rows for name, cell in row.items())
 
 
@@ -103,7 +106,7 @@ def _read_cell(cell: Any, *, is_label: bool) -> Any:
 
 
 def holds_texts_in(rows: Rows, key: str) -> bool:
-    """Whether a column with a name of texts (`prediction`, `answer`) has texts and not verdicts."""
+    """Whether a column that is named like a column of texts (`prediction`, `answer`) has texts and not verdicts."""
     return holds_texts(row.get(key) for row in rows)
 
 
@@ -113,7 +116,7 @@ def leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
 
 
 def find_system(header: Collection[str]) -> str | None:
-    """Finds the column that names the system of each row.
+    """Finds the column that names the system of each row; None if there is no such column.
 
     >>> find_system(["question_id", "model", "judge"]), find_system(["test", "provider"]), find_system(["id"])
     ('model', 'provider', None)

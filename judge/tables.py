@@ -59,12 +59,12 @@ class Table:
 
     @property
     def name(self) -> str:
-        """The key, or the title."""
+        """The name of the table in files: its key, or else its title."""
         return self.key or self.title
 
     @property
     def columns(self) -> list[str]:
-        """The columns with texts, numbers or estimates, of any row."""
+        """The columns that have a text, a number or an estimate in some row."""
         kinds = str | int | float | Estimate
         shown: dict[str, None] = {}
         for row in self.rows:
@@ -300,9 +300,10 @@ class Table:
             writer.writerow({name: csv_field(cell) for name, cell in row.items()})
 
     def to_terminal(self, width: int) -> Group:
-        """The table for a terminal, with the columns that fit into `width`; long texts are cut.
+        """Lays out the table for a terminal, with the columns that fit into `width`; long texts are cut.
 
-        Below it are the reasons, and the columns that did not fit: with their value if it is constant, else by name.
+        Below the table are the reasons for undefined values, and the columns that did not fit: a constant column with
+        its value, any other by name.
         """
         names, below = self.arrange()
         cells = {name: self._format_column(name) for name in names}
@@ -374,7 +375,7 @@ def to_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
 
 
 def tabulate(title: str, caption: str, rows: Iterable[Row]) -> Table:
-    """Makes a table; adds to each row without a reason why its estimates are undefined."""
+    """Makes a table. A row without a reason gets the reasons why its estimates are undefined."""
     explained: list[Row] = []
     for row in rows:
         reason = row.get("reason") or collect_reasons(row)
@@ -388,7 +389,7 @@ def pick(
     /,
     **names: Any,
 ) -> dict[str, Any]:
-    """Makes a row: first the cells `names`, then the attributes of `figures` that `columns` names."""
+    """Makes a row: first the cells `names`, then the attributes of `figures` that `columns` lists."""
     row = dict(names)
     for column in columns:
         row[column] = getattr(figures, column)

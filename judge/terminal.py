@@ -45,7 +45,7 @@ def is_watched() -> bool:
 
 
 def console(stderr: bool = False) -> Console:
-    """Makes a console on standard output or standard error; one that is no terminal is wide enough for all columns."""
+    """Makes a console on standard output or standard error. Without a terminal it is wide enough for all columns."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH_OF_A_FILE
     # without emoji, for which rich takes the :m: in a name
@@ -53,7 +53,7 @@ def console(stderr: bool = False) -> Console:
 
 
 def table_width(out: Console) -> int:
-    """Returns the width of tables on a console: that of the terminal, or one that fits a log."""
+    """Returns the width of tables on a console: the width of the terminal, or a width that fits a log."""
     return WIDTH_OF_A_TABLE if out.width == WIDTH_OF_A_FILE else out.width
 
 
@@ -147,7 +147,7 @@ def show_steps() -> Iterator[Progress]:
 
 
 def describe_steps(tasks: Iterable[bars.Task]) -> str:
-    """The steps that run, the outer ones first; a step inside one of the same name stands for both.
+    """Describes the steps that run, outer steps first. A step inside a step of the same name is shown in its place.
 
     >>> outer = bars.Task(0, "sampling", None, 0.0, _get_time=float)
     >>> inner = bars.Task(1, "sampling", 5.0, 2.0, _get_time=float)
@@ -194,7 +194,7 @@ def drop(stream: IO[str]) -> None:
 
 
 def open_streams() -> None:
-    """Replaces closed standard streams (`>&-`) by ones to the null device, and the others by `StandardStream`s.
+    """Replaces closed standard streams (`>&-`) by streams to the null device, and all others by `StandardStream`s.
 
     Characters that the encoding lacks are written as escapes.
     """

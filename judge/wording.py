@@ -25,7 +25,7 @@ MARKDOWN = re.compile(r"[\\`*|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore inside 
 
 
 def format_number(value: float) -> str:
-    """Three decimals, four for a number that would look like 0 (a p-value), or a dash for NaN.
+    """Writes a number with three decimals, or four if it would look like 0 (a p-value), or as a dash for NaN.
 
     >>> format_number(0.12345), format_number(0.0001), format_number(float("nan"))
     ('0.123', '0.0001', '–')
@@ -74,7 +74,7 @@ def collect_reasons(row: Mapping[str, Any]) -> str:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Joins names for a sentence; only the first ones of many.
+    """Joins names for a sentence. Of many names only the first are shown, and the others are counted.
 
     >>> join_names(["a"]), join_names(["a", "b", "c"]), join_names("abcdefg")
     ('a', 'a, b and c', 'a, b, c and 4 others')

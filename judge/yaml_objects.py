@@ -37,7 +37,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def fill_references(node: Any, value: Any) -> Any:
-    """Replaces references to a run (`${stages_dir}`) in a configuration by a value."""
+    """Replaces references to a run (`${stages_dir}`) in a configuration by `value`."""
     if isinstance(node, dict):
         return {key: fill_references(inner, value) for key, inner in node.items()}
     return value if isinstance(node, str) and "${" in node else node
@@ -117,7 +117,10 @@ def check_target(target: str) -> None:
 
 
 def check_targets(node: Any) -> None:
-    """Checks every `_target_` in a configuration. Raises SettingError as `check_target`, and for other hidden keys."""
+    """Checks every `_target_` in a configuration.
+
+    Raises SettingError as `check_target` does, and for other hidden keys.
+    """
     inner: Collection[Any] = node if isinstance(node, list) else ()
     if isinstance(node, Mapping):
         other = [key for key in node if str(key).startswith("_") and key not in ("_target_", "_convert_")]

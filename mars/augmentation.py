@@ -1,10 +1,10 @@
 """Self-planning cloze augmentation: a causal language model fills the blanks of a template (MARS, 2.2, Appendix B).
 
-This is Algorithm 2 as it is meant, for each blank from left to right. Write |B| + sigma tokens greedily, each moved
-toward the kept text after the blank. For every length of this fill, compute the perplexity of the fill and that text.
-Keep the best length, and continue after the kept text. |B| counts words and sigma tokens: a blank of two words gets 2 +
-sigma tokens, of which one to all stay. A blank at the end has no text to plan for: the perplexity is that of the fill
-alone.
+This is Algorithm 2 as it is meant, for each blank from left to right. Generate |B| + sigma tokens greedily, with the
+probabilities of each token shifted toward the kept text after the blank. For every length of this fill, compute the
+perplexity of the fill and that text. Keep the best length, and continue after the kept text. |B| is a number of words,
+sigma a number of tokens: a blank of two words gets 2 + sigma tokens, of which at least one is kept. A blank at the end
+has no text to plan for: the perplexity is that of the fill alone.
 
 All jobs of a batch run in lockstep on one key-value cache. The last digits of what a batch computes depend on its
 shape. If such a difference could change a decision (`DOUBT`), the decision is made again for that job alone. With

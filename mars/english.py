@@ -94,7 +94,7 @@ class _Place:
 
     @cached_property
     def head(self) -> str:
-        """The word before, adverbs and negations skipped."""
+        """The word before this one, with adverbs and negations skipped."""
         back = self.i - 1
         while back >= 0 and (self.tags[back] == "adverb" or is_in(self.words[back], "negations")):
             back -= 1
@@ -102,7 +102,7 @@ class _Place:
 
     @cached_property
     def is_before_content(self) -> bool:
-        """Whether a word follows that may be a noun, or an adjective of one."""
+        """Whether the next word may be a noun, or an adjective of a noun."""
         right = self.right
         if not right[:1].isalpha() or is_in(right, *FUNCTION_WORDS, "degrees", "adverbs", "irregular verb forms"):
             return False
@@ -110,12 +110,12 @@ class _Place:
 
     @cached_property
     def is_in_noun_phrase(self) -> bool:
-        """Whether it follows a determiner, a numeral or an adjective."""
+        """Whether the word follows a determiner, a numeral or an adjective."""
         return bool(self.i) and (is_in(self.left, "determiners", "numerals") or self.tags[-1] == "adjective")
 
     @cached_property
     def is_predicate(self) -> bool:
-        """Whether it follows a form of to be, to seem and the like."""
+        """Whether the word follows a form of to be, to seem and the like."""
         return is_in(self.head, "forms of be", "verbs before an adjective")
 
     @cached_property
@@ -128,7 +128,7 @@ class _Place:
 
     @cached_property
     def is_graded(self) -> bool:
-        """Whether it follows an adverb of degree."""
+        """Whether the word follows an adverb of degree."""
         return is_in(self.left, "degrees")
 
 

@@ -30,7 +30,9 @@ def perplexity(log_probabilities: Sequence[float]) -> float:
 
 
 def choose_length(perplexities: Sequence[float]) -> int:
-    """Chooses the length (1 or more) with the lowest perplexity; of lengths within `TIE` of it, the shortest.
+    """Chooses the length (1 or more) with the lowest perplexity.
+
+    Of lengths within `TIE` of the lowest, the shortest wins.
 
     >>> choose_length([6.6667, 1.1111, 2.7217, 2.2752]), choose_length([5.0, 5.0])
     (2, 1)
@@ -84,7 +86,10 @@ def gather_following_states(
     copies: Float[Tensor, "read dim"],
     words: int,
 ) -> Float[Tensor, "lengths words dim"]:
-    """Gathers the states that predict the `words` tokens of T after each length: the fill's last, then those of T."""
+    """Gathers the states that predict the `words` tokens of T after each length of the fill.
+
+    The first token of T is predicted by the fill's last state, each further token by the state of the token before it.
+    """
     by_length = copies.reshape(len(fill), len(copies) // len(fill), fill.shape[-1])
     within = by_length[:, : max(0, words - 1)]
     return torch.cat([fill[:, None], within], dim=1)[:, :words]
@@ -95,7 +100,9 @@ def judge_lengths(
     following: Sequence[float],
     lengths: Sequence[int],
 ) -> list[float]:
-    """Computes the perplexity of each judged length, from log P of the fill and of T; infinite for other lengths.
+    """Computes the perplexity of each length in `lengths` from log P (nats) of the fill and of T.
+
+    Other lengths have an infinite perplexity.
 
     >>> [round(value, 4) for value in judge_lengths([math.log(0.5), math.log(0.25)], [0.0, 0.0], lengths=[1, 2])]
     [1.4142, 2.0]
@@ -120,7 +127,7 @@ def judge_alone(
 ) -> list[float]:
     """Computes PPL(t_1 ... t_m T | s) of each length m separately, each read from the beginning.
 
-    This is slow, but does not depend on a batch. Lengths that are not judged have an infinite perplexity.
+    This is slow, but does not depend on a batch. Lengths that are not in `lengths` have an infinite perplexity.
     """
     perplexities = [math.inf] * len(fill)
     for m in lengths:

@@ -27,9 +27,9 @@ JUDGED_TOKENS = 1024  # in a pass that judges; rows of like length are judged to
 
 @dataclass(frozen=True)
 class TokenBlank:
-    """A blank: how many tokens to write, the kept text after it, and the words of that text to plan toward.
+    """A blank: the number of tokens to write, the kept text after it, and the tokens of that text to plan toward.
 
-    Planning ignores a single punctuation mark, because it would write the mark twice ("car..").
+    Planning ignores tokens that are punctuation only, because it would write the mark twice ("car..").
     """
 
     length: int
@@ -55,7 +55,7 @@ class TokenJob:
 
     @property
     def capacity(self) -> int:
-        """The maximum number of slots that a row needs."""
+        """The maximum number of slots of the cache that a row needs."""
         copied = [blank.length * len(blank.after) for blank in self.blanks]
         return len(self.prompt) + self.max_length + max(copied)
 
@@ -93,7 +93,7 @@ class Filling:
 
     @property
     def read_after(self) -> tuple[int, ...]:
-        """The kept text after the blank; without the last token of the template, which predicts nothing."""
+        """The kept text after the blank, as tokens, without the last token of the template, which predicts nothing."""
         return self.blank.after[:-1] if self.is_last else self.blank.after
 
     def is_after_word(self, tokens: WritableTokens) -> bool:
@@ -121,7 +121,7 @@ class Filling:
 
 @dataclass(frozen=True)
 class Filler:
-    """A language model, how it fills blanks, the tokens that it may write, and the embeddings to plan with."""
+    """A language model, how it fills blanks, the tokens that it may write, and the embeddings for planning."""
 
     lm: CausalLM
     settings: Augmentation
@@ -348,10 +348,9 @@ def _lay_out_judging(row: Filling) -> Reading:
 def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Branch], list[tuple[int, ...]], list[int]]:
     """Assigns jobs to rows of the cache.
 
-    Returns each job's place in its row, and each row's prompt and number of slots.
-
-    Jobs with one prompt share a row until they need as many slots as the prompt. A token attends to all slots of its
-    row, so that more jobs in it would cost more than they save.
+    Returns each job's place in its row (`Branch`), each row's prompt, and each row's number of slots. Jobs with the
+    same prompt share a row until they need as many slots as the prompt. A token attends to all slots of its row, so
+    more jobs in the row would cost more than they save.
     """
     lines: list[Branch] = []
     prompts: list[tuple[int, ...]] = []

@@ -46,12 +46,12 @@ Template = tuple[Blank | Kept, ...]
 
 
 def fold_words(text: str) -> list[str]:
-    """Splits a text into words, and unifies their case, apostrophes and the like for comparison."""
+    """Splits a text into words, and unifies case, apostrophes and the like, so that words can be compared."""
     return [fold(word.text) for word in split_words(text)]
 
 
 def count_corpus(texts: Sequence[str]) -> DocumentFrequencies:
-    """Counts in how many texts of the corpus X of Eq. 1 each folded word occurs.
+    """Counts, for each folded word, the texts of the corpus X of Eq. 1 in which it occurs.
 
     >>> count_corpus(["A cat.", "a dog"]).containing["a"]
     2
@@ -161,9 +161,9 @@ def choose_words(
     costs: Costs,
     budget: int,
 ) -> Chosen:
-    """Chooses the words to mask: those whose values sum to phi[n, budget] of `knapsack_table` (Eq. 2).
+    """Chooses the words to mask: their values sum to phi[n, budget] of `knapsack_table` (Eq. 2).
 
-    From the last word back, a word is taken only if it makes the value strictly higher. Algorithm 1 as printed records
+    From the last word back, a word is chosen only if it makes the value strictly higher. Algorithm 1 as printed records
     the choice in both branches.
     """
     chosen = np.zeros(len(costs), dtype=np.bool_)

@@ -67,8 +67,9 @@ def check_masking(ratios: Sequence[float], q: float) -> None:
 class MARS(BaseMetric):
     """The weighted similarity of a candidate to a human reference and its augmentations; in [-1, 1], higher is better.
 
-    With several references the best one counts. `documents` is the corpus X of Eq. 1, which says how rare a word is.
-    Without it, X consists of the references of the call, so that a score depends on them; the signature names X.
+    With several references the highest similarity counts. `documents` is the corpus X of Eq. 1, which says how rare a
+    word is. Without `documents`, X consists of the references of the call, so that a score depends on these references;
+    the signature names X.
     """
 
     name = "mars"
@@ -161,7 +162,7 @@ class MARS(BaseMetric):
         }
 
     def with_corpus(self, examples: Iterable[Example]) -> "MARS":
-        """Returns the metric with the references of these examples as corpus X, or unchanged if it has `documents`."""
+        """Returns the metric with the references of these examples as corpus X; unchanged if it has `documents`."""
         if self.documents is not None:
             return self
         references = {text for example in examples for text in references_of(example)}
@@ -173,9 +174,9 @@ class MARS(BaseMetric):
         return metric.score_compared(metric.compare(examples))
 
     def score_compared(self, compared: Sequence[Compared]) -> Scores:
-        """Computes Eq. 7 with this metric's ratios and q from known cosines, so that sweeps over both cost nothing.
+        """Computes Eq. 7 from known cosines, so that sweeps over ratios and q cost nothing.
 
-        Raises ValueError for a ratio that was not compared.
+        The ratios and q are this metric's. Raises ValueError for a ratio that was not compared.
         """
         judged = [self._judge(comparison) for comparison in compared]
         values = np.array([value for value, _ in judged], np.float64)

@@ -28,7 +28,7 @@ class NaiveAugmenter:
         }
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
-        """Fills the blanks of every job, in order. These fills have no perplexity.
+        """Fills the blanks of every job, in order. The fills have no perplexity.
 
         Raises ExampleError for all references that are longer than the model reads.
         """

@@ -107,12 +107,12 @@ def plan_states(
 
     `plain` are the logits h E^T before planning. Returns the planned logits and KL(planned || plain) in nats.
 
-    Each gradient is scaled so that it moves one logit by 1, and is computed at the state that the previous ones reach.
-    eta is then chosen for each row such that the next-token distribution has the KL divergence `kl` (nats) from the
-    plain one; the paper's 0.02 moves no logit noticeably. Logits are linear in eta, so this needs no product with the
-    vocabulary.
+    Each gradient is scaled so that it moves one logit by 1, and is computed at the state that the previous gradients
+    reach. eta is then chosen for each row such that the next-token distribution has the KL divergence `kl` (nats) from
+    the plain distribution; the paper's 0.02 moves no logit noticeably. Logits are linear in eta, so this needs no
+    product with the vocabulary. No logit moves by more than `FARTHEST`, so the divergence is lower if the plain model
+    already expects the words.
 
-    No logit moves by more than `FARTHEST`, so the divergence is lower where the plain model already expects the words.
     When the reward is nearly satisfied, the gradient vanishes, and scaling it up would amplify rounding errors. Below
     `SATISFIED` of its possible size, the scaled gradient and that bound therefore shrink with it. Rows without words
     keep the plain logits.
@@ -144,12 +144,11 @@ def choose_step(
     kl: float,
     limit: float,
 ) -> tuple[Float[Tensor, "rows 1"], Float[Tensor, " rows"]]:
-    """Finds eta in [0, limit] with KL(softmax(plain + eta shift) || softmax(plain)) = kl; returns both.
+    """Finds eta in [0, limit] with KL(softmax(plain + eta shift) || softmax(plain)) = kl; returns eta and the KL.
 
-    If the divergence stays below `kl`, eta is the limit.
-
-    The divergence grows with eta: its derivative is eta times the variance of the shift. The root is found by bisection
-    with Newton's steps on the square root of the divergence, which is nearly linear.
+    If the divergence stays below `kl`, eta is the limit. The divergence grows with eta: its derivative is eta times the
+    variance of the shift. The root is found by bisection with Newton's steps on the square root of the divergence,
+    which is nearly linear.
 
     >>> shift = torch.tensor([[1.0, -1.0]])
     >>> eta, _ = choose_step(torch.zeros(1, 2), shift, kl=0.192745, limit=10.0)

@@ -25,7 +25,7 @@ ReferenceKey: TypeAlias = tuple[str, str]  # context and reference
 
 @checked_dataclass
 class Augmentation:
-    """How blanks are filled; the values are the paper's where it gives them."""
+    """The settings of filling blanks; the values are the paper's if it gives them."""
 
     planning_steps: Size = 3  # k, steps of the hidden state toward the kept text; 0 is the plain model
     xi: Positive = 1.3  # temperature of the planning
@@ -75,7 +75,7 @@ class Augmenter(Protocol):
 
     @property
     def depends(self) -> Mapping[str, Any]:
-        """The settings that an augmented text depends on (`use_context` is one), as JSON values for signatures."""
+        """The settings on which an augmented text depends, such as `use_context`, as JSON values for signatures."""
         ...
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
@@ -122,7 +122,7 @@ class AugmentedReference:
         return text
 
     def explain(self, weight: float, cosine: float) -> dict[str, Any]:
-        """Returns its contribution to a score, for explanations.
+        """Returns what this reference contributes to a score, for explanations.
 
         A length that must not be chosen has perplexity null.
         """
@@ -167,7 +167,7 @@ def augment_references(
 ) -> dict[ReferenceKey, Augmentations]:
     """Augments every distinct reference at all masking ratios; without an augmenter only ratio 0, the human text.
 
-    The arguments are those of `MARS`.
+    The arguments are those of `MARS`. Returns, by (context, reference), the augmented references or why there are none.
     """
     keys = list(dict.fromkeys(key for example in examples for key in list_reference_keys(example)))
     planned = [make_templates(reference, context, ratios, documents) for context, reference in keys]

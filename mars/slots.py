@@ -55,9 +55,10 @@ def read_on(ids: Sequence[int], length: int) -> Reading:
 
 @dataclass(frozen=True)
 class Branch:
-    """A text in a row.
+    """A text in a row of the cache.
 
-    It shares the first `shared` slots with others, and continues in its own slots from `start` on.
+    The text shares the first `shared` slots with other texts of the row, and continues in its own slots from `start`
+    on.
     """
 
     row: int
@@ -129,7 +130,7 @@ class _Layer(CacheLayerMixin):
 
 
 class Slots:
-    """A cache of `rows` rows with `capacity` slots each."""
+    """A key-value cache of `rows` rows with `capacity` slots each. Several texts may share a row (`Branch`)."""
 
     reads: Tensor  # the rows that the pass under way writes to
     view: slice | Tensor  # those that it reads
@@ -155,10 +156,11 @@ class Slots:
 
     @torch.inference_mode()
     def read(self, readings: Sequence[Reading], lines: Sequence[int]) -> Float[Tensor, "lines time dim"]:
-        """Reads tokens in lines; returns the last hidden states of these tokens.
+        """Reads new tokens of some texts of the cache; returns the last layer's hidden states of these tokens.
 
-        Lines that read fewer tokens than others are padded; the hidden states of padding mean nothing. Long readings
-        are read in blocks, so that the mask of a pass grows with the length of the text and not with its square.
+        `lines` has the number of each text in the cache. Texts with fewer new tokens than others are padded; the hidden
+        states of padding mean nothing. Many tokens are read in blocks of BLOCK, so that the memory of the attention
+        mask grows linearly with the length of the text.
         """
         readings_of_row: dict[int, list[int]] = {}
         for i, line in enumerate(lines):
@@ -236,7 +238,7 @@ class Slots:
         start: Sequence[Sequence[int]],
         end: Sequence[Sequence[int]],
     ) -> None:
-        """Copies the cached tokens of each line in `lines` from the positions `start` to the positions `end`."""
+        """Copies the cached tokens of each text in `lines` from the positions `start` to the positions `end`."""
         branches = [self.lines[line] for line in lines]
         rows = torch.tensor([branch.row for branch in branches], device=self.lm.device)[:, None]
         source = self._list_slots(branches, start)
@@ -273,7 +275,7 @@ SEEING = (DynamicLayer, DynamicSlidingWindowLayer)  # layers that see all tokens
 
 
 def count_readable(lm: CausalLM) -> int:
-    """How many tokens MARS reads at once: with a sliding window, as many as see all tokens before them."""
+    """Counts the tokens that MARS reads at once. With a sliding window, every token must see all tokens before it."""
     layers = DynamicCache(config=lm.model.config).layers
     windows = [layer.sliding_window for layer in layers if isinstance(layer, DynamicSlidingWindowLayer)]
     return min([lm.max_length, *windows])
@@ -290,7 +292,9 @@ def check_model(lm: CausalLM) -> None:
     name = type(lm.model).__name__
     layers = DynamicCache(config=lm.model.config).layers
     if any(type(layer) not in SEEING for layer in layers):
-        raise SettingError(f"MARS needs a model whose layers all see all previous tokens, but those of {name} do not")
+        raise SettingError(
+            f"MARS needs a model whose layers all see all previous tokens, but the layers of {name} do not"
+        )
     arguments = inspect.signature(type(lm.model).forward).parameters
     if "position_ids" not in arguments:
         raise SettingError(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")

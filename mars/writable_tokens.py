@@ -51,7 +51,7 @@ def _count_bytes(first: int) -> int:
 
 
 class WritableTokens:
-    """The bytes of every token, from which follows what may be written next; `size` is the model's number of logits."""
+    """The bytes of every token, which decide what may be written next; `size` is the model's number of logits."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class WritableTokens:
         room: int,
         after_word: bool = False,
     ) -> Bool[Tensor, " vocabulary"]:
-        """Which tokens may follow the `pending` first bytes of a character, if `room` more tokens fit after them.
+        """Says which tokens may follow `pending`, the first bytes of a character, if `room` more tokens fit after them.
 
-        With `after_word`, a token must not continue that word, nor end inside a character.
+        With `after_word`, a token must not continue the word before it, nor end inside a character.
         """
         key = pending, min(room, self.most), after_word
         if key not in self._allowed:

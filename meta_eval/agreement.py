@@ -107,10 +107,8 @@ def agree(
 def list_agreement(scored: ScoredSet, has_cues: bool = True) -> list[Agreement]:
     """Measures how well every metric agrees with every rated aspect that it scores, over all examples.
 
-    Scores and ratings are matched by the name of the aspect. A metric with a single aspect is compared with every
-    rated aspect.
-
-    Raises ValueError when a metric shares no aspect with the ratings.
+    Scores and ratings are matched by the name of the aspect. A metric with a single aspect is compared with every rated
+    aspect. Raises ValueError if a metric shares no aspect with the ratings.
     """
     for metric, scores in scored.scores.items():
         compared = [aspect for aspect in scored.aspects if _is_compared(scores, aspect)]
@@ -202,7 +200,7 @@ def add_cheap_cues(scored: ScoredSet, seed: int = 0) -> ScoredSet:
 
 
 def count_metrics(rows: Sequence[Agreement], among: Agreement) -> int:
-    """Counts the metrics that are compared with the same ratings in the same grouping, without cheap cues."""
+    """Counts the metrics, except cheap cues, that are compared with the same ratings and grouping as `among`."""
     ratings = (among.set, among.aspect, among.grouping)
     metrics = [row for row in rows if row.metric != CHEAP_CUES]
     return sum((row.set, row.aspect, row.grouping) == ratings for row in metrics)
@@ -211,8 +209,8 @@ def count_metrics(rows: Sequence[Agreement], among: Agreement) -> int:
 def note_cues(rows: Sequence[Agreement]) -> list[str]:
     """Writes a sentence for each set with metrics that are not shown to agree with ratings beyond cheap cues.
 
-    The interval of such a metric's correlation is above 0, but that of its correlation beyond the cues is not.
-    Intervals are widened for the number of metrics. A sentence names at most `NAMED_METRICS` of them.
+    The interval of such a metric's correlation is above 0, but the interval of its correlation beyond the cues is not.
+    Intervals are widened for the number of metrics. A sentence names at most `NAMED_METRICS` metrics.
     """
     metrics_by_set: dict[str, list[str]] = {}
     for row in rows:

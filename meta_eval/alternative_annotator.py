@@ -59,10 +59,10 @@ def compare_with_people(
     is_ordered: bool = False,
     epsilon: float = EPSILON,
 ) -> AlternativeTest:
-    """Tests a judge's labels, of shape (n,), against people's labels, of shape (people, n); NaN for no label.
+    """Tests a judge's labels, of shape (n,), against people's labels, of shape (people, n); NaN for a missing label.
 
-    `is_ordered` compares distances of labels instead of equality. A text counts for a person if the judge and another
-    person labelled it too.
+    `is_ordered` compares distances of labels instead of equality. For a person, only the texts count that the person,
+    the judge and another person labelled.
     """
     if len(table) < FEWEST_PEOPLE:
         return _no_test(FEW_PEOPLE, epsilon)
@@ -129,7 +129,7 @@ def find_p_above(
     layout: Layout,
     limit: float,
 ) -> float:
-    """Computes the one-sided p-value of a t test over inputs: that the mean of values (n,) is not above the limit."""
+    """Computes the one-sided p-value of a t test over inputs that the mean of `values` (n,) is above `limit`."""
     mean = float(values.mean())
     linearised = Linearised(mean, parts=(values - mean) / len(values))
     deviation = math.sqrt(linearised.variance(layout))
@@ -140,7 +140,9 @@ def find_p_above(
 
 
 def reject_hypotheses(p_values: Sequence[float], level: float) -> Mask:
-    """Says which hypotheses the procedure of Benjamini and Yekutieli (2001) rejects at this rate of false discoveries.
+    """Returns a mask of the hypotheses that the procedure of Benjamini and Yekutieli (2001) rejects.
+
+    `level` is the rate of false discoveries.
 
     >>> reject_hypotheses([0.001, 0.02, 0.5], 0.05)
     array([ True, False, False])

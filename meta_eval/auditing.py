@@ -161,7 +161,7 @@ def audit_damage(
 ) -> DamageAudit:
     """Measures how scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
 
-    Texts without a score at some strength are left out. Without a `layout` each text is an input of its own.
+    Texts without a score at some strength are left out. Without a `layout` each text has an input of its own.
     """
     before = np.asarray(undamaged, dtype=np.float64)
     after = np.asarray(damaged, dtype=np.float64)

@@ -17,7 +17,7 @@ from meta_eval.ties import to_outcomes
 
 @dataclass(frozen=True)
 class Favour:
-    """How often the output of one side is preferred by a judge and by people, on the same n pairs; ties count half."""
+    """How often a judge and people prefer the outputs of one side, on the same n pairs; ties count half."""
 
     n: int
     by_judge: Estimate
@@ -27,7 +27,7 @@ class Favour:
 
 
 def find_longer(lengths: Floats) -> Floats:
-    """Finds the side of the longer output, from lengths (n, 2): 1 for a, -1 for b, 0 for equal or unknown lengths.
+    """Finds the longer output of each pair from lengths (n, 2): 1 for a, -1 for b, 0 for equal or unknown lengths.
 
     >>> find_longer(np.array([[9.0, 3.0], [3.0, 9.0], [4.0, 4.0], [np.nan, 4.0]]))
     array([ 1., -1.,  0.,  0.])
@@ -36,7 +36,7 @@ def find_longer(lengths: Floats) -> Floats:
 
 
 def find_family(given: Preferences, family: Sequence[str]) -> Floats:
-    """Finds the side of the output by a system in `family`: 1 for a, -1 for b, 0 if neither or both are."""
+    """Finds for each pair which output is by a system in `family`: 1 if only a is, -1 if only b is, else 0."""
     a_belongs = np.isin(given.systems_a, family)
     b_belongs = np.isin(given.systems_b, family)
     return a_belongs.astype(np.float64) - b_belongs
@@ -48,9 +48,9 @@ def measure_favour(
     sides: Floats,
     resampling: Resampling,
 ) -> Favour:
-    """Measures how often a judge (`outcomes`) and people prefer the output on the side in `sides`, all of shape (n,).
+    """Measures how often a judge (`outcomes`) and people prefer the output that `sides` names: 1 for a, -1 for b.
 
-    Pairs without a side, or without an outcome of both judge and people, do not count.
+    All arrays have the shape (n,). A pair does not count if its side is 0, or if the judge or people gave no outcome.
     """
     kept = (sides != 0) & ~np.isnan(people.outcomes) & ~np.isnan(outcomes)
     if not kept.any():

@@ -80,9 +80,10 @@ def number_groups(
     groups: Sequence[Hashable] | None,
     what: str = "groups",
 ) -> Indices:
-    """Returns the number of each example's group, such as the `units` of `bootstrap`; without groups, each has its own.
+    """Numbers the groups of examples, such as the `units` of `bootstrap`; returns the number of each example's group.
 
-    Raises ValueError unless there is one name per example and no name is None; the message calls the groups `what`.
+    Without `groups`, each example has a group of its own. Raises ValueError unless there is one name per example and no
+    name is None; the message calls the groups `what`.
     """
     if groups is None:
         return np.arange(n)
@@ -196,7 +197,7 @@ def resample(
 ) -> Floats:
     """Draws resamples of units, and computes a statistic of their weights, of shape (rows, units).
 
-    The resamples are the first axis of the result. They are computed in batches, as large as `BATCH` allows.
+    The first axis of the result has the resamples. They are computed in batches, as large as `BATCH` allows.
     """
     rng = np.random.default_rng(seed)
     batch = max(1, BATCH // n)
@@ -218,9 +219,9 @@ def estimate_from(
     values: Floats,
     units: int,
 ) -> Estimate:
-    """Makes an Estimate: a value with the expanded percentile interval of its `values` on resamples of `units` units.
+    """Makes an Estimate of a value, with the expanded percentile interval of `values` on resamples of `units` units.
 
-    Resamples on which it is NaN are left out; if their share exceeds 1 - `CONFIDENCE`, the interval is NaN.
+    Resamples on which the statistic is NaN are left out. If their share exceeds 1 - `CONFIDENCE`, the interval is NaN.
     """
     defined = values[~np.isnan(values)]
     missing = len(values) - len(defined)
@@ -248,7 +249,10 @@ def expand_confidence(units: int) -> float:
 
 
 def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """The quantile of Student's t that bounds a two-sided interval; infinite `freedom` gives the normal quantile."""
+    """Returns the quantile of Student's t that bounds a two-sided interval.
+
+    Infinite `freedom` gives the normal quantile.
+    """
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + confidence) / 2))

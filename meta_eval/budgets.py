@@ -33,7 +33,7 @@ class Variation:
     untied: float | None = None
 
     def variance_from(self, labels: int, verdicts: int) -> float:
-        """The variance of the estimate, from labels alone unless there are more verdicts.
+        """Computes the variance of the estimate, from labels alone unless there are more verdicts than labels.
 
         Fitting lambda costs 2 labels.
         """
@@ -98,8 +98,8 @@ def plan_budget(
 ) -> tuple[Budget, Budget]:
     """Finds the cheapest numbers of labels and verdicts that are enough, and the labels needed without a judge.
 
-    `texts` is the number of texts; no more are labelled or judged. At least `FEWEST_UNITS` are labelled, because
-    intervals need them. If verdicts cost nothing, only `texts` limits them.
+    `texts` is the number of texts; at most so many are labelled or judged. At least `FEWEST_UNITS` are labelled,
+    because intervals need them. If verdicts cost nothing, only `texts` limits their number.
     """
     most = texts or LARGEST
     without_judge = _plan_labels(is_enough, label_cost, most)
@@ -159,8 +159,8 @@ def vary_mean(
 ) -> Variation:
     """Estimates how the mean of a pilot's labels varies, with verdicts or scores of a judge; all of shape (n,), no NaN.
 
-    Labels vary around the mean of their system; labels of one system and input are not independent. `centre` is the
-    known mean of labels and of verdicts, if any. If labels are too few or all equal, the variance is 0.
+    Labels vary around the mean of their system. Labels of one system and input are not independent. `centre` is the
+    known mean of labels and of verdicts, if there is one. If labels are too few or all equal, the variance is 0.
     """
     systems_and_inputs = np.stack([layout.systems, layout.inputs])
     _, units = np.unique(systems_and_inputs, axis=1, return_inverse=True)
@@ -212,7 +212,7 @@ def vary_statistic(
     layout: Layout,
     labels: int,
 ) -> Variation | str:
-    """Estimates by the jackknife over inputs how a statistic of a pilot varies; returns the reason if it cannot.
+    """Estimates by the jackknife over inputs how a statistic of a pilot varies; returns a reason if it cannot.
 
     `labels` is the pilot's number of labels.
     """

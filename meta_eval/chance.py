@@ -27,10 +27,11 @@ ROUNDING = 1e-9  # relative: sums in another order are equal
 
 
 def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
-    """Yields blocks of random orders, of shape (rows, n): inputs are shuffled as wholes, and so are the texts in each.
+    """Yields blocks of random orders of texts, of shape (rows, n).
 
-    They test the independence of two columns whose texts are clustered by input. `inputs`, of shape (n,), numbers the
-    input of each text from 0. Index one column by an order and the other by `gather(inputs)`.
+    Inputs are shuffled as wholes, and so are the texts in each input. The orders test the independence of two columns
+    whose texts are clustered by input. `inputs`, of shape (n,), numbers the input of each text from 0. Index one column
+    by an order and the other by `gather(inputs)`.
     """
     rng = np.random.default_rng(seed)
     texts = max(len(inputs), 1)
@@ -142,10 +143,10 @@ def measure_correlation_chance(
     layout: Layout,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Computes for each metric the two-sided p-value that its ranks are independent of those of `ratings` (n,).
+    """Computes, for each metric, the two-sided p-value that its ranks are independent of those of `ratings` (n,).
 
     The p-values are adjusted for all metrics (`step_down` of the largest Spearman correlation). A text without a score
-    counts as one with a middle rank. NaN for a metric that does not vary.
+    counts as if it had the middle rank. NaN for a metric whose scores are all equal.
     """
     p_values = dict.fromkeys(scores, np.nan)
     names = [name for name, values in scores.items() if _varies(values)]

@@ -20,7 +20,7 @@ MOST_IN_PAIRS = 2_000  # examples up to which all pairs are compared; sorting is
 
 
 def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], Mask]:
-    """Removes the examples that lack a score; returns the columns, and a mask of the examples that are kept.
+    """Removes the examples that lack a score; returns the columns, and a mask of shape (n,) of the kept examples.
 
     The last column holds the ratings. Raises ValueError as `to_columns` does, and for ratings that are NaN.
     """
@@ -122,7 +122,7 @@ def _sort_kendall(
 
 
 def plain_pearson(x: Column, y: Column) -> float:
-    """Pearson's r without weights; NaN for fewer than two pairs, or if one side does not vary."""
+    """Computes Pearson's r without weights; NaN for fewer than two pairs, or if all values of one column are equal."""
     if len(x) < 2:
         return math.nan
     once = np.ones((1, len(x)))
@@ -130,7 +130,7 @@ def plain_pearson(x: Column, y: Column) -> float:
 
 
 def order_pairs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
-    """Compares each value of `rows` with each of `columns`: 1, 0 or -1 if it is above, equal or below."""
+    """Compares each value of `rows` with each value of `columns`: 1 if it is above, 0 if equal, -1 if below."""
     above = np.greater.outer(rows, columns).astype(np.float32)
     above -= np.less.outer(rows, columns)
     return above

@@ -1,9 +1,9 @@
 """Crowds: many people of whom each pair shares few texts, as on Mechanical Turk or in an arena.
 
-The chance agreement of two people is estimated from the texts that both labelled. From one shared text it equals their
-agreement, so that kappa is 0, and a correlation needs at least three. In a crowd the labels of a text are therefore
-told apart by their place only (a seat): the first label of each text is in the first row, the second one in the second
-row. Seats share nearly all texts; the differences between people count as noise, as they do in the labels of a crowd.
+The chance agreement of two people is estimated from the texts that both labelled. If this is one text, chance equals
+their agreement, so that kappa is 0; a correlation needs at least three texts. In a crowd, labels are therefore sorted
+by seat and not by person: the first label of each text is in the first seat (row), the second label in the second seat.
+Seats share nearly all texts. The differences between people count as noise, as they do in the labels of a crowd.
 """
 
 import numpy as np
@@ -13,7 +13,9 @@ from meta_eval.bootstrap import FEWEST_UNITS, Floats, Indices
 
 
 def seat_crowd(table: Floats) -> Floats:
-    """Returns labels (people, texts), with NaN for none; for a crowd, labels by seat (seats, texts) instead of person.
+    """Returns labels (people, texts) unchanged, or, if the people are a crowd, labels by seat (seats, texts).
+
+    NaN stands for a missing label.
 
     >>> nan = np.nan
     >>> seat_crowd(np.array([[0, 1, nan], [0, nan, 1], [nan, 0, 0]]))
@@ -31,9 +33,10 @@ def tabulate_people(
     labels: Floats,
     shape: tuple[int, int],
 ) -> Floats:
-    """The table of labels, each with the numbers of its person and its text; `shape` is (people, texts).
+    """Makes the table of labels, of shape (people, texts), from the number of the person and the text of each label.
 
-    Of a crowd the rows are seats. No person labels a text twice, and no label is NaN.
+    `shape` is (people, texts). If the people are a crowd, the rows are seats. No person labels a text twice, and no
+    label is NaN.
     """
     person_count, text_count = shape
     if is_crowd(people, texts, shape):
@@ -51,7 +54,7 @@ def is_crowd(
 ) -> bool:
     """Whether two people who label the same text share less than `FEWEST_UNITS` and less than half of the texts.
 
-    Texts with one label do not count; what two people share is averaged over the texts that they share.
+    Texts with one label do not count. The number of texts that two people share is averaged over these shared texts.
 
     >>> three, two = np.repeat([0, 1, 2], 30), np.array([0, 1, 1, 2, 2, 3])
     >>> is_crowd(three, np.tile(np.arange(30), 3), (3, 30)), is_crowd(two, np.array([0, 0, 1, 1, 2, 2]), (4, 3))
@@ -71,7 +74,7 @@ def is_crowd(
 
 
 def number_seats(people: Indices, texts: Indices) -> Indices:
-    """Numbers the labels of each text, in the order of people: the seat of each label.
+    """Numbers the labels of each text from 0, in the order of people; returns the seat of each label.
 
     >>> number_seats(np.array([4, 2, 7, 2]), np.array([0, 0, 1, 1]))
     array([1, 0, 1, 0])

@@ -58,7 +58,7 @@ class Cues:
     values: Floats
 
     def join(self, other: "Cues") -> "Cues":
-        """Joins these cues with other ones of the same texts."""
+        """Joins these cues with other cues of the same texts."""
         names = (*self.names, *other.names)
         values = np.hstack([self.values, other.values])
         return Cues(names, values)
@@ -189,9 +189,9 @@ def combine_cues(
 ) -> Floats:
     """Predicts ratings, of shape (n,), by cues alone: ridge regression of normal scores, cross-fitted by group.
 
-    No text is used to predict itself or another text of its group (its input). The mean of the training ratings is not
-    added to the predictions of a fold, because such means differ between folds by chance and would order the texts.
-    `seed` chooses the folds.
+    No text is used to predict itself or another text of its group (its input). The predictions of a fold leave out the
+    mean of the training ratings, because such means differ between folds by chance and would order the texts. `seed`
+    chooses the folds.
     """
     y = np.asarray(ratings, dtype=np.float64)
     units = number_groups(len(cues.values), groups)
@@ -370,14 +370,14 @@ def _explain_no_intercept(gaps: Floats, names: Sequence[str]) -> str | None:
 
 
 def add_normal_scores(cues: Cues) -> Cues:
-    """Adds the normal scores of the cues among all texts, so that a regression can fit curves of a cue."""
+    """Adds the normal scores of the cues, ranked among all texts, so that a regression can fit curves of a cue."""
     names = tuple(f"normal score of {name}" for name in cues.names)
     normal_scores = Cues(names, _normal_scores(cues.values))
     return cues.join(normal_scores)
 
 
 def explain_no_fit(cues: Floats) -> str | None:
-    """Returns the reason why cues cannot be fitted to ratings, or None."""
+    """Returns the reason why cues cannot be fitted to ratings; None if they can."""
     varied = int(_vary(cues).sum())
     if not varied:
         return "no cheap cue differs between these texts"
@@ -398,7 +398,7 @@ def correlate_beyond(
     cues: Floats,
     weights: Floats,
 ) -> Floats:
-    """Computes partial correlations of normal scores, given the cues, of shape (resamples, metrics).
+    """Computes the partial correlations of normal scores given the cues, of shape (resamples, metrics).
 
     NaN if the cues determine the scores x, of shape (n, metrics), or the ratings y, of shape (n,).
     """

@@ -23,7 +23,7 @@ FEWEST_RATED = 5
 
 @dataclass(frozen=True, eq=False)
 class DrawnTexts:
-    """Texts that were drawn, in the order in which people see them."""
+    """Which texts were drawn, in the order in which people see them, and with which probabilities."""
 
     places: Indices
     # the chance of each to be drawn, of shape (drawn,)
@@ -58,7 +58,7 @@ def draw_texts(
 
 
 def share_out(n: int, sizes: Indices) -> Indices:
-    """Divides n texts among strata: equally many from each, but no more than it has.
+    """Divides n texts among strata: the same number from each, but no more than a stratum has.
 
     >>> share_out(10, np.array([100, 3])), share_out(5, np.array([2, 2])), share_out(5, np.array([9, 9]))
     (array([7, 3]), array([2, 2]), array([3, 2]))
@@ -86,16 +86,16 @@ def estimate_drawn(
 ) -> PoweredEstimate:
     """Estimates the mean label of all texts from a drawn sample; all arrays have the shape (n,).
 
-    `labels` and `verdicts` are NaN for texts without one; a label counts without a verdict, too. `probabilities` are
-    those with which texts were drawn; a text with a label has one. With `is_rate`, labels are 0 and 1: the estimate
-    lies in [0, 1] and has a score interval.
+    `labels` and `verdicts` are NaN for texts without a label or verdict; a label counts without a verdict, too.
+    `probabilities` has the probability with which each text was drawn; a text with a label has one. With `is_rate`,
+    labels are 0 and 1: the estimate lies in [0, 1] and has a score interval.
     """
     is_labelled = ~np.isnan(labels)
     total = len(labels)
     n = int(is_labelled.sum())
     labelled = restrict(layout, is_labelled)
     if n < FEWEST_RATED or labelled.input_count < FEWEST_RATED:
-        return no_estimate(n, total - n, f"this needs at least {FEWEST_RATED} labels, but has {n}")
+        return no_estimate(n, total - n, f"the estimate needs at least {FEWEST_RATED} labels, but has {n}")
     y = labels[is_labelled]
     f = _fill_verdicts(verdicts)
     f_labelled = f[is_labelled]
@@ -258,6 +258,6 @@ def bound_mean(
 
 
 def are_unequal(probabilities: Mapping[str, float]) -> bool:
-    """Whether texts were drawn with different chances."""
+    """Whether texts were drawn with different probabilities."""
     chances = {round(probability, 9) for probability in probabilities.values()}
     return len(chances) > 1

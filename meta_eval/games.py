@@ -30,7 +30,7 @@ class Games:
 
     @classmethod
     def of(cls, given: Preferences) -> Games:
-        """Makes the games of preferences, all of which have an outcome."""
+        """Makes the games of preferences. All preferences must have an outcome."""
         first, second = given.numbers
         inputs = given.layout.inputs
         kind_of, representatives = find_kinds(number_judgements(given), inputs, given.layout.input_count)
@@ -50,12 +50,12 @@ class Games:
 
     @cached_property
     def times(self) -> Floats:
-        """How many inputs are of each kind."""
+        """The number of inputs of each kind."""
         return np.bincount(self.kind_of, minlength=self.kind_count).astype(np.float64)
 
     @cached_property
     def memberships(self) -> csr_array:
-        """A sparse matrix of shape (inputs, kinds) with 1 for each input and its kind."""
+        """A sparse matrix of shape (inputs, kinds): 1 if the input is of the kind, else 0."""
         inputs = len(self.kind_of)
         return csr_array((np.ones(inputs), (np.arange(inputs), self.kind_of)), shape=(inputs, self.kind_count))
 
@@ -68,7 +68,7 @@ class Games:
         return csr_array((np.concatenate(shares), (np.tile(self.kinds, 2), np.concatenate(places))), shape=shape)
 
     def add_wins(self, weights: Floats) -> Floats:
-        """Sums the wins of inputs with weights (rows, inputs); returns shape (rows, systems, systems)."""
+        """Sums the wins of inputs, weighted by `weights` (rows, inputs); returns shape (rows, systems, systems)."""
         by_kind = weights @ self.memberships
         return (by_kind @ self.wins_by_kind).reshape(-1, self.systems, self.systems)
 
@@ -79,7 +79,7 @@ class Games:
 
     @cached_property
     def added(self) -> Floats:
-        """The wins to add, so that strengths are finite: 1/(k - 1) of a tie for each compared pair of k systems."""
+        """The wins to add so that strengths are finite: 1/(k - 1) of a tie for each compared pair of k systems."""
         added = np.zeros((self.systems, self.systems))
         share = 1 / (2 * (self.systems - 1))
         added[self.first, self.second] = share
@@ -94,7 +94,10 @@ class Games:
 
 
 def number_judgements(given: Preferences) -> NDArray[np.intp]:
-    """Numbers judgements, of shape (n,): those that say the same get the same number, whichever system is called a."""
+    """Numbers judgements, of shape (n,).
+
+    Judgements that say the same get the same number, whichever system is called a.
+    """
     first, second = given.numbers
     is_turned = first > second
     said = np.stack(

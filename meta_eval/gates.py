@@ -31,12 +31,12 @@ class Condition:
 
     @property
     def sign(self) -> str:
-        """`<` for a quantity that must not be lower, `>` for one that must not be higher."""
+        """`<` for a quantity that must not be too low, `>` for a quantity that must not be too high."""
         return DIRECTIONS[self.quantity]
 
     @property
     def is_drop(self) -> bool:
-        """Whether the condition is on the change from another judge."""
+        """Whether the condition limits the difference from another judge (a drop)."""
         return self.quantity.endswith(" drop")
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class GateResult:
 def read_conditions(given: str | Sequence[str]) -> list[Condition]:
     """Reads the conditions of the setting `fail_if`: one text or several, with commas between conditions.
 
-    Raises SettingError for a text that is no condition.
+    Raises SettingError for a text that is not a condition.
 
     >>> list(map(str, read_conditions("kappa<.6, accuracy drop > 0.05")))
     ['kappa < 0.6', 'accuracy drop > 0.05']
@@ -85,7 +85,7 @@ def read_conditions(given: str | Sequence[str]) -> list[Condition]:
 def read_condition(text: str) -> Condition:
     """Reads one condition.
 
-    Raises SettingError for a text that is none, and for `<` or `>` that does not fit its quantity.
+    Raises SettingError for a text that is not a condition, and for `<` or `>` that does not fit its quantity.
     """
     matched = CONDITION.fullmatch(text)
     if matched is None:
@@ -108,7 +108,7 @@ def find_confidence(
 ) -> float:
     """Finds the confidence of intervals whose ends are one-sided tests at `level` over the number of conditions.
 
-    A quantity with limits on two sides uses half of the level on each.
+    If a quantity has limits on two sides, each side uses half of the level.
     """
     sides = 2 if is_two_sided else 1
     level_of_test = level / conditions / sides
@@ -124,7 +124,7 @@ def decide(
     confidence: float,
     inputs: int,
 ) -> GateResult:
-    """Decides whether the gate fails at a condition, by the interval of its quantity at this confidence."""
+    """Decides whether the gate fails at a condition, by the interval `estimate` of its quantity at this confidence."""
     if math.isnan(estimate.low) or estimate.reason is not None:
         unknown = Estimate.undefined(estimate.reason or "it has no interval", estimate.value)
         return GateResult(

@@ -165,7 +165,7 @@ def estimate_grouped(
 
 @dataclass(frozen=True)
 class Draws:
-    """A statistic on all examples and on resamples; the draws of two statistics with one layout can be subtracted."""
+    """A statistic on all examples and on resamples. The draws of two statistics with one layout can be subtracted."""
 
     # on all examples; NaN if it is undefined
     value: float
@@ -189,7 +189,10 @@ class Draws:
 
     @property
     def estimate(self) -> Estimate:
-        """The value with its interval; NaN if the statistic is undefined on too many resamples."""
+        """The value of the statistic with its interval.
+
+        The interval is NaN if the statistic is undefined on too many resamples.
+        """
         if math.isnan(self.value):
             return Estimate.undefined(self.reason or UNDEFINED)
         if self.reason is not None:

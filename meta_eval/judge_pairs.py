@@ -262,7 +262,7 @@ def _spread_over_inputs(
 
 
 def find_constant(people: Floats) -> float:
-    """Finds the most frequent label: the best that a judge could say without looking at the texts.
+    """Finds the most frequent label: the best answer of a judge that does not look at the texts.
 
     >>> find_constant(np.array([1.0, 0.0, 1.0, np.nan]))
     1.0

@@ -68,7 +68,7 @@ class LabelAgreement:
 
 @dataclass(frozen=True)
 class SingleAgreement:
-    """How well a judge, or each person, agrees with each other person."""
+    """How well a judge agrees with single people, or how well each person agrees with the other people."""
 
     name: str
     # the pairs of labels that are compared
@@ -99,9 +99,10 @@ def assign_labels(
     labels: Floats,
     threshold: float | None = None,
 ) -> tuple[Floats, Floats]:
-    """Assigns each score its nearest label (of two equally near ones the higher), and finds how near another label is.
+    """Assigns each score its nearest label; returns the labels and how near another label is.
 
-    With two labels, `threshold` is the lowest score of the higher label. A score of NaN has no label.
+    Of two equally near labels the higher is taken. With two labels, `threshold` is the lowest score of the higher
+    label. A score of NaN has no label.
 
     >>> assign_labels(np.array([0.2, 0.5, np.nan]), np.array([0.0, 1.0]))
     (array([ 0.,  1., nan]), array([0.3, 0. , nan]))
@@ -116,7 +117,7 @@ def assign_labels(
 
 
 def find_consensus(table: Floats, labels: Floats) -> Floats:
-    """Finds the median of people's labels (people, texts) for each text; NaN if it lies between two labels."""
+    """Finds the median of people's labels (people, texts) for each text; NaN if the median lies between two labels."""
     is_rated = ~np.isnan(table).all(axis=0)
     medians = np.full(table.shape[1], np.nan)
     medians[is_rated] = np.nanmedian(table[:, is_rated], axis=0)
@@ -317,9 +318,9 @@ def estimate_kappa(
     *,
     is_weighted: bool = False,
 ) -> Estimate:
-    """Estimates Cohen's kappa, or the weighted one, over pairs of columns of labels, of shape (n,), with NaN for none.
+    """Estimates Cohen's kappa, or weighted kappa, over pairs of raters; their labels have the shape (n,), or are NaN.
 
-    The interval comes from resamples, or, if these are too alike (`FEWEST_ALIKE`), from `estimate_rare_kappa`.
+    The interval comes from resamples, or, if the resamples are too alike (`FEWEST_ALIKE`), from `estimate_rare_kappa`.
     """
     kappa = weigh_kappa(
         pairs,
@@ -347,7 +348,7 @@ def estimate_kappa(
 
 
 def count_confusion(pairs: Pairs, labels: Floats) -> Floats:
-    """Counts how often each pair of labels is given, over all pairs of columns; returns shape (labels, labels)."""
+    """Counts how often each pair of labels is given, over all pairs of raters; returns shape (labels, labels)."""
     k = len(labels)
     table = np.zeros(k * k)
     for x, y in pairs:
@@ -396,9 +397,10 @@ def weigh_kappa(
     *,
     is_weighted: bool = False,
 ) -> Weighted:
-    """Returns a function of weights that computes kappa, 1 - O/E; see `estimate_kappa`.
+    """Returns a function that computes kappa, 1 - O/E, from weights of the inputs, as in a resample.
 
-    The observed disagreement O and the expected one E are summed over the pairs of columns.
+    O and E, the observed and the expected disagreement, are summed over the pairs of raters in `pairs`. `is_weighted`
+    chooses weighted kappa; see `estimate_kappa`.
     """
     distances = measure_distances(labels, is_weighted=is_weighted)
     one_hot = np.eye(len(labels))
@@ -445,7 +447,10 @@ def weigh_macro_f1(
     labels: Floats,
     layout: Layout,
 ) -> Weighted:
-    """Returns a function of weights that computes the mean F1 of all labels that occur; no value may be NaN."""
+    """Returns a function that computes, from weights of the inputs, the mean F1 of all labels that occur.
+
+    No label may be NaN.
+    """
     by_people = np.equal.outer(people, labels).astype(np.float64)  # (n, labels)
     by_judge = np.equal.outer(judge, labels).astype(np.float64)
     given_by_either = by_people + by_judge
@@ -468,7 +473,10 @@ def weigh_macro_f1(
 
 
 def weigh_mean(values: Floats, layout: Layout) -> Weighted:
-    """Returns a function of weights that computes the mean of values (n,); NaN without values."""
+    """Returns a function that computes, from weights of the inputs, the mean of values (n,).
+
+    The mean is NaN without values.
+    """
 
     def mean(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]

@@ -104,7 +104,7 @@ class _Model:
 
     @property
     def but_phis(self) -> Indices:
-        """The weights beside the phis."""
+        """The indices of the weights other than the phis."""
         k = len(self.given.systems)
         return np.r_[:k, 2 * k : len(self.weights)]
 

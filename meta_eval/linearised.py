@@ -62,7 +62,7 @@ class Linearised:
 
 
 def undefined(n: int, reason: str) -> Linearised:
-    """Makes a statistic of n texts that is undefined, for this reason."""
+    """Makes the undefined statistic of n texts; `reason` says why it is undefined."""
     return Linearised(math.nan, np.zeros(n), reason)
 
 
@@ -143,7 +143,7 @@ def linearise_length_effect(differences: Floats, is_long: Mask) -> Linearised:
 
 
 def find_long(lengths: Floats) -> Mask:
-    """Whether each length lies above the median."""
+    """Returns a mask of the texts whose length is above the median."""
     return lengths > np.median(lengths)
 
 

@@ -190,7 +190,7 @@ class _PairTests:
         return np.mean(differences, axis=0)
 
     def announce(self, permutations: int) -> None:
-        """Warns of tests that take long, which only those of Kendall's tau do."""
+        """Logs a warning if the tests will take long, which only tests of Kendall's tau do."""
         if self.kind != "kendall":
             return
         ordered_pairs = sum(len(members) ** 2 for members in self.groups)

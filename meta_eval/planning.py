@@ -64,7 +64,10 @@ class Spread:
     pilot: Pilot | None = None
 
     def of_mean(self, raters: int) -> float:
-        """The standard deviation of differences between means of so many raters; that of one rater if it is unknown."""
+        """Computes the standard deviation of differences between means of `raters` raters.
+
+        If the spread of raters is unknown, it is the standard deviation for one rater.
+        """
         if self.raters is None:
             return self.inputs
         variance = self.inputs**2 + self.raters**2 / raters
@@ -153,7 +156,7 @@ def n_to_test_metrics(
 
 
 def count_pairs(compared: int) -> int:
-    """Counts the pairs of so many systems or metrics."""
+    """Counts the pairs among `compared` systems or metrics."""
     return compared * (compared - 1) // 2
 
 
@@ -319,7 +322,7 @@ def find_least(
     first: int,
     most: int,
 ) -> int | None:
-    """Finds the smallest number from `first` to `most` that is enough, by doubling and bisection; None if none is."""
+    """Finds the smallest number from `first` to `most` that is enough, by doubling and bisection; else None."""
     high = first
     while high > most or not is_enough(high):
         if high >= most:

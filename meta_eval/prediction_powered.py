@@ -55,7 +55,7 @@ class PoweredEstimate:
 
     @property
     def cells(self) -> dict[str, Estimate | float]:
-        """The estimates from labels alone and with a judge, as cells of a table."""
+        """The estimates from labels alone and with a judge, as cells of a table, by column."""
         worth = self.effective_n
         if math.isfinite(worth):
             worth = round(worth)
@@ -102,7 +102,7 @@ def _power_examples(y: Floats, f: Floats) -> PoweredEstimate:
     n = len(y)
     unrated = len(f_unrated)
     if n < FEWEST_RATED:
-        few = f"this needs at least {FEWEST_RATED} examples with a rating and a score, but has {n}"
+        few = f"the estimate needs at least {FEWEST_RATED} examples with a rating and a score, but has {n}"
         return no_estimate(n, unrated, few)
     if np.ptp(y) == 0:
         return no_estimate(n, unrated, _explain_constant(y), float(y[0]))
@@ -141,7 +141,7 @@ def _power_inputs(
     rated_layout = restrict(layout, is_rated)
     inputs = rated_layout.input_count
     if inputs < FEWEST_RATED:
-        few = f"this needs at least {FEWEST_RATED} inputs with a rating and a score, but has {inputs}"
+        few = f"the estimate needs at least {FEWEST_RATED} inputs with a rating and a score, but has {inputs}"
         return no_estimate(n, unrated, few)
     ratings = y[is_rated]
     if np.ptp(ratings) == 0:
@@ -295,7 +295,7 @@ def powered_rate(
     total = len(y)
     n = int(is_labelled.sum())
     if n < FEWEST_RATED:
-        return no_estimate(n, total - n, f"this needs at least {FEWEST_RATED} labels, but has {n}")
+        return no_estimate(n, total - n, f"the estimate needs at least {FEWEST_RATED} labels, but has {n}")
     labelled = restrict(layout, is_labelled)
     inputs = labelled.input_count
     f_labelled = f[is_labelled]
@@ -368,7 +368,7 @@ def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Esti
     is_labelled = ~np.isnan(given.outcomes)
     n = int(is_labelled.sum())
     if n < FEWEST_RATED:
-        few = Estimate.undefined(f"needs at least {FEWEST_RATED} labels, but has {n}")
+        few = Estimate.undefined(f"strengths need at least {FEWEST_RATED} labels, but there are {n}")
         return dict.fromkeys(given.systems, few)
     corrected = _correct_outcomes(given.outcomes, np.asarray(verdicts, dtype=np.float64))
     games = Games.of(replace(given, outcomes=corrected))
@@ -461,7 +461,7 @@ def no_estimate(
     reason: str,
     value: float = math.nan,
 ) -> PoweredEstimate:
-    """Makes the estimate from so many ratings without an interval, and by default without a value, for this reason."""
+    """Makes an estimate without an interval, and by default without a value; `reason` says why."""
     none = Estimate.undefined(reason, value)
     return PoweredEstimate(
         rated=rated,

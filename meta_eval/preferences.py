@@ -29,7 +29,7 @@ JUDGE, PANEL = "judge", "panel"  # of verdicts that nobody named, and of what mo
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """n judgements of two outputs for one input."""
+    """n judgements, each of two outputs for one input."""
 
     # of the file, or of the judge
     name: str
@@ -63,7 +63,7 @@ class Preferences:
 
     @cached_property
     def numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Systems a and b of each judgement, as indices of `systems`."""
+        """The numbers of systems a and b of each judgement, as indices of `systems`; two arrays of shape (n,)."""
         places = {name: place for place, name in enumerate(self.systems)}
         first = np.array([places[name] for name in self.systems_a], dtype=np.intp)
         second = np.array([places[name] for name in self.systems_b], dtype=np.intp)
@@ -82,7 +82,7 @@ class Preferences:
         return lay_out(len(self), inputs=self.inputs)
 
     def take(self, kept: NDArray[np.bool_]) -> Preferences:
-        """Returns the judgements in the mask `kept`."""
+        """Returns the judgements for which the mask `kept` is true."""
         places = np.flatnonzero(kept)
         return replace(
             self,
@@ -119,10 +119,10 @@ class Preferences:
         return [*units.values()]
 
     def by_rater(self) -> Floats:
-        """The outcomes by each named rater, of shape (raters, units); NaN for none.
+        """The outcomes by each named rater, of shape (raters, units); NaN for a unit that the rater did not judge.
 
-        A rater who judged the same pair several times counts with the majority; judgements without an outcome do not
-        count. Of a crowd the rows are seats (`meta_eval.crowds`).
+        If a rater judged the same pair several times, the majority counts; judgements without an outcome do not count.
+        If the raters are a crowd, the rows are seats (`meta_eval.crowds`).
         """
         numbers = {name: number for number, name in enumerate(self.named_raters)}
         leads: dict[tuple[int, int], float] = {}  # by rater and unit
@@ -167,7 +167,7 @@ class Preferences:
         return np.where(self.compares(other), self.of(system), np.nan)
 
     def compares(self, system: str) -> NDArray[np.bool_]:
-        """Whether each judgement has an output of the system."""
+        """Returns a mask of the judgements that compare an output of the system."""
         is_first, is_second = self._sides(system)
         return is_first | is_second
 
@@ -261,7 +261,7 @@ def agree_among(
 
 
 def find_majority(table: Floats) -> Floats:
-    """Finds the majority of the outcomes in each column of (raters, n): 1, 0, or .5 without a majority.
+    """Finds the majority of the outcomes in each column of (raters, n): 1, 0, or .5 if there is no majority.
 
     >>> find_majority(np.array([[1, 1, 0.5], [1, 0, np.nan], [0, np.nan, np.nan]])).tolist()
     [1.0, 0.5, 0.5]
@@ -314,7 +314,7 @@ def prefer_by_scores(
     outputs: Mapping[Output, int],
     scores: Floats,
 ) -> Floats:
-    """Finds the outcomes by scores: the output with the higher score wins; NaN if one has no score.
+    """Finds outcomes by scores, of shape (n,): the output with the higher score wins; NaN if a score is missing.
 
     `outputs` maps (system, input) to the index of the output's score.
     """
@@ -367,7 +367,10 @@ class Verdicts:
         reasons: Sequence[str | None],
         signature: str,
     ) -> Verdicts:
-        """Makes the verdicts of a panel: the majority of its judges in each order. One judge is not a panel."""
+        """Makes the verdicts of a panel: the majority of its judges in each order.
+
+        A single judge keeps its own verdicts.
+        """
         if len(panel) == 1:
             ((name, first),) = panel.items()
             return cls(first, reasons, signature, name=name)

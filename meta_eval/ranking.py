@@ -60,7 +60,7 @@ class Ranking:
 
 @checked_dataclass
 class RankingSettings:
-    """How metrics are compared."""
+    """The settings by which metrics are compared."""
 
     # the correlation with the ratings
     statistic: Statistic = "spearman"
@@ -88,7 +88,7 @@ class RankingSettings:
 
 
 def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping]:
-    """Lists the groupings that the systems and inputs of the layout allow, and the one asked for."""
+    """Lists the groupings that the systems and inputs of the layout allow, and always the grouping `wanted`."""
     groupings: list[Grouping] = ["global"]
     if layout.system_count > 1:
         groupings.extend(("per_system", "system_means"))
@@ -191,7 +191,7 @@ def compare_with_cues(
 ) -> tuple[MetricPair, ...]:
     """Compares every ranked metric with the scores `cheap_cues` of the set; p-values are adjusted for these pairs.
 
-    There are no pairs if the set lacks these scores, or if their agreement is undefined.
+    There are no pairs if the set lacks `cheap_cues`, or if their agreement with the ratings is undefined.
     """
     if CHEAP_CUES not in scored.scores:
         return ()

@@ -39,7 +39,7 @@ DISAGREE = "the raters do not agree more than by chance, so that nothing can be 
 
 @dataclass(frozen=True)
 class Corrected:
-    """The agreement of a metric with the mean rating, and with the mean of infinitely many raters."""
+    """The agreement of a metric with the mean rating, as measured and corrected to infinitely many raters."""
 
     n: int
     agreement: Estimate

@@ -21,7 +21,7 @@ ROUNDING = 1e-9  # relative: sums in another order are equal
 
 @dataclass(frozen=True)
 class SampleDifference:
-    """How the labelled part differs from the rest."""
+    """One difference between the judged examples that people labelled and those that they did not."""
 
     # what differs: verdicts, or the name of a cell (a system, a pair of systems)
     what: str
@@ -37,7 +37,10 @@ def compare_verdicts(
     verdicts: Floats,
     layout: Layout,
 ) -> SampleDifference | None:
-    """Compares a judge's verdicts (n,) between the labelled part and the rest; None if the difference is small."""
+    """Compares a judge's verdicts (n,) on examples that people labelled with those on the others.
+
+    Returns None if the difference is not significant at LEVEL, or if too few verdicts are known.
+    """
     is_known = ~np.isnan(verdicts)
     labelled = is_labelled & is_known
     others = ~is_labelled & is_known
@@ -79,7 +82,7 @@ def compare_cells(
     expected = membership.sum(axis=0) * labelled / total
 
     def measure_distances(masks: Floats) -> Floats:
-        """What each cell adds to chi-squared, of shape (..., cells)."""
+        """Computes what each cell adds to chi-squared, of shape (..., cells)."""
         counts = masks @ membership
         return (counts - expected) ** 2 / expected
 

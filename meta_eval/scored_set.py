@@ -75,7 +75,7 @@ class ScoredSet:
         return columns
 
     def ratings(self, aspect: str) -> Floats:
-        """Returns the ratings of an aspect; NaN for an example without one."""
+        """Returns the ratings of an aspect, of shape (n,); NaN for an example without a rating."""
         if aspect not in self.aspects:
             return np.full(len(self), np.nan)
         return self._ratings[aspect]
@@ -91,14 +91,14 @@ class ScoredSet:
         return next(iter(values.values()))
 
     def scored(self, *metrics: str, aspect: str) -> Mask:
-        """Says for each example whether all of these metrics scored it."""
+        """Returns a mask of the examples that all of these metrics scored."""
         columns = [self.values(metric, aspect) for metric in metrics]
         lacks_score = np.isnan(columns).any(axis=0)
         return np.asarray(~lacks_score)
 
     @cached_property
     def systems(self) -> list[str] | None:
-        """The systems that wrote the examples; None unless each names one."""
+        """The systems that wrote the examples; None unless each example names its system."""
         named = [example.system for example in self.examples if example.system is not None]
         if len(named) < len(self):
             return None
@@ -106,7 +106,10 @@ class ScoredSet:
 
     @cached_property
     def groups(self) -> list[str] | None:
-        """The input that each example answers; an example that names none has its own. None if no example names one."""
+        """The input that each example answers; an example that names no input has its own.
+
+        None if no example names an input.
+        """
         groups = [example.group for example in self.examples]
         if all(group is None for group in groups):
             return None
@@ -174,7 +177,7 @@ class ScoredSet:
         return replace(self, scores=directed)
 
     def split_aspects(self) -> ScoredSet:
-        """Returns the set with one aspect per metric: one with several aspects becomes several, `metric/aspect`."""
+        """Returns the set with one aspect per metric; a metric with several becomes several, `metric/aspect`."""
         split = {}
         for metric, scores in self.scores.items():
             for aspect, values in scores.values.items():

@@ -88,11 +88,11 @@ def randomisation_p(
     memberships = None if rows is None else _find_memberships(kind_of, kinds)
 
     def to_evidence(sums: Floats) -> Floats:
-        """Sizes of sums, where rounding may not make one that is 0 look like evidence against others that are."""
+        """Returns the sizes of sums, at least ROUNDING, so that the rounding error of a sum of 0 is not evidence."""
         return np.abs(sums).clip(min=ROUNDING)
 
     def flip(swapped: Mask) -> Floats:
-        """The evidence where these differences have the other sign."""
+        """Computes the evidence with the signs of these differences flipped."""
         by_kind = swapped if memberships is None else swapped.astype(np.float64) @ memberships
         return to_evidence(total - 2 * (by_kind @ unit))
 

@@ -75,7 +75,7 @@ class PreferredPair(Wins):
 
 @dataclass(frozen=True)
 class Fit:
-    """A test whether strengths, which put the systems into one order, fit the comparisons of single pairs."""
+    """A test whether strengths fit the comparisons of single pairs. Strengths put the systems into one order."""
 
     # of Pearson's chi-squared test over pairs, with the variance over inputs; NaN where too few pairs can be tested
     p_value: float
@@ -195,12 +195,12 @@ class Strengths:
 
     @cached_property
     def is_usual(self) -> NDArray[np.bool_]:
-        """Which systems have an interval."""
+        """A mask of the systems whose strength has an interval."""
         return np.array([name not in self.extreme for name in self.names])
 
     @cached_property
     def centre(self) -> float:
-        """What is subtracted from each strength, so that the mean of those that have an interval is 0."""
+        """The number subtracted from each strength, so that the mean strength of the systems with intervals is 0."""
         if not self.is_known or self.is_usual.sum() < 2:
             return 0.0
         return float(self.values[self.is_usual].mean())
@@ -213,7 +213,7 @@ class Strengths:
         return self.draws[:, self.is_usual].mean(axis=1)
 
     def estimate(self, name: str) -> Estimate:
-        """Estimates the strength of a system; the mean of those that have an interval is 0."""
+        """Estimates the strength of a system. The mean strength of the systems with intervals is 0."""
         place = self.names.index(name)
         value = math.nan
         if self.is_known:
@@ -227,7 +227,7 @@ class Strengths:
         return estimate_from(value, centred, self.inputs)
 
     def compare(self, name: str, other: str) -> Estimate:
-        """Estimates the strength of a system minus that of another one."""
+        """Estimates the strength of a system minus the strength of another system."""
         place = self.names.index(name)
         other_place = self.names.index(other)
         value = math.nan
@@ -283,7 +283,10 @@ def estimate_strengths(
 
 
 def explain_extreme(name: str, outcomes: Floats) -> str | None:
-    """Explains why the strength of a system with these outcomes (NaN if not compared) has no interval; else None."""
+    """Returns the reason why the strength of a system with these outcomes has no interval; None if it has one.
+
+    An outcome is NaN if the judgement does not compare the system.
+    """
     known = outcomes[~np.isnan(outcomes)]
     counts = {"wins": float(known.sum()), "losses": float((1 - known).sum())}
     for what, count in counts.items():

@@ -38,7 +38,10 @@ UNCOUNTED = Estimate.undefined("cheap cues are not counted")
 
 @dataclass(frozen=True)
 class SystemComparison:
-    """Two systems on the same inputs, under one metric or by one kind of rating. Positive if a is higher."""
+    """Two systems on the same inputs, under one metric or by one kind of rating.
+
+    Differences are positive if a is higher.
+    """
 
     # inputs that are compared
     n: int
@@ -75,7 +78,7 @@ class SystemMean:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Scores and ratings of every system on every input, of shape (systems, inputs); a missing one is NaN."""
+    """Scores and ratings of every system on every input, each of shape (systems, inputs); NaN for a missing value."""
 
     systems: tuple[str, ...]
     inputs: tuple[str, ...]
@@ -121,7 +124,7 @@ def compare_pairs(
     margin: float | None = None,
     level: float = 0.05,
 ) -> Pairs:
-    """Compares every pair of systems; `values` have the shape (systems, inputs), NaN if one is missing.
+    """Compares every pair of systems. `values` have the shape (systems, inputs), NaN for a missing value.
 
     All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
     `margin`, two systems count as equal if the interval of their difference lies inside the margin
@@ -174,11 +177,11 @@ def leave_out_incomplete(
     compare: Callable[[Floats], Pairs],
     level: float = 0.05,
 ) -> tuple[Floats, dict[str, tuple[str, str]]]:
-    """Leaves out systems whose missing scores change the result for other systems; names one changed pair for each.
+    """Leaves out systems whose missing scores change the result for other systems; names a changed pair for each.
 
     A system with missing scores removes inputs from all comparisons. It stays only if the tests separate the same pairs
-    of other systems on the inputs that remain as on all inputs for which these have scores. `compare` compares the
-    pairs of such values. The values of a system that is left out become NaN.
+    of other systems on two sets of inputs: those that remain, and all inputs for which the other systems have scores.
+    `compare` compares the pairs of such values. The values of a system that is left out become NaN.
     """
     left_out: dict[str, tuple[str, str]] = {}
     while True:

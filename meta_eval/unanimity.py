@@ -14,7 +14,7 @@ MOST_KINDS = 6  # kinds of unity, such as 2 of 3; with more there are three: all
 
 @dataclass(frozen=True)
 class UnityAccuracy:
-    """How often a judge gives the label of most people, on texts about which as many people agree."""
+    """How often a judge gives the label of most people, on the texts about which a certain number of people agree."""
 
     judge: str
     # such as "3 of 3"
@@ -24,7 +24,9 @@ class UnityAccuracy:
 
 
 def count_unity(table: Floats) -> tuple[Floats, Floats]:
-    """Counts the people who give the most frequent label of each text, and all who label it; labels are (people, n).
+    """Counts, for each text, the people who give its most frequent label, and all people who label it.
+
+    Labels have the shape (people, n), each result the shape (n,).
 
     >>> count_unity(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, np.nan]]))
     (array([2., 1.]), array([3., 2.]))
@@ -68,9 +70,8 @@ def measure_by_unity(
 ) -> list[UnityAccuracy]:
     """Measures the accuracy of each judge by how many people agree about a text, unanimous texts first.
 
-    Labels of judges have the shape (n,), those of people (people, n).
-
-    `consensus` is the label of people for each text; texts without one (NaN) do not count.
+    Labels of judges have the shape (n,), labels of people (people, n). `consensus` is the label of people for each
+    text; texts without a consensus (NaN) do not count.
     """
     names = np.array(name_unity(table))
     most, rated = count_unity(table)
@@ -83,7 +84,7 @@ def measure_by_unity(
     )
 
     def place(kind: str) -> tuple[float, float]:
-        """The most united texts come first, and of equally united ones those with most labels."""
+        """Returns a key to sort by: most united texts first, and of equally united texts those with most labels."""
         members = names == kind
         return -shares[members].mean(), -rated[members].mean()
 

@@ -34,7 +34,7 @@ def batches_by_budget(
     budget: int,
     generator: np.random.Generator | None = None,
 ) -> list[list[int]]:
-    """Indices of `costs` in batches of similar cost; rows x highest cost <= `budget`, except for a single row.
+    """Groups the indices of `costs` into batches of similar cost: rows x highest cost <= `budget`, or a single row.
 
     Without a generator the most expensive rows come first. A generator shuffles rows of about the same cost, then the
     batches; the number and sizes of the batches stay the same.
@@ -173,7 +173,7 @@ def read_in_batches(
 
 
 def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:
-    """Finds the distinct rows, in the order of first occurrence, and for each row the index of its distinct row.
+    """Finds the distinct rows, in the order of first occurrence, and the index of each row among the distinct rows.
 
     >>> distinct_rows([[7, 8], [9], [7, 8]])
     ([(7, 8), (9,)], [0, 1, 0])
@@ -215,7 +215,9 @@ def pad_with_mask(
     value: int | None,
     device: torch.device | str = "cpu",
 ) -> dict[str, Int[Tensor, "rows time"]]:
-    """Returns `input_ids`, padded on the right with `value`, and `attention_mask`; None pads with zeros.
+    """Returns `input_ids`, padded on the right with `value`, and `attention_mask`.
+
+    If `value` is None, pads with zeros.
 
     >>> pad_with_mask([[1, 2], [3]], value=None)["attention_mask"].tolist()
     [[1, 1], [1, 0]]

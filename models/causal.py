@@ -23,9 +23,9 @@ WITH_MLP = {"gemma3_text", "gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwe
 
 
 def find_start(tokenizer: PreTrainedTokenizerBase) -> int:
-    """The token that a causal model starts from: bos, or eos (GPT-2's `<|endoftext|>` is both).
+    """Finds the token that a causal model starts from: bos, or else eos (GPT-2's `<|endoftext|>` is both).
 
-    Raises ValueError for a tokenizer without either.
+    Raises ValueError for a tokenizer without either token.
     """
     start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     if not isinstance(start, int):
@@ -45,7 +45,7 @@ class CausalLM(ConditionalLM):
 
     @property
     def start(self) -> int:
-        """The token that the model starts from without a context; raises as `find_start`."""
+        """The token that the model starts from without a context. Raises ValueError as `find_start` does."""
         return find_start(self.tokenizer)
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
@@ -58,7 +58,7 @@ class CausalLM(ConditionalLM):
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """Returns the last hidden states (see `ConditionalLM.predict`).
+        """Returns the last hidden states that predict each target (see `ConditionalLM.predict`).
 
         Without a source the model begins with its start token.
         """

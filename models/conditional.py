@@ -25,7 +25,7 @@ def load_conditional(
 
 
 class ConditionalLoader:
-    """Loads models of either kind through `from_pretrained`, as a class of one kind does."""
+    """Loads encoder-decoder and causal models through `from_pretrained`, as the class of one kind of model does."""
 
     from_pretrained = staticmethod(load_conditional)
 

@@ -40,7 +40,9 @@ def check_device(device: str, dtype: str = "float32") -> None:
             "install a torch that was built for it"
         )
     if asked.type == "cuda" and dtype == "bfloat16" and not torch.cuda.is_bf16_supported(including_emulation=False):
-        raise SettingError(f"dtype=bfloat16, but {torch.cuda.get_device_name(asked)} lacks it: set float16 or float32")
+        raise SettingError(
+            f"dtype=bfloat16, but {torch.cuda.get_device_name(asked)} does not support bfloat16: set float16 or float32"
+        )
 
 
 def choose_dtype(device: str, dtype: str) -> str:
@@ -79,7 +81,7 @@ def check_memory(
 
 
 def count_weights(name: str | Path) -> int | None:
-    """The number of weights of a model, from the headers of its safetensors files; None if it has no such files.
+    """Counts the weights of a model from the headers of its safetensors files; None if it has no such files.
 
     For a model on the hub only the headers are fetched; in offline mode nothing is fetched. Raises MissingModelError
     for an incomplete file, and InputError as `check_folder` does.
@@ -116,7 +118,7 @@ def _count_in_file(path: Path) -> int:
 
 @contextmanager
 def set_aside(*models: Any) -> Iterator[None]:
-    """Moves models to the CPU during the block, so that others can train with the memory of their device."""
+    """Moves models to the CPU during the block, so that other models can train with the memory of their device."""
     devices = [model.device for model in models]
     for model in models:
         model.to("cpu")
@@ -129,7 +131,7 @@ def set_aside(*models: Any) -> Iterator[None]:
 
 
 def free_memory(device: str | torch.device) -> int | None:
-    """The free memory of a device in bytes; None if the system does not report it."""
+    """Returns the free memory of a device in bytes; None if the system does not report it."""
     match torch.device(device).type:
         case "cuda":
             return torch.cuda.mem_get_info(device)[0]

@@ -32,7 +32,7 @@ ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attention_dropout")  # of
 
 
 def offline_encoder() -> Path:
-    """The folder of all-MiniLM-L6-v2 (6 layers of 384) that the `offline` extra installs.
+    """Returns the folder of all-MiniLM-L6-v2 (6 layers of 384) that the `offline` extra installs.
 
     Raises SettingError if the extra is not installed, or has other weights than expected.
     """
@@ -49,7 +49,7 @@ def offline_encoder() -> Path:
 
 
 def encoder_source(name: str) -> str:
-    """The folder or hub name to load; `offline` stands for the installed folder."""
+    """Returns the folder or hub name to load: for `offline` the folder of the encoder that the extra installs."""
     return str(offline_encoder()) if name == "offline" else name
 
 
@@ -145,10 +145,10 @@ class Encoder:
 
     @torch.inference_mode()
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The sentence embeddings, shape (texts, dim), as the model pools and scales them; equal texts are read once.
+        """Returns the sentence embeddings, shape (texts, dim), as the model pools and scales them.
 
-        A longer text is read in windows of equal length whose embeddings are averaged by tokens. If the model makes
-        unit vectors, those of such texts are a little shorter.
+        Equal texts are read once. A longer text is read in windows of equal length whose embeddings are averaged,
+        weighted by tokens. If the model makes unit vectors, the average of such a text is a little shorter.
         """
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         prefix, suffix = special_frame(self.tokenizer)
@@ -173,7 +173,7 @@ class Encoder:
         return means[[distinct[text] for text in texts]]
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Zero for every text, because no text is cut."""
+        """Returns zero for every text, because no text is cut."""
         return [0] * len(texts)
 
 
@@ -206,11 +206,11 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors, shape (texts, dim), in the order of the texts; the batch size does not change them."""
+        """Returns the vectors, shape (texts, dim), in the order of the texts. The batch size does not change them."""
         ...
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """For each text, how many of its tokens do not contribute to its vector."""
+        """Returns for each text how many of its tokens do not contribute to its vector."""
         ...
 
 
@@ -266,7 +266,7 @@ class WordVectors:
         return np.array(means, np.float32).reshape(len(texts), self.table.shape[1])
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """For each text, how many of its words have no vector."""
+        """Returns for each text how many of its words have no vector."""
         return [len(self.split(text)) - len(self._known(text)) for text in texts]
 
     def _known(self, text: str) -> list[int]:

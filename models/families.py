@@ -1,4 +1,4 @@
-"""A table of model families: how each marks a gap in a text, as strings of its tokenizer.
+"""A table of model families: how each family marks a gap in a text, as strings of its tokenizer.
 
 A model is recognised by its type (encoder-decoder models) or by the tokens of its vocabulary (causal models).
 """
@@ -28,7 +28,7 @@ Spaces = Literal["kept", "dropped", "begin"]
 
 @dataclass(frozen=True)
 class Family:
-    """How a family of models marks a gap in a text, what it writes for it, and in which order it reads the parts."""
+    """How a family of models marks a gap, what the models write for it, and in which order they read the parts."""
 
     # for signatures and messages
     name: str
@@ -76,7 +76,7 @@ class Family:
         return f"{before}{self.mask}{after if self.reads_after else ''}"
 
     def without_mask(self) -> "Family":
-        """Returns the family without a mask in the source, as BARTScore reads texts (CTRLEval, Table 5)."""
+        """Returns a copy of the family without a mask in the source, as BARTScore reads texts (CTRLEval, Table 5)."""
         source = (START, AROUND) if self.causal else (AROUND,)
         return replace(self, name=f"{self.name}_without_mask", source=source, opening="", whole_text=False)
 

@@ -93,19 +93,22 @@ class TrainingModule(pl.LightningModule):
         raise NotImplementedError
 
     def divisor(self, batch: Batch) -> Tensor | float:
-        """The number by which the summed loss of all processes is divided, such as the number of learned tokens."""
+        """Returns the divisor of the summed loss of all processes, such as the number of learned tokens."""
         raise NotImplementedError
 
     def width(self, batch: Batch) -> int:
-        """The number of tokens in each padded row of a batch."""
+        """Returns the number of tokens in each padded row of a batch."""
         raise NotImplementedError
 
     def make_optimizers(self) -> list[torch.optim.Optimizer]:
-        """The optimizers, set to their highest learning rate."""
+        """Makes the optimizers, set to their highest learning rate."""
         raise NotImplementedError
 
     def clipped(self) -> list[torch.nn.Parameter]:
-        """The parameters whose gradients are clipped together, in a fixed order (it affects rounding)."""
+        """Returns the parameters whose gradients are clipped together.
+
+        Their order is fixed, because it affects rounding.
+        """
         return list(self.parameters())
 
     def warm_up(self, steps: int) -> tuple[float, float]:
@@ -203,9 +206,10 @@ def take_rows(batch: Batch, rows: slice | list[int]) -> Batch:
 
 
 def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
-    """Returns the rows that one of several processes reads. A process without rows gets one that is not learned.
+    """Returns the rows of a batch that one of several processes reads.
 
-    `learned` in the result is the number of labels that the whole batch learns.
+    A process without rows gets a row that is not learned. `learned` in the result is the number of labels that the
+    whole batch learns.
 
     >>> batch = {"labels": torch.tensor([[1], [2], [3]])}
     >>> [share_of_batch(batch, process, 2)["labels"].flatten().tolist() for process in (0, 1)]
@@ -227,11 +231,11 @@ class BatchDataModule(pl.LightningDataModule):
     """
 
     def train_batches(self, epoch: int) -> Sequence[MakeBatch]:
-        """The batches of one epoch; every call returns the same ones."""
+        """Returns the batches of one epoch; every call for an epoch returns the same batches."""
         raise NotImplementedError
 
     def held_out_batches(self) -> Sequence[MakeBatch]:
-        """The batches whose metrics decide which weights are saved."""
+        """Returns the batches whose metrics decide which weights are saved."""
         raise NotImplementedError
 
     def train_dataloader(self) -> DataLoader[Batch]:
@@ -250,11 +254,11 @@ class BatchDataModule(pl.LightningDataModule):
 
 
 class LearningCurve(pl.Callback):
-    """Collects a curve: points with `step` (batches seen) and `train/loss` or the metrics of a validation.
+    """Collects a learning curve: points with `step` (batches seen) and `train/loss` or the metrics of a validation.
 
-    Before a validation stands the loss of the batches that no point has yet, so that a short training has a curve.
-    Its state is part of the checkpoint, so a resumed run continues the curve. Raises SettingError if `train/loss` is
-    NaN, since the weights are then lost.
+    Before each validation a point has the loss of the batches since the last point, so that a short training has a
+    curve. The state is part of the checkpoint, so a resumed run continues the curve. Raises SettingError if
+    `train/loss` is NaN, since the weights are then lost.
     """
 
     def __init__(self) -> None:
@@ -314,7 +318,10 @@ class ChecksummedCheckpointIO(TorchCheckpointIO):
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path | str, storage_options: Any = None) -> None:
-        """Writes the checkpoint. A killed process leaves the old checkpoint or the new one, never a part of one."""
+        """Writes the checkpoint.
+
+        If the process is killed, the old checkpoint or the new one remains, never a part of one.
+        """
         path = Path(path)
         with temporary_path(path) as aside:
             with aside.open("wb") as file:  # torch itself reports a full disk as "unexpected pos"
@@ -334,7 +341,7 @@ class ChecksummedCheckpointIO(TorchCheckpointIO):
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a checkpoint is undamaged; logs a warning otherwise."""
+    """Whether a checkpoint is undamaged; logs a warning if it is damaged."""
     if not path.is_file():
         return False
     seals = path.parent / SEALS
@@ -414,6 +421,9 @@ def fit(
 
 
 def find_checkpoint(checkpoints: Path) -> Path | None:
-    """The checkpoint to continue from: the last one, if it and those of the best epochs are undamaged."""
+    """Finds the checkpoint to continue from, the last one.
+
+    Returns None if it or the checkpoint of a best epoch is missing or damaged.
+    """
     last, others = checkpoints / "last.ckpt", sorted(checkpoints.glob("epoch_*.ckpt"))
     return last if others and all(map(is_whole, (last, *others))) else None

@@ -48,7 +48,7 @@ def find_folder(name: str | Path) -> Path | None:
 
 
 def require_model(name: str) -> None:
-    """In offline mode, raises MissingModelError for a model that is not on this machine. Loads no library."""
+    """Raises MissingModelError, in offline mode, for a model that is not on this machine. Loads no library."""
     if Path(name).exists() or find_folder(name) is not None:
         return
     try:
@@ -62,9 +62,9 @@ def require_model(name: str) -> None:
 
 
 def find_weights(name: str | Path) -> list[Path]:
-    """The weight files of a model on this machine; empty if one is missing.
+    """Lists the weight files of a model on this machine; empty if a file is missing.
 
-    Raises InputError as `check_folder`.
+    Raises InputError as `check_folder` does.
     """
     if (folder := find_folder(name)) is None:
         return []
@@ -133,7 +133,7 @@ def _find_absurd(file: Path, folder: Path) -> Iterator[str]:
             raise SettingError(f"must have at most {LARGEST_SETTINGS} bytes, but has {size}")
         content = json.loads(file.read_text(encoding="utf-8"))
     if file.name == ADAPTER:
-        yield "an adapter reads the weights of another model: merge it into that one and save the result"
+        yield "an adapter reads the weights of another model: merge the adapter into that model and save the result"
     if file.name == MODULES:
         yield from _find_other_modules(content)
     elif not isinstance(content, dict):
@@ -201,7 +201,7 @@ def _texts_in(node: Any) -> Iterator[str]:
 
 
 def find_weight(folder: Path, name: str) -> Path:
-    """The safetensors file that contains a weight, also under a longer or shorter name; the folder if no file does."""
+    """Finds the safetensors file that contains a weight, also under a longer or shorter name; else the folder."""
     for file in sorted(folder.rglob("*.safetensors")):
         try:
             with safe_open(file, "pt") as opened:

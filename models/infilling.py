@@ -79,7 +79,7 @@ def make_infilling(family: Family, tokenizer: PreTrainedTokenizerBase) -> Infill
 
 
 def find_token(tokenizer: PreTrainedTokenizerBase, token: str) -> int:
-    """The id of a token. Raises SettingError for a tokenizer that does not know it."""
+    """Returns the id of a token. Raises SettingError for a tokenizer that does not know the token."""
     index = tokenizer.convert_tokens_to_ids(token)
     is_unknown = index == tokenizer.unk_token_id and token != tokenizer.unk_token
     if not isinstance(index, int) or is_unknown:
@@ -107,7 +107,7 @@ class Infill:
 
     @cached_property
     def source(self) -> Ids:
-        """What the model reads before it writes."""
+        """The token ids that the model reads before it writes."""
         return tuple(self.infilling.read(self.before, self.after))
 
     @property
@@ -248,7 +248,7 @@ def _whole_texts(tokenizer: PreTrainedTokenizerBase, gaps: Sequence[TextGap], fr
 
 @checked_dataclass
 class Infiller:
-    """A model that fills gaps. Its tokenizer and family are known at once, its weights are loaded at first use."""
+    """A model that fills gaps. Its tokenizer and family are loaded at once, its weights at first use."""
 
     # loads the model; called when the first gap is scored
     load: Callable[[], ConditionalLM]

@@ -111,7 +111,7 @@ PEGASUS_MASKS = {"mask_token": "<mask_1>", "mask_token_sent": "<mask_2>"}  # ids
 
 
 def load_tokenizer(name: Path | str) -> PreTrainedTokenizerBase:
-    """Loads the tokenizer of a model; raises errors as `load_pretrained` does.
+    """Loads the tokenizer of a model. Raises errors as `load_pretrained` does.
 
     transformers 5 swaps the ids of PEGASUS's two masks when it reads `spiece.model`; this function corrects them.
     """
@@ -336,7 +336,10 @@ def weights_fingerprint(model: Any, unread: str | None = None) -> str:
 
 
 def model_fingerprint(model: Any, tokenizer: Any) -> str:
-    """A fingerprint of weights, configuration and tokenizer, without the unused pooling layer of a bare encoder."""
+    """Computes a fingerprint of weights, configuration and tokenizer.
+
+    The unused pooling layer of a bare encoder does not count.
+    """
     settings = {name: value for name, value in model.config.to_dict().items() if name not in NOT_OF_THE_MODEL}
     parts = [weights_fingerprint(model, unread=UNREAD), json.dumps(settings, sort_keys=True, default=str)]
     return fingerprint([*parts, tokenizer_fingerprint(tokenizer)])

@@ -58,7 +58,7 @@ class MaskedLM(LanguageModel):
         return max(1, self.tokenizer.num_special_tokens_to_add(pair=True) - 2)
 
     def special(self, name: str) -> int:
-        """The id of the special token `mask`, `cls` or `sep`."""
+        """Returns the id of the special token `mask`, `cls` or `sep`."""
         return int(getattr(self.tokenizer, f"{name}_token_id"))
 
 
@@ -70,8 +70,8 @@ def most_likely_at_masks(
 ) -> list[list[int]]:
     """Returns the most likely token (never a special one) at each mask of each row; one pass reads all masks of a row.
 
-    Logits that differ by less than 1e-4 count as equal, because the batch size changes them by as much. Of equal ones
-    the smallest id is taken.
+    Logits that differ by less than 1e-4 count as equal, because the batch size changes logits by as much. Of equal
+    tokens the one with the smallest id is taken.
     """
     mask = lm.special("mask")
     special = torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)

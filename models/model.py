@@ -49,7 +49,10 @@ READ_AT_ONCE = 16_384  # tokens, at most: some models state 131,072 or 1e30, whi
 
 
 def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """Returns the token ids of each text, uncut, without special tokens. Text that spells one is read as plain text."""
+    """Returns the token ids of each text, uncut, without special tokens.
+
+    A special token in a text is read as plain text.
+    """
     if not texts:
         return []
     encoded: Any = tokenizer(
@@ -108,7 +111,7 @@ def decode_tokens(
 
 
 def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The special tokens that the tokenizer puts before and after a text."""
+    """Returns the special tokens that the tokenizer puts before a text, and those that it puts after a text."""
     framed = list(tokenizer("a")["input_ids"])
     bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
     start = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
@@ -117,14 +120,14 @@ def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], 
 
 
 def count_positions(config: Any) -> int:
-    """The number of positions of a model, special tokens included."""
+    """Returns the number of positions of a model, special tokens included."""
     offset = config.pad_token_id + 1 if config.model_type in OFFSET_POSITIONS else 0
     stated = [getattr(config, name, None) or UNLIMITED for name in POSITIONS]  # T5 counts distances instead
     return min(stated) - offset
 
 
 def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The number of tokens, special ones included, that a model reads or writes at once; at most READ_AT_ONCE."""
+    """Returns how many tokens, special ones included, a model reads or writes at once; at most READ_AT_ONCE."""
     return min(tokenizer.model_max_length, count_positions(config), READ_AT_ONCE)
 
 
@@ -204,7 +207,7 @@ class LanguageModel:
 
     @property
     def max_length(self) -> int:
-        """How many tokens the model reads, or writes, at once, special ones included."""
+        """The number of tokens that the model reads, or writes, at once, special ones included."""
         return readable_tokens(self.model.config, self.tokenizer)
 
     @cached_property
@@ -235,13 +238,16 @@ class Reader(ABC):
         """Makes the arguments of the model for reading the chosen tokens."""
 
     def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """Reads the chosen tokens and returns the log-probabilities of the next one; None asks for the first one."""
+        """Reads the chosen tokens; returns the log-probabilities (nats) of the next token.
+
+        For None, those of the first token.
+        """
         output = self.model(**self.inputs(chosen), past_key_values=self.cache, use_cache=True)
         self.cache = output.past_key_values
         return output.logits[:, -1].float().log_softmax(-1)
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
-        """Drops all rows except these."""
+        """Keeps these rows, and drops all others."""
         self.cache.batch_select_indices(rows)
 
 
@@ -262,11 +268,14 @@ class ConditionalLM(LanguageModel, ABC):
 
     @abstractmethod
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
-        """Indices of the pairs in batches of at most `token_budget` padded tokens, or of a single pair."""
+        """Groups the indices of the pairs into batches of at most `token_budget` padded tokens, or of a single pair."""
 
     @abstractmethod
     def dummy_inputs(self) -> dict[str, Any]:
-        """Minimal arguments for a forward call. Its hidden states do not matter, because `project` replaces them."""
+        """Returns minimal arguments for a forward call.
+
+        Its hidden states do not matter, because `project` replaces them.
+        """
 
     @torch.inference_mode()
     def project(self, states: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens vocabulary"]:

@@ -42,7 +42,7 @@ def split_into_parts(count: int, size: int = PART) -> list[Part]:
 
 
 class PartDataModule(pl.LightningDataModule):
-    """The parts that a process still has to read: its share, without those whose results exist in the folder."""
+    """The parts that one process still has to read: its share, without the parts whose results are in the folder."""
 
     def __init__(self, parts: Sequence[Part], folder: Path) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ def keep_part(part: Part) -> Part:
 
 
 def part_file(folder: Path, part: Part) -> Path:
-    """The path of the file that keeps the result of a part."""
+    """Returns the path of the file that keeps the result of a part."""
     return folder / f"{part.number}.json"
 
 

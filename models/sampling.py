@@ -12,13 +12,13 @@ from models.causal import CausalLM
 
 
 def padding_of(lm: CausalLM) -> int:
-    """The token that pads prompts; the start token if the tokenizer has no padding token."""
+    """Returns the token that pads prompts: the start token if the tokenizer has no padding token."""
     padding: Any = lm.tokenizer.pad_token_id
     return lm.start if padding is None else int(padding)
 
 
 def pad_prompts(lm: CausalLM, prompts: Sequence[Sequence[int]]) -> dict[str, Tensor]:
-    """The token ids and the attention mask of prompts, padded on the left."""
+    """Returns the token ids and the attention mask of prompts, padded on the left."""
     padded = pad_with_mask([row[::-1] for row in prompts], padding_of(lm), lm.device)
     return {name: tensor.flip(1) for name, tensor in padded.items()}
 

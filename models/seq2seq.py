@@ -37,7 +37,10 @@ class Seq2SeqLM(ConditionalLM):
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """Returns the decoder's last hidden states; equal sources are encoded once, padding replaces an empty one."""
+        """Returns the decoder's last hidden states that predict each target.
+
+        Equal sources are encoded once; padding replaces an empty source.
+        """
         pad_id = self.model.config.pad_token_id
         unique, copies = distinct_rows([source or (pad_id,) for source, _ in pairs])
         inputs = pad_with_mask(unique, pad_id, self.device)
@@ -57,7 +60,10 @@ class Seq2SeqLM(ConditionalLM):
         return states
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
-        """Batches of pairs by length; all targets of a source get the same cost, so that they stay together."""
+        """Groups pairs into batches by length.
+
+        All targets of a source get the same cost, so that they stay together.
+        """
         longest: dict[Sequence[int], int] = {}
         for source, target in pairs:
             longest[source] = max(longest.get(source, 0), len(target) + 1)

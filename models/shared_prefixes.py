@@ -38,7 +38,10 @@ class Tree:
         self.paths[index] = [*path, *range(first, len(self.ids))]
 
     def mask(self, width: int) -> Tensor:
-        """The attention mask between the tokens of the row, shape (width, width); a padding token attends to itself."""
+        """Returns the attention mask between the tokens of the row, shape (width, width).
+
+        A padding token attends to itself.
+        """
         sees = torch.eye(width, dtype=torch.bool)
         for path in self.paths.values():
             at = torch.tensor(path)
@@ -73,7 +76,7 @@ def plant_trees(sequences: Sequence[Sequence[int]], room: int, branching: bool) 
 
 
 def count_common(first: Sequence[int], second: Sequence[int]) -> int:
-    """The length of the common prefix of two sequences.
+    """Returns the length of the common prefix of two sequences.
 
     >>> count_common([1, 2, 3], [1, 2, 4, 5])
     2

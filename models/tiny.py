@@ -105,7 +105,7 @@ class TinyT5:
         additional: tuple[str, ...],
         seed: int,
     ) -> Seq2SeqLM:
-        """The model with random weights; its tokenizer has the `additional` special tokens."""
+        """Builds the model with random weights. Its tokenizer has the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional)
         settings: dict[str, Any] = {
             **asdict(self),
@@ -204,7 +204,7 @@ class TinyCausal(TinyStack):
         additional: tuple[str, ...],
         seed: int,
     ) -> CausalLM:
-        """The model with random weights; its tokenizer has the `additional` special tokens."""
+        """Builds the model with random weights. Its tokenizer has the `additional` special tokens."""
         return CausalLM(*self.initialise(self.shape, AutoModelForCausalLM, texts, additional, seed))
 
 
@@ -218,7 +218,7 @@ class TinyBert(TinyStack):
         additional: tuple[str, ...],
         seed: int,
     ) -> MaskedLM:
-        """The model with random weights; its tokenizer has the `additional` special tokens and `<mask>`."""
+        """Builds the model with random weights. Its tokenizer has the `additional` special tokens and `<mask>`."""
         model, tokenizer = self.initialise("bert", AutoModelForMaskedLM, texts, ("<mask>", *additional), seed)
         tokenizer.mask_token = "<mask>"
         tokenizer.cls_token = tokenizer.sep_token = "</s>"

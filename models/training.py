@@ -71,9 +71,9 @@ class LanguageModelSchedule(Schedule):
 
 
 class LanguageModelModule(TrainingModule):
-    """A Lightning module: a language model that learns targets given sources.
+    """A Lightning module of a language model that learns targets given sources.
 
-    If `against` holds another model's held-out loss after each epoch, `val/discrepancy` is that loss minus the model's
+    If `against` holds another model's held-out loss after each epoch, `val/discrepancy` is that loss minus this model's
     own.
     """
 
@@ -109,7 +109,7 @@ class LanguageModelModule(TrainingModule):
         return batch["labels"].shape[1] + batch["input_ids"].shape[1]  # written and read
 
     def warm_up(self, steps: int) -> tuple[float, float]:
-        """Returns warm-up and lead such that the learning rate rises in whole steps and is above 0 in the first one."""
+        """Returns warm-up and lead: the learning rate rises in whole steps and is above 0 in the first step."""
         return max(1, round(steps * self.schedule.warm_up)) / steps, 1 / steps
 
     def on_fit_start(self) -> None:
@@ -185,9 +185,10 @@ class TaskDataModule(BatchDataModule):
 
 
 def batches_of_tasks(tasks: Sequence[Task], size: int, shuffle_seed: int | None = None) -> list[list[Task]]:
-    """Batches of at most `size` tasks of similar length, the shortest first, or in random order with a seed.
+    """Groups tasks of similar length into batches of at most `size`.
 
-    The sizes differ by at most one. Otherwise a few of the longest tasks could be left over as a batch of their own.
+    The shortest tasks come first; with a seed the batches have a random order. The sizes differ by at most one.
+    Otherwise a few of the longest tasks could be left over as a batch of their own.
     """
     ordered = sorted(tasks, key=lambda task: (len(task.source), len(task.target)))
     number = math.ceil(len(ordered) / size)
@@ -217,7 +218,7 @@ def add_lora(model: Any, lora: Lora, seed: int, tokens: Sequence[int]) -> Any:
 
 
 def read_new_rows(lm: LanguageModel) -> dict[str, torch.Tensor]:
-    """Returns the embeddings of the tokens that were added to a pretrained model (`PretrainedLM`), by token."""
+    """Returns, by token, the embeddings of the tokens that were added to a pretrained model (`PretrainedLM`)."""
     tokens: Sequence[str] = getattr(lm.model.config, "new_tokens", ())
     ids: Any = lm.tokenizer.convert_tokens_to_ids(list(tokens))
     weights = lm.model.get_input_embeddings().weight.detach()

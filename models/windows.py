@@ -17,7 +17,10 @@ def refuse_cut(
     rule: str,
     dropped: Iterable[int],
 ) -> None:
-    """With `truncation=error`, raises ExampleError for all examples that would lose tokens, and gives the `rule`."""
+    """Raises ExampleError, if truncation is `error`, for all examples that would lose tokens.
+
+    The message begins with the `rule`.
+    """
     if truncation != "error":
         return
     faults: list[tuple[int, str]] = []
@@ -33,7 +36,7 @@ def cut_end(
     room: int,
     closing: int = 0,
 ) -> tuple[list[int], int]:
-    """Keeps the beginning of the tokens and the last `closing` ones; returns them with the number of dropped tokens.
+    """Keeps the beginning of the tokens and the last `closing` tokens; also returns the number of dropped tokens.
 
     >>> cut_end([5, 6, 7, 8, 1], room=3, closing=1)
     ([5, 6, 1], 2)
@@ -70,7 +73,9 @@ def find_near(
     room: int,
     centred: bool = True,
 ) -> range:
-    """Returns a window of `room` positions around `at`. Without `centred`, the first window that contains it.
+    """Returns a window of `room` positions around `at`.
+
+    Without `centred`, returns the first window that contains `at`.
 
     >>> find_near(9, at=6, room=4), find_near(9, at=6, room=4, centred=False)
     (range(4, 8), range(3, 7))

@@ -69,7 +69,7 @@ class OutputPair:
 
     @property
     def texts(self) -> tuple[Example, Example, Example, Example]:
-        """Two human texts, then the output of each system."""
+        """The two human texts, then the output of the first system and that of the second."""
         return (*self.human, self.first, self.second)
 
 
@@ -215,7 +215,7 @@ def label_pairs(pairs: Sequence[OutputPair]) -> list[LabelledText]:
 
 
 def input_of(example: Example) -> str:
-    """The name of the input that a text answers: its group, or its id if it has no group."""
+    """Returns the name of the input that a text answers: the text's group, or its id if it has no group."""
     return example.id if example.group is None else example.group
 
 

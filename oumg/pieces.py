@@ -80,7 +80,10 @@ def strip_templates(
 
 
 def draw_common_length(lengths: Sequence[int], rng: np.random.Generator) -> int:
-    """Draws a length that is at least half of the shortest one and below it; equal lengths are not changed."""
+    """Draws a length from half of the shortest length up to the shortest length less one.
+
+    Equal lengths are not changed.
+    """
     shortest = min(lengths)
     if shortest == max(lengths):
         return shortest

@@ -17,10 +17,11 @@ from oumg.songnet import SongNet, generation_inputs
 
 
 class FormConstraint(LogitsProcessor):
-    """A logits processor: forces punctuation and the end where the form has them; else `content` chooses characters.
+    """A logits processor that keeps the form: it forces punctuation and the end where the form has them.
 
-    `forms` has one form for each row of `generate()`; several rows of one form (beams, return sequences) are
-    consecutive. `prompt` is the number of columns before the poem, left padding included.
+    At all other positions `content` chooses characters. `forms` has one form for each row of `generate()`; several rows
+    of one form (beams, return sequences) are consecutive. `prompt` is the number of columns before the poem, left
+    padding included.
     """
 
     def __init__(

@@ -144,7 +144,8 @@ def relative_scores(
     The logits of human texts have the shape (seeds, texts), those of the outputs of both systems (seeds, pairs).
     `inputs` and `human_inputs` name the input of each pair and of each human text.
 
-    Raises ValueError for logits that are not finite or differ in shape, and for an input without a human text.
+    Raises ValueError for logits that are not finite or differ in shape, for an input without a human text, and for an
+    input without outputs.
     """
     human = np.asarray(human, dtype=np.float64)
     first, second = check_paired(first, second)
@@ -153,7 +154,8 @@ def relative_scores(
     incomplete = set(inputs) ^ set(human_inputs)
     if incomplete:
         name = next(iter(incomplete))
-        raise ValueError(f"each input needs outputs and a human text, but {name!r} lacks one of them")
+        lacking = "outputs" if name in human_inputs else "human text"
+        raise ValueError(f"each input needs outputs and a human text, but {name!r} has no {lacking}")
     pairs = first.shape[1]
 
     def scores(weights: Floats | None = None) -> dict[str, Floats]:

@@ -106,8 +106,8 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
     ) -> CausalLMOutputWithPast:
         """Computes the logits of the next token at each position, always in float32.
 
-        `symbols` covers the whole sequence, also tokens that are not generated yet; with a cache, the forward pass
-        takes those of its columns.
+        `symbols` covers the whole sequence, also tokens that are not generated yet. With a cache, only the symbols at
+        the positions of `input_ids` are used.
         """
         seen = past_key_values.get_seq_length() if past_key_values is not None else 0
         kinds, phrases, left = symbols[:, seen : seen + input_ids.shape[1]].unbind(-1)
@@ -175,7 +175,10 @@ class SongNet(CausalLM):
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """Returns the last hidden states. Each poem has a row of its own, because its symbols depend on its form."""
+        """Returns, for each pair, the last hidden states that predict the target.
+
+        Each poem has a row of its own, because its symbols depend on its form.
+        """
         inputs = pad_with_mask([[*prompt, *written] for prompt, written in pairs], 0, self.device)
         symbols = self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)
         hidden = last_hidden_states(
@@ -216,7 +219,7 @@ def find_misfit(
     longest_phrase: int,
     max_length: int,
 ) -> str | None:
-    """Returns the reason why a poem and its prompt do not fit into a generator of this size; None if they fit."""
+    """Returns the reason why a poem and its prompt do not fit into a generator of this size; None if both fit."""
     number = len(form.phrases)
     longest = max(length for length, _ in form.phrases)
     prompt = len(tune) + 2 * number + 1

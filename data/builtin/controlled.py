@@ -56,7 +56,7 @@ class Prompt(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence of a text, with what the damage must know about it."""
+    """A sentence of a text, with what the functions that damage texts must know about it."""
 
     text: str
     about: tuple[str, ...]  # its subject
@@ -205,7 +205,10 @@ def random_prompts(
     rng: random.Random,
     reserved: bool,
 ) -> Iterator[Prompt]:
-    """Yields prompts without end: with `reserved` only those kept for rated sets, else only the others."""
+    """Yields prompts without end.
+
+    With `reserved`, yields only prompts kept for rated sets, otherwise only the other prompts.
+    """
 
     def draw(rng: random.Random) -> Prompt:
         openings = rng.choice(world.openings)
@@ -215,7 +218,7 @@ def random_prompts(
 
 
 def repeat_label(label: str) -> Labels:
-    """Returns the function that gives the same label to every sentence."""
+    """Returns a function that gives this label to every sentence."""
     return lambda n: [label] * n
 
 

@@ -48,7 +48,10 @@ def damage_labels(
     other: str,
     rng: random.Random,
 ) -> Callable[[int], Sequence[str]]:
-    """Returns a function that labels n sentences: as asked (level 0), half of them otherwise (1), all otherwise (2)."""
+    """Returns a function that makes n labels: all as asked (level 0), half as asked (1), or none as asked (2).
+
+    A label that is not as asked is `other`.
+    """
 
     def draw(n: int) -> Sequence[str]:
         if level != 1:
@@ -90,7 +93,7 @@ def swap_turns(
     rng: random.Random,
     free: Sequence[int],
 ) -> Turns | None:
-    """Swaps two different turns; one of them is a question if there is one, so that it loses its answer."""
+    """Swaps two different turns. If a turn is a question, one of the two is a question, so that it loses its answer."""
     pairs = [(i, j) for i in free for j in free if i < j and turns[i] != turns[j]]
     if not pairs:
         return None

@@ -137,7 +137,10 @@ def _count_words(turns: Turns) -> int:
 
 
 def random_dialogues(rng: random.Random, reserved: bool) -> Iterator[Dialogue]:
-    """Yields different dialogues without end: with `reserved` only those kept for rated sets, else only the others."""
+    """Yields different dialogues without end.
+
+    With `reserved`, yields only dialogues kept for rated sets, otherwise only the other dialogues.
+    """
     dialogues = drafts(random_dialogue, rng, lambda dialogue: "\n".join(dialogue.turns), reserved)
     return distinct(dialogues, key=TURNS)
 
@@ -251,7 +254,7 @@ def _write_turn(
 
 
 def lent_turns(donors: Sequence[Dialogue], topic: str) -> Iterator[str]:
-    """Yields turns of dialogues on other topics, those that mention a fact of their topic."""
+    """Yields turns of dialogues on other topics. Each of these turns mentions a fact of its topic."""
     for donor in donors:
         if donor.topic != topic:
             kinds = TOPICS[donor.topic].kinds

@@ -100,7 +100,10 @@ def drafts(
     key: Callable[[T], str],
     reserved: bool,
 ) -> Iterator[T]:
-    """Yields draws without end: with `reserved` only those whose key is kept for rated sets, else only the others."""
+    """Yields draws without end.
+
+    With `reserved`, yields only draws whose key is kept for rated sets, otherwise only the other draws.
+    """
     while True:
         draft = draw(rng)
         if is_reserved(key(draft)) == reserved:

@@ -29,7 +29,7 @@ ALIKE = [set(line.split()) for line in SAID["alike"]]
 
 
 class Ending(NamedTuple):
-    """The ending of a story: a solution of an obstacle, a result of a goal, and the frame of the sentence."""
+    """The ending of a story: the solution of an obstacle, the result of a goal, and the frame of the sentence."""
 
     solution: tuple[str, int]
     result: tuple[str, int]

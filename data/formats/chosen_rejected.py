@@ -17,9 +17,9 @@ TURN = "\n\nAssistant:"
 
 
 def read_pairs(rows: Located, path: Path) -> Rows:
-    """Reads the texts and one judgement per row, or one per pair of texts if a row lists several texts.
+    """Reads the texts and one judgement per row, or a judgement for each pair of texts if a row lists several texts.
 
-    The systems are `chosen` and `rejected`, or those that `chosen_model` and `rejected_model` name.
+    The systems are `chosen` and `rejected`, or those that the columns `chosen_model` and `rejected_model` name.
     """
     groups = _name_groups(rows)
     for line, row in rows:

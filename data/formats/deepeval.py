@@ -31,7 +31,7 @@ METRIC = layout({"name": Text}, score=Annotated[Number | None, BeforeValidator(d
 
 
 def read(document: Row, path: Path) -> ToolFile:
-    """Reads one text per test case; its input is the group. If a metric failed, its score is missing."""
+    """Reads one text per test case; the case's input is the group. If a metric failed, its score is missing."""
     whole = document.get("testRunData") or document
     ((_, run),) = check_rows([(0, whole)], path, RUN)
     cases = run.get("testCases") or run.get("test_results")

@@ -88,7 +88,7 @@ def _find_answer(row: Row) -> Any:
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:
-    """Names the scores of which lower is better, as the results file beside the samples says."""
+    """Lists the scores of which lower is better, according to the results file beside the samples."""
     directions: dict[str, bool] = {}
     for end in ENDS:
         results = path.with_name(f"{path.name.removesuffix(end)}.json")

@@ -58,7 +58,10 @@ def read_eval(path: Path) -> ToolFile:
 
 
 def read(log: Mapping[str, Any], path: Path) -> ToolFile:
-    """Reads one text per sample and epoch, in the order of epochs and ids; the sample is its input (`group`)."""
+    """Reads one text per sample and epoch, in the order of epochs and ids.
+
+    The sample is the input (`group`) of its texts.
+    """
     check_rows([(0, log)], path, LOG)
     run = log["eval"]
     model = run.get("model")

@@ -145,7 +145,7 @@ def _read_results(path: Path) -> list[Row]:
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:
-    """Names the scores of which lower is better, by `higher_is_better` in the results file beside the samples."""
+    """Lists the scores of which lower is better, by `higher_is_better` in the results file beside the samples."""
     task, _ = _split_name(path)
     lower: list[str] = []
     for results in _read_results(path):

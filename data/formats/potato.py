@@ -43,13 +43,13 @@ def read(rows: Located, path: Path) -> Rows:
 
 
 def find_person(path: Path) -> str:
-    """Names the person who annotated a file, from its folder or its name."""
+    """Finds the name of the person who annotated a file, from the file's folder or name."""
     match = FILE.match(path.name)
     return (match and match["person"]) or path.absolute().parent.name
 
 
 def list_chosen(labels: Any) -> list[str]:
-    """The chosen labels: the keys with a true value, and the values of a scale.
+    """Lists the chosen labels: the keys with a true value, and the values of a scale.
 
     >>> list_chosen({"positive": "true"}), list_chosen({"scale_3": "3"}), list_chosen({"a": "true", "b": "true"})
     (['positive'], ['3'], ['a', 'b'])
@@ -60,7 +60,7 @@ def list_chosen(labels: Any) -> list[str]:
 
 
 def to_plain(markup: str) -> str:
-    """The displayed text without its tags.
+    """Returns the displayed text without its tags.
 
     >>> to_plain("Tom: Is it late?<br><strong>Sam: A &amp; B.</strong>")
     'Tom: Is it late?\\nSam: A & B.'

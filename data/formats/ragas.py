@@ -60,7 +60,7 @@ def _read_score(cell: Any) -> float | None:
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:
-    """Names the scores of which lower is better."""
+    """Lists the names of scores of which lower is better."""
     return [name for name in names if name.startswith(LOWER_IS_BETTER)]
 
 
@@ -87,10 +87,10 @@ def _holds_judged_samples(verdicts: Any) -> bool:
 
 
 def read_annotated(document: Mapping[str, Any], path: Path) -> Rows:
-    """Reads one text per verdict of a metric, which is its score; the rating is the verdict that people gave.
+    """Reads one text per verdict of a metric. The verdict is the score, the verdict that people gave is the rating.
 
-    If people accepted the metric's verdict, theirs is the same; else it is the one they entered, or the opposite (0 or
-    1).
+    If people accepted the metric's verdict, their verdict is the same. Otherwise it is the verdict that they entered,
+    or the opposite (0 or 1).
     """
     metrics = [metric for metric, verdicts in document.items() for _ in verdicts]
     verdicts = chain.from_iterable(document.values())

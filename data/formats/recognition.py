@@ -70,7 +70,7 @@ def fits(layout: type[Record], row: Row) -> bool:
 
 
 def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None = None) -> ToolFile:
-    """Reads rows of a chosen and a rejected answer whose columns have any names; several columns are several answers.
+    """Reads rows of a chosen and a rejected answer, whose columns `columns` names; several columns are several answers.
 
     Raises SettingError for a name in `columns` that means nothing here, and InputError with all faults of the file.
     """
@@ -97,10 +97,12 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> Iterator[tuple[str, Any
 
 
 def recognise(path: Path, split: str | None = None) -> ToolFile | None:
-    """Reads a file or folder of another tool; None for a file of our own format. `split` chooses one of several parts.
+    """Reads a file or folder of another tool; None for a file of our own format.
 
-    Raises InputError for a file that cannot be read, and for one of a known tool in a layout that its reader does not
-    know.
+    `split` chooses one of several parts.
+
+    Raises InputError for a file that cannot be read, and for a file of a known tool in a layout that its reader does
+    not know.
     """
     if path == STANDARD or not path.exists():
         return None

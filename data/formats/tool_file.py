@@ -197,7 +197,7 @@ def iterate_objects(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields the lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers.
 
-    `part` is the sheet of a workbook that has several.
+    `part` is the sheet to read from a workbook with several sheets.
     """
     match form:
         case ".jsonl":

@@ -34,7 +34,8 @@ def read(folder: Path, split: str | None) -> ToolFile:
     """Reads one text per system and segment, with ratings and scores.
 
     Ratings come from `human-scores/*.seg.score`, scores from `metric-scores/*.seg.score`. `split` is the language pair,
-    if there are several. References are not systems. The line that WMT adds to detect training on its data is left out.
+    if there are several. References are not systems. WMT adds one line to detect training on its data; this line is
+    left out.
     """
     pair = _choose_pair(folder, split)
     sources = _read_lines(folder / "sources" / f"{pair}.txt")

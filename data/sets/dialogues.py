@@ -136,8 +136,8 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
 def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
     """Loads ConvAI2's wild evaluation: dialogues of people with chatbots (Dinan et al. 2019), prepared by hand.
 
-    Each dialogue has one rating, `overall` 1-5, by the person who took part. It is noisy, and measures engagement more
-    than coherence.
+    Each dialogue has one rating, `overall` 1-5, by the person who took part. This rating is noisy, and measures
+    engagement more than coherence.
     """
     del download
     path = require_file(root, "convai2/convai2_rated.jsonl")

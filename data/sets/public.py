@@ -83,7 +83,7 @@ def load_mocha(
 def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
     """Makes the one answer of a line; `context` is the passage, if there is one, and the question.
 
-    `groups` knows the first answer to each question, which names the `group`.
+    `groups` has the id of the first answer to each question; this id is the `group` of all answers to the question.
     """
     context = " ".join(filter(None, (line["context"], line["question"])))
     yield {
@@ -98,7 +98,10 @@ def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
 
 
 def list_continuation(line: Mapping[str, Any]) -> Records:
-    """Makes a system's continuation of a first sentence, with the human one and the mean rating of five annotators."""
+    """Makes the example of a system's continuation of a first sentence.
+
+    The human continuation is the reference, the mean rating of five annotators the rating.
+    """
     yield {
         "id": line["id"],
         "text": line["text"],

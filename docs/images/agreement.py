@@ -1,9 +1,11 @@
-"""Draws agreement.svg: agreement of metrics of dialogues with people, and what cheap cues leave of it.
+"""Draws agreement.svg: how metrics of dialogues agree with people, and how much of this agreement cheap cues leave.
 
 FOLDER holds the public sets as docs/cdm.md describes them; RUN is the folder of a finished run of +exp=cdm_dialogue on
-FED and DSTC9, one for each seed: python docs/images/agreement.py FOLDER [RUN ...]
+FED and DSTC9, one for each seed:
 
-Several runs count as one metric (the mean of their ranks); a run by itself is a stroke. Every figure is printed.
+    python docs/images/agreement.py FOLDER [RUN ...]
+
+Several runs count as one metric, with the mean of their ranks; a stroke shows each single run. Every figure is printed.
 """
 
 import json
@@ -52,7 +54,7 @@ PUBLISHED = {
 
 
 class Line(NamedTuple):
-    """A line of the picture."""
+    """A line of the picture: one metric and one aspect."""
 
     # of the mean ranks over the runs
     agreement: Agreement
@@ -61,7 +63,7 @@ class Line(NamedTuple):
 
 
 def read_runs(rated: ScoredSet, runs: Sequence[Path]) -> dict[str, list[np.ndarray]]:
-    """The scores of a set by metric of `NAMES`, an array of shape (n,) of each run that has them."""
+    """Reads the scores of a set by metric of `NAMES`: for each run that has scores, an array of shape (n,)."""
     by_metric: dict[str, list[np.ndarray]] = {}
     for run in runs:
         lines = (run / "scores.jsonl").read_text("utf-8").splitlines()
@@ -77,7 +79,7 @@ def read_runs(rated: ScoredSet, runs: Sequence[Path]) -> dict[str, list[np.ndarr
 
 
 def measure(rated: ScoredSet, runs: Sequence[Path]) -> list[Line]:
-    """The lines of a set: aspect by aspect, each metric of `NAMES`."""
+    """Returns the lines of a set: aspect by aspect, each metric of `NAMES`."""
     scores = {f"{name}_published": published for name, published in rated.scores.items()}
     single_runs: dict[str, Scores] = {}
     for metric, columns in read_runs(rated, runs).items():
@@ -106,7 +108,7 @@ def draw_line(
     line: Line,
     key: str,
 ) -> None:
-    """Draws and prints one figure of a line: the interval, the value, and a stroke for each run by itself."""
+    """Draws and prints one figure of a line: the value, its interval, and a stroke for each single run."""
     row = line.agreement
     estimate = getattr(row, key)
     values = [getattr(seed, key).value for seed in line.seeds]
@@ -122,7 +124,7 @@ def draw_line(
 
 
 def name_line(line: Line) -> str:
-    """What stands beside a line."""
+    """Returns the text beside a line."""
     row = line.agreement
     name = f"{row.set}, {row.aspect}: {NAMES[row.metric]}"
     if line.seeds:
@@ -131,7 +133,7 @@ def name_line(line: Line) -> str:
 
 
 def draw(lines: Sequence[Line], path: Path) -> None:
-    """Draws all lines, in one panel by agreement and in one by what cheap cues leave."""
+    """Draws all lines in two panels: the agreement, and what cheap cues leave of it."""
     height = 0.8 + 0.32 * len(lines)
     figure = Figure(figsize=(9, height), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)

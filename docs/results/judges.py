@@ -39,43 +39,43 @@ DIGITS = 6
 
 
 def draw_pairs(root: Path) -> list[dict[str, Any]]:
-    """The pairs of PandaLM in the order in which they are asked about."""
+    """Lists the pairs of PandaLM in the order in which the judge is asked about them."""
     lines = (root / "pandalm" / "pairs.jsonl").read_text("utf-8").splitlines()
     order = np.random.default_rng(SEED).permutation(len(lines))
     return [json.loads(lines[place]) for place in order[:PAIRS]]
 
 
 def draw_texts(root: Path) -> ScoredSet:
-    """The texts of SummEval in the order in which they are rated."""
+    """Returns the texts of SummEval in the order in which the judge rates them."""
     rated = RATED["summeval"](root, False)
     order = np.random.default_rng(SEED).permutation(len(rated))
     return rated.take(order[:TEXTS])
 
 
 def read_kept(path: Path) -> Lines:
-    """The kept answers of a model, by the id of the pair or text."""
+    """Reads the kept answers of a model, by the id of the pair or text."""
     lines = path.read_text("utf-8").splitlines() if path.is_file() else []
     return {line["id"]: line for line in map(json.loads, lines)}
 
 
 def to_examples(pair: Mapping[str, Any]) -> tuple[Example, Example]:
-    """Both answers of a pair to their instruction."""
+    """Returns both answers of a pair as examples."""
     return to_example(pair, "a"), to_example(pair, "b")
 
 
 def to_example(pair: Mapping[str, Any], side: str) -> Example:
-    """The answer of one side of a pair to its instruction."""
+    """Returns the answer of one side of a pair (`side`) as an example."""
     text = str(pair[f"text_{side}"])
     return Example(f"{pair['id']}-{side}", text=text, context=join_instruction(pair))
 
 
 def join_instruction(pair: Mapping[str, Any]) -> str:
-    """What both answers of a pair answer."""
+    """Returns the instruction, with its input, that both answers of a pair answer."""
     return f"{pair['instruction']}\n\n{pair['input']}".strip()
 
 
 def compare_pairs(judge: LLMJudge, pairs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A line for each pair: whether the answer that is shown first is better, for both orders."""
+    """Yields a line for each pair: whether the answer that is shown first is better, for both orders."""
     verdicts = judge.compare([to_examples(pair) for pair in pairs])
     for place, pair in enumerate(pairs):
         yield {
@@ -86,7 +86,7 @@ def compare_pairs(judge: LLMJudge, pairs: list[dict[str, Any]]) -> Iterator[dict
 
 
 def rate_texts(judge: LLMJudge, texts: Iterable[Example]) -> Iterator[dict[str, Any]]:
-    """A line for each text with its coherence."""
+    """Yields a line for each text, with its rating of coherence."""
     examples = list(texts)
     scores = judge.score(examples)
     for place, example in enumerate(examples):
@@ -96,7 +96,7 @@ def rate_texts(judge: LLMJudge, texts: Iterable[Example]) -> Iterator[dict[str, 
 
 
 def to_numbers(values: Iterable[float]) -> list[float | None]:
-    """Rounded numbers for JSON; None where there is no verdict."""
+    """Rounds numbers for JSON; None for a missing verdict."""
     return [None if np.isnan(value) else round(float(value), DIGITS) for value in values]
 
 
@@ -151,7 +151,7 @@ def show(chosen: argparse.Namespace) -> int:
 
 
 def describe(title: str, lines: Sequence[Mapping[str, Any]]) -> str:
-    """How many answers there are, how many cannot be read, and what a text took."""
+    """Describes how many answers there are, how many cannot be read, and how many processor seconds a text took."""
     verdicts = [value for line in lines for value in line.get("first", [line.get(ASPECT)])]
     unread = sum(verdict is None for verdict in verdicts)
     seconds = float(np.mean([line["seconds"] for line in lines]))
@@ -159,7 +159,7 @@ def describe(title: str, lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def list_judgements(pairs: Iterable[Mapping[str, Any]], kept: Lines, name: str) -> Iterator[dict[str, Any]]:
-    """The judgements of people about the kept pairs, with the verdicts of the model and of published judges."""
+    """Yields the judgements of people about the kept pairs, with the verdicts of the model and of published judges."""
     for pair in pairs:
         line = kept.get(f"pandalm-{pair['id']}")
         if line is None:
@@ -178,7 +178,7 @@ def list_judgements(pairs: Iterable[Mapping[str, Any]], kept: Lines, name: str) 
 
 
 def rate_kept(rated: ScoredSet, kept: Lines, name: str) -> ScoredSet:
-    """The texts that have an answer, with the ratings of people and the scores of the model for coherence."""
+    """Returns the texts that have an answer, with the ratings of people and the model's scores for coherence."""
     places = [place for place, example in enumerate(rated.examples) if f"summeval-{example.id}" in kept]
     chosen = rated.take(places)
     values = [kept[f"summeval-{example.id}"][ASPECT] for example in chosen.examples]
@@ -199,7 +199,7 @@ def rate_kept(rated: ScoredSet, kept: Lines, name: str) -> ScoredSet:
 
 
 def main() -> int:
-    """Reads the command line."""
+    """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", choices=["collect", "show"])
     parser.add_argument("folder", type=Path)

@@ -119,7 +119,7 @@ PANELS = {"spearman": "agreement (Spearman)", "beyond_cues": "agreement beyond c
 
 
 def read_scores(name: str, rated: ScoredSet) -> ScoredSet:
-    """The set with its kept scores; texts that have none are left out."""
+    """Returns the set with its kept scores; texts without scores are left out."""
     lines = (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()
     kept = {line["id"]: line["scores"] for line in map(json.loads, lines)}
     examples = tuple(example for example in rated.examples if example.id in kept)
@@ -135,7 +135,7 @@ def read_scores(name: str, rated: ScoredSet) -> ScoredSet:
 
 
 def compare(scored: ScoredSet, metric: str, other: str, aspect: str) -> Estimate:
-    """Spearman of one metric minus that of the other, on the same resamples of inputs."""
+    """Estimates Spearman's rho of one metric minus that of another metric, on the same resamples of inputs."""
     rated = scored.rated(aspect)
     return difference(
         rated.values(metric, aspect),
@@ -146,12 +146,12 @@ def compare(scored: ScoredSet, metric: str, other: str, aspect: str) -> Estimate
 
 
 def show(estimate: Estimate) -> str:
-    """A value with its interval, two digits each."""
+    """Writes a value with its interval, two digits each."""
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def list_differences(scored: ScoredSet) -> list[str]:
-    """A line for each pair of metrics and each aspect that both of them score."""
+    """Lists a line for each pair of metrics and each aspect that both metrics score."""
     lines: list[str] = []
     for metric, other in PAIRS:
         if metric not in scored.scores or other not in scored.scores:

@@ -125,7 +125,7 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
 
 
 def check_concepts(data: Corpus, plan: NegativesPlan, seed: int) -> None:
-    """Raises SettingError unless concepts can be exchanged in the training sentences that get a negative."""
+    """Raises SettingError unless some sentence that gets a negative mentions two concepts that can be exchanged."""
     chosen = spell(choose_dialogues(data, plan, seed), "normal")
     known = find_known(spell(get_turns(data.train), "normal"))
     check_exchangeable(chosen, known)
@@ -151,7 +151,7 @@ def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
 
 @dataclass(frozen=True)
 class TrainedPair:
-    """The two infilling models, as stages and as loaded models, and the check that the expert is better."""
+    """The amateur and the expert, as stages and as loaded models, and the check that the expert is better."""
 
     amateur: Trained
     expert: Trained
@@ -160,7 +160,7 @@ class TrainedPair:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All that the results of the pair depend on, for hashes."""
+        """All that results of the pair depend on, for the hashes of stages."""
         return {
             "amateur": self.amateur.identity,
             "expert": self.expert.identity,
@@ -193,7 +193,10 @@ def train_by_discrepancy(
     train: Sequence[Sequence[str]],
     held_out: Sequence[Sequence[str]],
 ) -> tuple[Trained, Trained]:
-    """Trains amateur and expert, and takes both after the epoch with the largest difference of held-out losses."""
+    """Trains amateur and expert; takes the weights of both after the epoch with the largest discrepancy.
+
+    The discrepancy of an epoch is the amateur's held-out loss minus the expert's.
+    """
     every_amateur = find_or_train(run, "amateur_epochs", DiscrepancyPlan(**vars(plan.amateur)), train, held_out)
     losses = list_values(every_amateur, "val/loss")
     expert = find_or_train(run, "expert", DiscrepancyPlan(**vars(plan.expert), against=losses), train, held_out)
@@ -211,7 +214,7 @@ def train_by_discrepancy(
 
 
 def list_values(model: Trained, name: str) -> list[float]:
-    """Lists the values of one measure along the learning curve of a model."""
+    """Lists the values of the measure `name` along the learning curve of a model."""
     return [point[name] for point in model.curve if name in point]
 
 
@@ -276,7 +279,7 @@ def get_baseline_negatives(
     data: Corpus,
     plan: CdmPlan,
 ) -> dict[str, Negatives]:
-    """Makes the negatives of the paper's baseline, under their name; {} if the plan has no baseline."""
+    """Makes the negatives of the paper's baseline, by the name of the baseline; {} if the plan has no baseline."""
     if plan.baseline is None:
         return {}
     return {tables.BASELINE: get_negatives(run, trained, data, plan.negatives.without_contrast())}
@@ -297,7 +300,8 @@ def refuse_unchanged(
         return
     usable = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, prompt_turns).indices]
     raise SettingError(
-        f"{setting}, but this changes none of the {len(dialogues)} dialogues; {', '.join(usable) or 'no rules'} do"
+        f"{setting}, but this changes none of the {len(dialogues)} dialogues; "
+        f"rules that change some: {', '.join(usable) or 'none'}"
     )
 
 
@@ -307,7 +311,10 @@ def get_rule_negatives(
     data: Corpus,
     plan: CdmPlan,
 ) -> dict[str, Negatives]:
-    """Makes the negatives of each rule of the plan. Raises SettingError for a rule that changes no dialogue."""
+    """Makes the negatives of each rule of the plan, by the name of the rule.
+
+    Raises SettingError for a rule that changes no dialogue.
+    """
     pair = trained.pair
     chosen = spell(choose_dialogues(data, plan.negatives, run.seed), pair.spelling)
     by_rule: dict[str, Negatives] = {}
@@ -319,7 +326,7 @@ def get_rule_negatives(
 
 
 def train_discriminators(run: Run, learned: Mapping[str, Negatives], plan: CdmPlan) -> dict[str, Trained]:
-    """Trains the discriminators; returns them by the name of their row, such as `cdm_generative_bert`.
+    """Trains the discriminators; returns them by the name of their row in the results, such as `cdm_generative_bert`.
 
     The name has the kind of negatives, then the model. Only the discriminators that `plan.baseline` names learn the
     negatives of the baseline.
@@ -345,12 +352,10 @@ def get_pooler(
 ) -> Path:
     """Trains the classifier pooler, or finds it as a stage; returns its folder.
 
-    It learns held-out dialogues and their negatives, never rated ones. The dialogues are whole, as rated ones are.
-    Other held-out dialogues show whether the pooler scores human turns above machine ones. These machine turns are
-    drawn from both models with equal weight (gamma -1/2), so that the sign of their mean momentum does not follow from
-    Eq. 1.
-
-    Raises SettingError if no dialogue gets a negative.
+    The pooler learns held-out dialogues and their negatives, never rated ones. The dialogues are whole, as rated ones
+    are. Other held-out dialogues show whether the pooler scores human turns above machine turns. These machine turns
+    are drawn from both models with equal weight (gamma -1/2), so that the sign of their mean contrastive momentum does
+    not follow from Eq. 1. Raises SettingError if no dialogue gets a negative.
     """
     pair = trained.pair
     *_, developing = split_held_out(data)
@@ -393,7 +398,7 @@ def choose_for_pooler(data: Corpus, plan: PoolerPlan, seed: int) -> list[tuple[s
 
 
 def explain_pooler(data: Corpus, plan: PoolerPlan) -> list[str]:
-    """Notes if the pooler learns fewer dialogues than its plan asks for."""
+    """Returns a note if the pooler learns fewer dialogues than its plan asks for, else an empty list."""
     learned = len(choose_for_pooler(data, plan, seed=0))
     if learned == plan.dialogues:
         return []
@@ -404,9 +409,9 @@ def explain_pooler(data: Corpus, plan: PoolerPlan) -> list[str]:
 
 
 def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[str, LoadMetric]:
-    """Lists Generative CDM, its baseline and the rules as metrics, by the name of their row.
+    """Returns Generative CDM, its baseline and the rules as metrics, by the name of their row in the results.
 
-    Each discriminator is loaded only when it scores, so that the device holds one at a time.
+    Each discriminator is loaded only when it scores, so that the device holds one discriminator at a time.
     """
     return {
         row: partial(DiscriminatorScore.from_pretrained, judge.source, device, dialogues=True)
@@ -415,7 +420,7 @@ def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[
 
 
 def list_metrics(discriminators: Mapping[str, Trained]) -> dict[str, Sequence[str]]:
-    """Lists, for each trained model, the metrics that score with it, by the names of their rows."""
+    """Lists, for each trained model, the metrics that score with it, by the names of their rows in the results."""
     momentum_rows = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
     rows: dict[str, Sequence[str]] = {judge.name: [row] for row, judge in discriminators.items()}
     rows["amateur"] = momentum_rows
@@ -425,14 +430,14 @@ def list_metrics(discriminators: Mapping[str, Trained]) -> dict[str, Sequence[st
 
 
 class ReadDialogues(NamedTuple):
-    """Rated dialogues with the pair's log-probabilities, which all poolings share."""
+    """Rated dialogues with their log-probabilities under both models, which all poolings share."""
 
     tokenised: TokenisedDialogues
     steps: list[Steps]
 
 
 def get_steps(run: Run, trained: TrainedPair, tokenised: TokenisedDialogues) -> ReadDialogues:
-    """Computes the steps (both models' log-probabilities) of rated dialogues, or finds them as a stage."""
+    """Computes the log-probabilities (`Steps`) of rated dialogues under both models, or finds them as a stage."""
 
     def build(folder: Path) -> None:
         steps = find_steps_on_all(trained.pair, tokenised, folder, run.trainer)
@@ -446,7 +451,10 @@ def get_steps(run: Run, trained: TrainedPair, tokenised: TokenisedDialogues) -> 
 
 
 def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, Metric]:
-    """Makes the metrics of Discriminative CDM, one per pooling, by the name of their row; none for a refused pooler."""
+    """Makes a metric of Discriminative CDM for each pooling, by the name of its row in the results.
+
+    A pooler that must not be used (`ClassifierPooler.refusal`) makes no metric.
+    """
     metrics: dict[str, Metric] = {}
     for pooling in POOLINGS:
         needed = pooler if pooling == "classifier" else None
@@ -470,7 +478,7 @@ def score_dialogues(
 ) -> ScoredSet:
     """Scores one rated set by all metrics: both kinds of CDM and the baselines.
 
-    Published scores of the set are kept.
+    Keeps the published scores of the set.
     """
     with run.timed(f"scoring {rated.name}"):
         scores = {name: score_by(metric, rated, read) for name, metric in metrics.items()}
@@ -482,14 +490,14 @@ def score_dialogues(
 
 
 def score_likelihood(name: str, lm: ConditionalLM, steps: Sequence[Steps]) -> Scores:
-    """Scores each dialogue by the mean log-probability of its tokens under one model of the pair."""
+    """Scores each dialogue by the mean log-probability (nats) of its tokens under one model of the pair."""
     line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES, model=lm.identity)
     log_probabilities = [getattr(of_dialogue, name) for of_dialogue in steps]
     return to_quality(log_probabilities, line, [of_dialogue.dropped for of_dialogue in steps])
 
 
 def score_by(metric: Metric | LoadMetric, rated: ScoredSet, read: ReadDialogues) -> Scores:
-    """Scores a set by one metric; a metric that is not loaded yet is loaded now."""
+    """Scores a set by one metric. Loads the metric first if it is not loaded."""
     if isinstance(metric, DiscriminativeCDM):
         return metric.score_steps(read.tokenised, read.steps)
     loaded = metric() if isinstance(metric, partial) else metric

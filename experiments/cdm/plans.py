@@ -19,7 +19,7 @@ from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretraine
 
 @checked_dataclass
 class NegativesPlan:
-    """What the discriminators learn from."""
+    """Which negatives the discriminators learn from, and how they are made."""
 
     # where and how often a dialogue is manipulated; `exchange`: two concepts of a sentence about given concepts
     # exchange their places (`cdm.concepts`)
@@ -40,7 +40,7 @@ class NegativesPlan:
             )
 
     def read_graphs(self) -> Graphs | None:
-        """Reads the file `graphs`; None if none is named. Raises InputError for a missing file."""
+        """Reads the file `graphs`; None if the plan names no file. Raises InputError for a missing file."""
         if self.graphs is None:
             return None
         if not Path(self.graphs).is_file():
@@ -49,7 +49,7 @@ class NegativesPlan:
 
     @property
     def writer(self) -> str:
-        """Names the distribution that draws the segments: the contrast of both models, or one model (CDM, Table 5)."""
+        """Names the distribution that draws segments: the contrast of both models, or one model (CDM, Table 5)."""
         alone = {-1.0: "expert alone", 0.0: "amateur alone"}
         return alone.get(self.sampling.gamma, "contrast")
 
@@ -70,16 +70,19 @@ class PoolerPlan:
 
 @dataclass(frozen=True)
 class DiscrepancyPlan(LanguageModelPlan):
-    """A model of a pair, saved after the epoch with the largest discrepancy, as by the authors' trainer.
+    """The plan to train one model of an amateur-expert pair, and keep the epoch with the largest discrepancy.
 
-    The discrepancy is the amateur's held-out loss minus the expert's.
+    The discrepancy is the amateur's held-out loss minus the expert's. The authors' trainer keeps the same epoch.
     """
 
     # the amateur's held-out loss after each epoch, in nats per token; None for the amateur, which keeps every epoch
     against: Sequence[float] | None = None
 
     def checkpoint_options(self) -> Mapping[str, Any]:
-        """Saves every epoch of the amateur, and of the expert the epoch with the largest discrepancy."""
+        """Returns the options of the checkpoint.
+
+        The amateur keeps every epoch, the expert the epoch with the largest discrepancy.
+        """
         return {"against": self.against, "every_epoch": self.against is None}
 
 

@@ -11,7 +11,7 @@ FILE = "sentences.txt"  # in the run folder
 
 
 def cdm_sentences(run: Run, data: Corpus) -> Outcome:
-    """Writes every different sentence of the training dialogues into `FILE`, one per line, in their order.
+    """Writes every different sentence of the training dialogues, one per line, in their order, into `FILE`.
 
     Raises SettingError for data without training dialogues.
     """

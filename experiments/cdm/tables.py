@@ -42,9 +42,11 @@ IMPLAUSIBLE = f"share of drawn tokens beyond the likeliest {PLAUSIBLE:.0%} of th
 
 
 def tabulate_momentum(scored: Sequence[ScoredSet], steps: Sequence[Sequence[Steps]]) -> list[Table]:
-    """Tabulates the systems of each rated set by E(p), and the agreement with ratings by the weight of the amateur.
+    """Makes two kinds of tables: systems ranked by E(p), and agreement with ratings by the weight of the amateur model.
 
-    `steps` has the log-probabilities of the texts of each set. E(p) is the mean momentum of the texts of a system p.
+    E(p) is the mean contrastive momentum (Eq. 3) of the texts of a system p; each rated set has such a table. One table
+    shows how the agreement of CDM with ratings depends on the weight of the amateur. `steps` has, for each set, the
+    log-probabilities of its texts.
     """
     tables: list[Table] = []
     contrasts: list[dict[str, Any]] = []
@@ -57,7 +59,10 @@ def tabulate_momentum(scored: Sequence[ScoredSet], steps: Sequence[Sequence[Step
 
 
 def rank_dialogue_systems(rated: ScoredSet, steps: Sequence[Steps]) -> list[Table]:
-    """Tabulates the systems of a rated set, the highest E(p) first; no table unless the examples name two systems."""
+    """Makes a table of the systems of a rated set, the highest E(p) first; no table if fewer than two are named.
+
+    E(p) is the mean contrastive momentum of the texts of a system p (Eq. 3).
+    """
     indices_by_system: dict[str, list[int]] = {}
     for i, (example, of_text) in enumerate(zip(rated.examples, steps, strict=True)):
         if example.system is not None and len(of_text.turn):
@@ -136,7 +141,7 @@ def list_figures(
     plan: CdmPlan,
     seed: int,
 ) -> dict[str, float]:
-    """Lists figures by name: held-out losses, numbers of texts, shares of tokens read, and AUCs of surface features."""
+    """Returns figures by name: held-out losses, numbers of texts, shares of tokens read, AUCs of surface features."""
     text = pair.tokenise(get_turns(data.train))
     windowed = [task.dropped > 0 for task in text.tasks(seed)]
     figures = {
@@ -165,7 +170,7 @@ def are_concept_sentences(pair: Pair, negatives: Negatives) -> bool:
 
 
 def list_baselines(plan: CdmPlan) -> list[str]:
-    """Notes which rows are a baseline of the paper instead of its method."""
+    """Notes which rows of the results are a baseline of the paper instead of its method."""
     notes: list[str] = []
     writer = plan.negatives.writer
     if plan.baseline is not None:
@@ -177,7 +182,7 @@ def list_baselines(plan: CdmPlan) -> list[str]:
 
 
 def tabulate_cues(learned: Mapping[str, Negatives], reference: Sequence[Sequence[str]]) -> Table:
-    """Tabulates how well surface features give negatives away (`measure_cues`), one row per kind of negatives."""
+    """Makes a table of how well surface features give negatives away (`measure_cues`): a row per kind of negatives."""
     rows: list[dict[str, Any]] = []
     for kind, negatives in learned.items():
         rows.append({"negatives": kind, "n": len(negatives.indices), **measure_cues(negatives, reference)})
@@ -208,12 +213,12 @@ def list_warnings(
             f"Surface features alone separate negatives from positives (AUC; 0.5 is chance): {', '.join(telling)}."
         )
     if pooler.refusal:
-        notes.append(f"{pooler.refusal}: it has no row.")
+        notes.append(f"{pooler.refusal}: the tables have no row for this pooling.")
     return notes
 
 
 def list_telling_cues(cues: Table) -> list[str]:
-    """Lists the surface features whose AUC is farther from chance than `TOLERANCE`."""
+    """Lists the surface features whose AUC differs from chance by more than `TOLERANCE`."""
     telling: list[str] = []
     for row in cues.rows:
         for cue, value in row.items():

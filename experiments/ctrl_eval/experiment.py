@@ -144,7 +144,7 @@ def train_models(run: Run, data: Corpus, plan: CtrlEvalPlan) -> tuple[dict[str, 
 
 
 def choose_table(data: Corpus, plan: CtrlEvalPlan) -> str | None:
-    """Chooses the file of the IWF table: the one named, or the one released with the data; None to count texts.
+    """Chooses the file of the IWF table: the named file, or the file released with the data; None if texts are counted.
 
     Raises errors as `ctrleval` does.
     """
@@ -176,7 +176,7 @@ def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) ->
 
 
 def explain_frequencies(data: Corpus, frequencies: WordFrequencies | None) -> list[str]:
-    """Notes if the word frequencies are not the released ones."""
+    """Returns a note if the word frequencies are not the released ones, else an empty list."""
     if frequencies is None:
         return [f"{data.name} has no texts to count word frequencies in: all targets of a text weigh alike"]
     if not frequencies.sentences:
@@ -223,7 +223,7 @@ def draw_labelled(data: Corpus, most: int | None, seed: int) -> list[LabelledTex
 
 
 def draw(examples: Sequence[Example], most: int | None, seed: int) -> list[Example]:
-    """Draws at most `most` examples by the seed, and keeps their order; None for all.
+    """Draws at most `most` examples by the seed, and keeps their order; None means all examples.
 
     The first examples would not do, because files may be sorted by label.
     """
@@ -233,7 +233,7 @@ def draw(examples: Sequence[Example], most: int | None, seed: int) -> list[Examp
 
 
 def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[LabelledText]:
-    """Labels each text (1) and its negative (0) as a group; texts without a negative are left out."""
+    """Makes a group of each text (label 1) and its negative (label 0). Leaves out texts without a negative."""
     paired: list[LabelledText] = []
     for i, (text, negative) in enumerate(zip(texts, negatives, strict=True)):
         if negative is not None:
@@ -243,7 +243,10 @@ def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[La
 
 
 def make_metrics(plan: CtrlEvalPlan, backbone: Trained, table: str | None) -> dict[str, CTRLEval]:
-    """Makes CTRLEval, also with other pattern functions if the plan asks for them, by the name of the row."""
+    """Returns CTRLEval, and its variants with other pattern functions if the plan asks for them.
+
+    The key of each metric is the name of its row in the results, such as `ctrleval`.
+    """
     usual = plan.metric(backbone.source, iwf=table, iwf_tokenizer=plan.iwf_tokenizer)
     family = usual.infiller.family
     families = {"ctrleval": family}
@@ -297,8 +300,8 @@ def score_sets(
 ) -> list[tuple[ScoredSet, Evaluated]]:
     """Scores every rated set by every metric; returns each set with the scores of CTRLEval's single patterns.
 
-    The metric itself also has rows for the mean, the highest and the lowest evaluator instead of its weights (Table 5).
-    Each baseline is loaded once, when its turn comes.
+    CTRLEval also has rows for the mean, the highest and the lowest evaluator in place of its weights (Table 5). Each
+    baseline is loaded once, just before it scores.
     """
     sets: list[tuple[ScoredSet, Evaluated]] = []
     scores: list[dict[str, Scores]] = [{} for _ in data.rated]
@@ -323,7 +326,10 @@ def score_sets(
 
 
 def list_weightings(metric: CTRLEval) -> dict[str, CTRLEval]:
-    """Lists CTRLEval with its own weights and with the others of Table 5, by the name of the row."""
+    """Returns CTRLEval and its variants with the other weights of the paper's Table 5.
+
+    The key of each metric is the name of its row in the results, such as `ctrleval`.
+    """
     rows = {"ctrleval": metric}
     for weights in get_args(Weights)[1:]:
         rows[f"ctrleval_{weights}"] = replace(metric, weights=weights)

@@ -76,7 +76,7 @@ def list_agreement_by_system(scored: ScoredSet) -> list[Row]:
 
 
 def draw_biased_subsets(scored: ScoredSet, aspect: str, seed: int) -> list[ScoredSet]:
-    """Draws four subsets, from mostly bad to mostly good texts (Figure 3); none from a set with few ratings."""
+    """Draws four subsets, from mostly bad to mostly good texts (Figure 3); empty for a set with few ratings."""
     rated = scored.rated(aspect)
     if len(rated) < LEAST_RATED:
         return []
@@ -90,7 +90,7 @@ def list_agreement_by_number(
     numbers: Sequence[int],
     seed: int,
 ) -> list[Row]:
-    """Lists the agreement of attribute relevance by the number of evaluators; the last row has all (Figure 4).
+    """Lists the agreement of attribute relevance by the number of evaluators (Figure 4); the last row uses all.
 
     An evaluator is a prompt with a verbalizer.
     """

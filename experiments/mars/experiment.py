@@ -97,7 +97,7 @@ def present_scores(
     models: Mapping[str, Trained],
     scored: Sequence[MarsScores],
 ) -> Outcome:
-    """Makes the outcome: agreement with the ratings of the originals, the tables of the paper, Figure 3 and notes."""
+    """Makes the outcome: agreement with the ratings of unaltered texts, the paper's tables, Figure 3 and notes."""
     notes: list[str] = []
     figures: dict[str, float] = {}
     adversaries: list[ScoredSet] = []
@@ -128,7 +128,7 @@ def score_set(
     baselines: Mapping[str, Metric],
     largest_ratios: Sequence[float],
 ) -> MarsScores:
-    """Scores the rated texts, and adversaries in their place, by every variant of MARS and every baseline."""
+    """Scores the rated texts, and the adversaries made of them, by every variant of MARS and every baseline."""
     originals, compared = score_texts(run, rated, variants, baselines, largest_ratios)
     adversaries: dict[str, ScoredSet] = {}
     for kind, damaged in damage(rated, run.seed).items():
@@ -143,7 +143,10 @@ def score_texts(
     baselines: Mapping[str, Metric],
     largest_ratios: Sequence[float],
 ) -> tuple[ScoredSet, list[Compared]]:
-    """Scores texts by every variant of MARS and every baseline; returns them, and the cosines of `mars`."""
+    """Scores texts by every variant of MARS and every baseline.
+
+    Returns the scored set, and the cosines behind `mars`.
+    """
     with run.timed(f"augmentation and similarity {texts.name}"):
         scores, compared = score_variants(variants, texts.examples, largest_ratios)
     with run.timed(f"baselines {texts.name}"):
@@ -157,7 +160,10 @@ def score_variants(
     examples: Sequence[Example],
     largest_ratios: Sequence[float],
 ) -> tuple[dict[str, Scores], list[Compared]]:
-    """Scores texts by all variants, and by `mars` up to each masking ratio of Table 5; also returns its cosines."""
+    """Scores texts by all variants of MARS, and by `mars` up to each masking ratio of Table 5.
+
+    Also returns the cosines behind `mars`.
+    """
     usual = variants["mars"].with_corpus(examples)
     all_ratios = sorted({*usual.ratios, *largest_ratios})
     compared = replace(usual, ratios=tuple(all_ratios)).compare(examples)
@@ -184,7 +190,7 @@ def find_augmenter(metric: MARS) -> SelfPlanningAugmenter:
 def damage(rated: ScoredSet, seed: int) -> dict[str, ScoredSet]:
     """Makes adversaries of the rated texts, by kind: Reorder, and Retrieve if every text has a context.
 
-    They keep the ratings of the texts that they replace.
+    Each adversary keeps the ratings of the text that it replaces.
     """
     adversaries = {"reorder": apply_reorder(rated.examples, seed)}
     if all((example.context or "").strip() for example in rated.examples):
@@ -204,7 +210,7 @@ def list_notes(scored: MarsScores) -> Iterator[str]:
     name = originals.name
     yield describe_planning(name, measure_gain(originals, "mars_without_planning"))
     if shares := [describe_altered(ratio, scored.altered[ratio]) for ratio in scored.ratios if ratio > 0]:
-        yield f"{name}: references with a blank: {', '.join(shares)}"
+        yield f"{name}: the share of references with at least one blank is {', '.join(shares)}"
     yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
     for first, second in list_equal(originals):
         yield f"{name}: {first} and {second} rank all texts alike"
@@ -213,7 +219,7 @@ def list_notes(scored: MarsScores) -> Iterator[str]:
 
 
 def describe_planning(name: str, gain: Mapping[str, Any]) -> str:
-    """Describes whether planning helps on a set, by the interval of its gain (`measure_gain`)."""
+    """Describes whether self-planning helps on a set, by the interval of its gain (`measure_gain`)."""
     spearman: Estimate = gain["spearman gain"]
     if np.isnan(spearman.low):
         return f"{name}: no verdict on planning: {spearman.reason}"
@@ -229,13 +235,13 @@ def describe_altered(ratio: float, share: float) -> str:
     """Describes the share of references with a blank at a masking ratio.
 
     >>> describe_altered(0.2, 0.5)
-    '50 % at .2'
+    '50 % at masking ratio 0.2'
     """
-    return f"{100 * share:.0f} % at {f'{ratio:g}'.lstrip('0')}"
+    return f"{100 * share:.0f} % at masking ratio {ratio:g}"
 
 
 def list_equal(texts: ScoredSet) -> Iterator[tuple[str, str]]:
-    """Yields pairs of metrics that rank all texts of a set alike; their rows have the same figures."""
+    """Yields pairs of metrics that rank all texts of a set alike, so that their rows have the same figures."""
     aspect = texts.aspects[0]
     ranks = {name: rankdata(texts.values(name, aspect)) for name in texts.scores}
     for first, second in combinations(ranks, 2):

@@ -46,7 +46,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class MarsScores:
-    """The scores of one rated set, of its adversaries, and the cosines behind them."""
+    """The scores of one rated set and of its adversaries, and the cosines behind the scores."""
 
     originals: ScoredSet  # the rated texts
     # by kind (reorder, retrieve); they keep the ratings of the texts that they replace
@@ -57,7 +57,7 @@ class MarsScores:
 
     @cached_property
     def references(self) -> list[AugmentedReference]:
-        """Each augmented reference once, however many texts are compared with it."""
+        """The augmented references, each once, however many texts are compared with it."""
         distinct: dict[tuple[str, str, float], AugmentedReference] = {}
         for compared in self.compared:
             for reference in chain.from_iterable(compared.references):
@@ -66,14 +66,17 @@ class MarsScores:
 
     @cached_property
     def altered(self) -> dict[float, float]:
-        """For each masking ratio, the share of references with a blank; the others equal the human reference."""
+        """For each masking ratio, the share of references with a blank.
+
+        References without a blank equal the human reference.
+        """
         has_blank: dict[float, list[bool]] = {ratio: [] for ratio in sorted({*self.ratios, *self.largest_ratios})}
         for reference in self.references:
             has_blank[reference.ratio].append(any(isinstance(part, Blank) for part in reference.template))
         return {ratio: mean_or_nan(flags) for ratio, flags in has_blank.items()}
 
     def measure_masked(self, ratio: float) -> float:
-        """Computes the mean share of a reference's words and marks that its blanks replace at a masking ratio."""
+        """Computes the share of words and marks that blanks replace at a masking ratio, as a mean over references."""
         shares: list[float] = []
         for reference in self.references:
             if reference.ratio != ratio:
@@ -85,7 +88,7 @@ class MarsScores:
 
     @property
     def share_altered(self) -> float:
-        """The mean of `altered` over the ratios of `mars` above 0; NaN without such a ratio."""
+        """The mean of `altered` over the masking ratios above 0 that `mars` uses; NaN if there is no such ratio."""
         shares = [self.altered[ratio] for ratio in self.ratios if ratio > 0]
         return mean_or_nan(shares)
 
@@ -98,7 +101,7 @@ def mean_or_nan(values: Sequence[float]) -> float:
 
 
 def count_masked_words(template: Sequence[Blank | Kept]) -> tuple[int, int]:
-    """Counts the words and punctuation marks that the blanks of a template replace, and those it keeps."""
+    """Counts the words and marks that the blanks of a template replace, and those that the template keeps."""
     masked = 0
     kept = 0
     for part in template:
@@ -127,7 +130,7 @@ def tabulate_sets(
     scored: Sequence[MarsScores],
     list_rows: Callable[[MarsScores], Iterable[Row]],
 ) -> Table:
-    """Makes a table of the rows of all sets; a row without a cell `altered` gets the value of its set."""
+    """Makes a table of the rows of all sets. A row without a cell `altered` gets the value of its set."""
     rows: list[Row] = []
     for of_set in scored:
         for row in list_rows(of_set):
@@ -137,12 +140,12 @@ def tabulate_sets(
 
 
 def list_lengths(scored: MarsScores) -> Iterable[Row]:
-    """Yields one row with the lengths of the originals (Table 2)."""
+    """Returns one row: the lengths of the unaltered texts of a rated set (Table 2), in words and punctuation marks."""
     return [measure_lengths(scored.originals)]
 
 
 def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
-    """Computes the lengths of Table 2, in words and punctuation marks; NaN for contexts if no text has one.
+    """Computes the lengths of Table 2, in words and punctuation marks; NaN for contexts if no text has a context.
 
     Texts of one group answer one input, which counts once.
     """
@@ -162,7 +165,7 @@ def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
 
 
 def list_gains(scored: MarsScores) -> Iterable[Row]:
-    """Yields the gain of `mars` over every other metric, except those of Table 5."""
+    """Yields the gain of `mars` over every other metric, except the metrics of Table 5."""
     texts = scored.originals
     for other in texts.scores:
         is_of_table_5 = other.startswith("mars_to_") and other != name_ratio_row(0)
@@ -191,7 +194,7 @@ def measure_gain(texts: ScoredSet, other: str) -> dict[str, Any]:
 def list_agreement_within_systems(scored: MarsScores) -> Iterable[Row]:
     """Yields the agreement with the first aspect among the texts of each system (Table 3 calls it system-level).
 
-    There are no rows unless the texts come from several systems.
+    Yields nothing unless the texts come from several systems.
     """
     texts = scored.originals
     rows = list_agreement_of_parts([*texts.by_system()], texts.aspects[0], "system")
@@ -257,9 +260,9 @@ def list_falls(scored: MarsScores) -> Iterable[Row]:
 def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> dict[str, Any]:
     """Measures the effect of adversaries on a metric, with bootstrap intervals, on the `n` texts with both scores.
 
-    `pearson` is the correlation of the adversaries' scores with the ratings of the originals. `fall` is how much lower
-    this is than the correlation of the originals' scores (paired resamples). `below` is the share of adversaries that
-    score below their originals.
+    `pearson` is the correlation of the adversaries' scores with the ratings of the unaltered texts. `fall` is the
+    correlation of the unaltered texts' scores minus `pearson` (paired resamples). `below` is the share of adversaries
+    that score below their unaltered text.
     """
     aspect = originals.aspects[0]
     agreement = agree(adversaries, metric, aspect)

@@ -42,7 +42,7 @@ CHANCE = 0.5  # accuracy of a discriminator that learned nothing
 
 @checked_dataclass
 class JudgesPlan:
-    """The discriminators that judge two systems: each of the kinds with each of the seeds."""
+    """The discriminators that judge two systems: one of each kind with each seed."""
 
     # how they are trained, by kind
     judges: Mapping[str, DiscriminatorPlan]
@@ -55,7 +55,8 @@ class JudgesPlan:
 
     def __post_init__(self) -> None:
         if unknown := {*self.kinds} - {*self.judges}:
-            raise ValueError(f"kinds must be some of {', '.join(self.judges)}, but {unknown.pop()!r} is among them")
+            known = ", ".join(self.judges)
+            raise ValueError(f"kinds must be some of {known}, but {unknown.pop()!r} is not one of these")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class SystemPair:
 
     @property
     def systems(self) -> tuple[str, str]:
-        """The names of both systems, from the `system` of their outputs if these differ; else g1 and g2."""
+        """The names of both systems, from the `system` of their outputs if the names differ; else g1 and g2."""
         pairs = (*self.comparison.train, *self.comparison.test)
         first = name_side(pair.first for pair in pairs) or "g1"
         second = name_side(pair.second for pair in pairs) or "g2"
@@ -81,7 +82,7 @@ class SystemPair:
 
 
 def name_side(outputs: Iterable[Example]) -> str | None:
-    """The system that all outputs name; None if they name several, or none."""
+    """Returns the system that all outputs name; None if they name several systems, or none."""
     systems = {output.system for output in outputs}
     return systems.pop() if len(systems) == 1 else None
 
@@ -132,9 +133,9 @@ def judge_by_kind(run: Run, system_pair: SystemPair, plan: JudgesPlan, kind: str
 
 
 def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
-    """Finds the different texts of the pairs at these places (human texts or outputs), by pair and place.
+    """Finds the different texts of the pairs at these places (human texts or outputs), by (pair, place).
 
-    A human text in several pairs occurs once for each length that it was cut to.
+    A human text in several pairs occurs once for each length to which it was cut.
     """
     texts: dict[tuple[str, bool, tuple[str, ...]], tuple[tuple[int, int], Example]] = {}
     for number, pair in enumerate(pairs):
@@ -175,7 +176,7 @@ def explain_logits(trained: Trained, texts: Sequence[Segments], device: str) -> 
 
 
 def relative_row(found: Findings) -> dict[str, Any]:
-    """Makes a row with every relative score, its values by seed, and the columns that the pair of systems adds."""
+    """Makes a row: every relative score, its values by seed, and the columns that the pair of systems adds."""
     system_pair = found.system_pair
     first, second = system_pair.systems
     return {
@@ -194,7 +195,7 @@ def relative_row(found: Findings) -> dict[str, Any]:
 
 
 def comparison_notes(found: Sequence[Findings]) -> list[str]:
-    """Notes removed templates, discriminators that are not above chance, and truncated texts."""
+    """Writes notes on removed templates, discriminators that are not above chance, and truncated texts."""
     system_pair = found[0].system_pair
     notes = [
         f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
@@ -207,14 +208,15 @@ def comparison_notes(found: Sequence[Findings]) -> list[str]:
 
 
 def note_discriminators(found: Findings) -> list[str]:
-    """Notes whether the discriminators of one kind are above chance, and how many texts were truncated."""
+    """Writes notes: whether the discriminators of one kind are above chance, and how many texts were truncated."""
     notes: list[str] = []
     accuracy = found.scores.accuracy
     if math.isnan(accuracy.low):
-        notes.append(f"whether it tells human texts from outputs is not known: {accuracy.reason}")
+        notes.append(f"whether these discriminators tell human texts from outputs is not known: {accuracy.reason}")
     elif accuracy.low <= CHANCE:
         notes.append(
-            "its accuracy is not above chance; it cannot tell human texts from outputs, and its other scores say little"
+            "the accuracy is not above chance: these discriminators cannot tell human texts from outputs, and their "
+            "other scores say little"
         )
     if found.judged.truncated:
         texts = 4 * len(found.system_pair.comparison.test)
@@ -223,14 +225,14 @@ def note_discriminators(found: Findings) -> list[str]:
 
 
 def describe_verdict(found: Findings) -> str:
-    """Says in one sentence which system's outputs look more human to the discriminators of one kind, on most inputs."""
+    """Writes a sentence: which system's outputs look more human, on most inputs, to discriminators of one kind."""
     first, second = found.system_pair.systems
     ur = found.scores.ur
     accuracy = found.scores.accuracy
     if math.isnan(ur.low) or math.isnan(accuracy.low):
         return f"By {found.kind}, no verdict: {ur.reason or accuracy.reason}"
     if accuracy.low <= CHANCE:
-        return f"By {found.kind}, no verdict: it is not shown to tell human texts from outputs"
+        return f"By {found.kind}, no verdict: its discriminators are not shown to tell human texts from outputs"
     shown = f"ur {format_cell(ur)}"
     if ur.low > 0.5:
         return f"By {found.kind}, the outputs of {first} look more human than those of {second} ({shown})"
@@ -255,7 +257,7 @@ def compare_systems(
 ) -> Outcome:
     """Makes the outcome: a row for each pair of systems and kind of discriminator, and what the caller adds.
 
-    The counts, and the logits of test texts in the results, are those of the first pair of systems.
+    The counts in the results, and the logits of test texts, are those of the first pair of systems.
     """
     found = [judge_systems(run, system_pair, plan) for system_pair in system_pairs]
     first = found[0]
@@ -279,7 +281,7 @@ def compare_systems(
 
 
 def name_discriminators(found: Sequence[Findings]) -> dict[str, Trained]:
-    """Names the trained discriminators: the names of their folders."""
+    """Returns the trained discriminators by name; each name is that of the discriminator's folder."""
     named: dict[str, Trained] = {}
     for findings in found:
         for seed, trained in findings.discriminators.items():

@@ -68,7 +68,7 @@ class PoetryPlan:
 
 @checked_dataclass
 class GuidanceSettings:
-    """How poems are guided."""
+    """The settings of guidance: the guide, its candidates, and its strength."""
 
     # of the guide, for tables
     kind: str
@@ -84,7 +84,7 @@ class GuidanceSettings:
 
 @dataclass(frozen=True)
 class Decoder:
-    """How a generator chooses characters."""
+    """A decoder: how a generator chooses characters."""
 
     # makes the processor of each batch
     make: Callable[[], LogitsProcessor]
@@ -149,10 +149,8 @@ def guided_poetry(
     """Compares guided poems with unguided poems of the same generator (Table 2).
 
     The inputs are halved. For one half the generator writes the poems that the guide learns. For the other half it
-    writes unguided and guided poems; discriminators learn a part of this half and judge the rest. They share no text
-    and no input with the guide.
-
-    Raises SettingError as `oumg_poetry` does.
+    writes unguided and guided poems. Discriminators learn a part of these and judge the rest; they share no text and no
+    input with the guide. Raises SettingError as `oumg_poetry` does.
     """
     known = find_characters(data, plan)
     poems, notes = choose_poems(data, plan, known, 2 * FEWEST_INPUTS)
@@ -204,7 +202,7 @@ def guided_poetry(
 
 
 def score_forms(run: Run, data: Corpus, origins: Mapping[str, Sequence[Example]]) -> Table:
-    """Tabulates how well the poems of each origin keep their forms."""
+    """Makes a table of how well the poems of each origin keep their forms."""
     with run.timed("form scores"):
         return Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))
 
@@ -260,7 +258,7 @@ def write_poems(
 
 
 def train_songnet(run: Run, data: Corpus, plan: PoetryPlan) -> Trained:
-    """Trains the generator on every poem that fits."""
+    """Trains the generator on every training poem that fits into it."""
     learned = plan.choose_fitting(data.train)
     held_out = plan.choose_fitting(data.held_out)
     return find_or_train(run, "songnet", plan.generator, learned, held_out[: plan.checked])
@@ -316,7 +314,7 @@ def choose_poems(
         )
     largest, most = sizes.most_common(1)[0]
     if most > max(1, LARGEST_SHARE * len(poems)):
-        notes.append(f"{most} of the {len(poems)} poems are one input, {largest}")
+        notes.append(f"{most} of the {len(poems)} poems answer one input, {largest}")
     tunes = {tune_of(poem) for poem in poems}
     if unseen := tunes - {tune_of(poem) for poem in data.train}:
         notes.append(f"{len(unseen)} of the {len(tunes)} tunes were not trained on")
@@ -339,7 +337,7 @@ def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ..
 
 
 def label_poems(human: Sequence[Example], machine: Sequence[Example]) -> list[LabelledText]:
-    """Makes the training texts of the guide: human poems (1) and the generator's for the same inputs (0)."""
+    """Makes the training texts of the guide: human poems (1), and the generator's poems for the same inputs (0)."""
     texts: list[LabelledText] = []
     for poem, rival in zip(human, machine, strict=True):
         texts.append(LabelledText((poem.text,), 1, str(poem.group)))

@@ -55,7 +55,10 @@ def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]
 
 
 def find_tone_patterns(human: Sequence[Example], known: Sequence[Example]) -> list[Sequence[str | None]]:
-    """Finds the tone pattern of each human poem's tune and form in other human poems; empty if these are too few."""
+    """Finds the tone pattern of each human poem's tune and form in other human poems.
+
+    The pattern of a poem is empty if there are too few other poems.
+    """
     pattern_of = cache(tone_pattern)
     kinds = [(tune_of(poem), Form.of(poem.text)) for poem in human]
     alike: dict[tuple[str, Form], list[Example]] = {}

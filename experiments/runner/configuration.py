@@ -21,7 +21,7 @@ PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
 
 
 def resolve(config: DictConfig) -> dict[str, Any]:
-    """Resolves a configuration in place; returns it as plain values.
+    """Resolves a configuration in place; returns its plain values.
 
     Raises SettingError for missing required settings, references to unknown settings, and wrong values of common
     settings.
@@ -59,7 +59,7 @@ def build_experiment(config: DictConfig, unresolved: Mapping[str, Any]) -> Any:
 
 
 def name_line(line: str, place: str, unresolved: Mapping[str, Any]) -> str:
-    """Rewrites an error in an argument at `place`, so that it names the setting that the user types.
+    """Rewrites an error of an argument at `place`, so that the error names the setting that the user types.
 
     >>> config = {"experiment": {"plan": "${model.negatives}"}, "model": {"negatives": {"dialogues": 0}}}
     >>> name_line("dialogues must be positive", "experiment.plan", config)
@@ -97,6 +97,6 @@ def _select(keys: Sequence[str], unresolved: Mapping[str, Any]) -> Any:
 
 
 def name_settings(unresolved: Mapping[str, Any], value: str) -> list[str]:
-    """Lists the settings that name this model, without those that refer to another setting."""
+    """Lists the settings whose value is this model, without settings that refer to another setting."""
     places = [place for place, leaf in leaves(unresolved) if leaf == value]
     return [place for place in places if not place.startswith(LOGGER)]

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class Built(NamedTuple):
-    """The objects that were built from a configuration."""
+    """The objects that were built from a configuration, and its values."""
 
     # a function of a Run
     experiment: Any
@@ -205,7 +205,7 @@ def _perform(built: Built, config: DictConfig, folder: Path, started: datetime, 
 
 
 def describe_run(config: DictConfig, run: Run, started: datetime) -> dict[str, Any]:
-    """Lists the facts about a run that results.json has besides its outcome."""
+    """Returns the facts about a run that results.json has besides the outcome."""
     return {
         "experiment": config.name,
         "verb": "",
@@ -232,14 +232,14 @@ def _build(config: DictConfig, unresolved: Mapping[str, Any], settings: Mapping[
 
 
 def name_command(hydra: HydraConf) -> list[str]:
-    """Lists the words of a command line that repeats this experiment, or this job of a sweep."""
+    """Lists the words of a command line that repeats this experiment, or this one job of a sweep."""
     sources = hydra.runtime.config_sources
     folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]
     return ["python", "experiments/run.py", *folders, *hydra.overrides.task]
 
 
 def name_written(hydra: HydraConf) -> list[str]:
-    """What Hydra itself may have written into the folder of a run before it begins: a log and its own settings."""
+    """Lists what Hydra may have written into a run's folder before the run begins: a log and its own settings."""
     log_file = f"{hydra.job.name}.log"
     return [log_file] if hydra.output_subdir is None else [log_file, hydra.output_subdir]
 

@@ -43,7 +43,10 @@ def is_first_process(config: DictConfig) -> bool:
 
 
 def read_rank() -> int:
-    """Reads the rank of this process from the environment; 0 without one. Raises SettingError unless it is a number."""
+    """Reads the rank of this process from the environment; 0 if no rank is set.
+
+    Raises SettingError for a rank that is not a number.
+    """
     name = next((name for name in RANKS if name in os.environ), None)
     if name is None:
         return 0
@@ -54,7 +57,7 @@ def read_rank() -> int:
 
 
 def ignore_ranks(config: DictConfig) -> None:
-    """Sets the rank in the environment to 0 if it does not belong to this run, before Lightning reads it."""
+    """Sets a rank in the environment that does not belong to this run to 0, before Lightning reads it."""
     given = {name: "0" for name in RANKS if name in os.environ}
     if given and not has_several_processes(config):
         os.environ.update(given)
@@ -66,12 +69,12 @@ def has_several_processes(config: DictConfig) -> bool:
 
 
 def count_processes(config: DictConfig) -> int:
-    """Counts the processes of a training of this run."""
+    """Counts the processes of each training of this run."""
     return count_devices(config.trainer) * int(config.trainer.get("num_nodes", 1))
 
 
 def count_devices(trainer: DictConfig) -> int:
-    """Counts the devices of one node: as set, or all GPUs for `auto` or -1."""
+    """Counts the devices of one node: the configured number, or all GPUs for `auto` or -1."""
     devices = trainer.get("devices", 1)
     if str(devices) in ("auto", "-1"):
         return 1 if trainer.accelerator == "cpu" else count_gpus()
@@ -82,14 +85,17 @@ def count_devices(trainer: DictConfig) -> int:
 
 
 def count_gpus() -> int:
-    """Counts the CUDA GPUs of this machine; 1 if there are none."""
+    """Counts the CUDA GPUs of this machine; returns 1 if there are none, for the CPU."""
     import torch
 
     return max(1, torch.cuda.device_count())
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
-    """Raises SettingError if `model` names a device or dtype that this machine lacks; a metric checks its own later."""
+    """Raises SettingError if `model` names a device or dtype that this machine lacks.
+
+    A metric checks its own device later.
+    """
     own = {"device": config.get("device"), "model": config.get("model")}
     for path, value in leaves(own):
         name = path.rpartition(".")[2]

@@ -42,7 +42,7 @@ CAPTION = (
 
 
 class CheckpointUse(NamedTuple):
-    """What an experiment does with a pretrained model at one place."""
+    """How an experiment uses a pretrained model at one place of its settings."""
 
     # bytes of a weight where the model is read; 0 where its vocabulary alone is
     itemsize: int
@@ -75,7 +75,7 @@ def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
 
 @contextmanager
 def gather(lacking: list[str]) -> Iterator[None]:
-    """Catches a SettingError of the block and adds its message to the list `lacking`."""
+    """Catches a SettingError of the block, and adds its message to the list `lacking`."""
     try:
         yield
     except SettingError as fault:
@@ -92,10 +92,11 @@ def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[str, CheckpointUse]]:
-    """Yields the pretrained models at or below a node of an experiment's settings, by name, with how they are used.
+    """Yields the pretrained models in an experiment's settings, at `node` or below, by name, with how each is used.
 
-    A metric has its own dtype; models that experiments load have that of `model`. `trained` is the number of bytes per
-    weight that training needs, if the node is part of a plan; `FROZEN` stands for those of a weight as it is read.
+    A metric has its own dtype; models that experiments load have the dtype of `model`. `trained` is the number of bytes
+    per weight that training needs, if the node is part of a plan. `FROZEN` is the number of bytes of a weight as it is
+    read.
     """
     is_named = node.get("_target_") in NAMED
     if TRAINS & node.keys():
@@ -116,7 +117,7 @@ def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[
 def describe_checkpoint(
     name: str, uses: Sequence[CheckpointUse], unresolved: Mapping[str, Any], lacking: list[str]
 ) -> dict[str, Any]:
-    """Makes the row of a checkpoint; a missing checkpoint is added to `lacking`."""
+    """Makes the table row of a checkpoint; adds a missing checkpoint to `lacking`."""
     places = ", ".join(name_settings(unresolved, name))
     row: dict[str, Any] = {"model": name, "settings": places, "state": "here"}
     itemsize = max(use.itemsize for use in uses)
@@ -151,7 +152,10 @@ def describe_checkpoint(
 
 
 def describe_size(name: str, itemsize: int) -> str:
-    """Describes the size of a checkpoint's download; `itemsize` is 0 if only its vocabulary is read."""
+    """Describes the size of a checkpoint's download.
+
+    `itemsize` is bytes per weight, 0 if only the vocabulary is read.
+    """
     if not itemsize:
         return "vocabulary alone"
     known = PUBLISHED.get(name)
@@ -159,10 +163,10 @@ def describe_size(name: str, itemsize: int) -> str:
 
 
 def describe_data(config: DictConfig, lacking: list[str]) -> str:
-    """Describes the data sets of the run; missing files that will not be fetched are added to `lacking`."""
+    """Describes the data sets of the run. Adds missing files that the run will not fetch to `lacking`."""
     data = config.get("data")
     if data is None or "_target_" not in data:
-        return "no sets of its own"
+        return "no data sets of its own"
     given = {"download": False} if "download" in data else {}
     try:
         corpus = instantiate(data, _convert_="all", **given)
@@ -171,13 +175,13 @@ def describe_data(config: DictConfig, lacking: list[str]) -> str:
     except (InputError, SettingError, InstantiationException) as error:
         return describe_faults(error, bool(data.get("download")), lacking)
     if not isinstance(corpus, Corpus):
-        return "data read by the run itself"
+        return "data that the run reads itself: not checked here"
     sets = ", ".join(f"{rated.name} ({len(rated.examples)})" for rated in corpus.rated) or "no rated set"
     return f"data {corpus.name}, {len(corpus.train)} training texts, {len(corpus.held_out)} held out, {sets}"
 
 
 def describe_faults(error: Exception, has_download: bool, lacking: list[str]) -> str:
-    """Describes data sets that cannot be read; those that the run will not fetch are added to `lacking`."""
+    """Describes data sets that cannot be read. Adds those that the run will not fetch to `lacking`."""
     fault = next((cause for cause in causes(error) if isinstance(cause, InputError | SettingError)), None)
     if fault is None:
         raise error

@@ -32,7 +32,8 @@ class LineFormatter(logging.Formatter):
 class RunLog(logging.FileHandler):
     """Writes `run.log`. Messages wait until the run has claimed its folder, or has failed (`begin_log`).
 
-    Libraries may log, also errors, while they are imported, when it is not yet known that the folder is the run's.
+    Libraries may log, also errors, while they are imported, when it is not yet known that the folder belongs to the
+    run.
     """
 
     def __init__(self, filename: str, encoding: str) -> None:
@@ -46,7 +47,7 @@ class RunLog(logging.FileHandler):
             self.begin()
 
     def begin(self) -> None:
-        """Writes the messages that wait; later ones are written at once."""
+        """Writes the messages that have waited. Later messages are written at once."""
         self.has_begun = True
         for record in self.waiting:
             super().emit(record)

@@ -29,14 +29,14 @@ class JointTable(Callback):
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Removes what an earlier sweep left in the same folder.
 
-        Raises SystemExit if SLURM shall run the jobs and is not on this machine.
+        Raises SystemExit if SLURM is not there to run jobs.
         """
         refuse_without_cluster(config.hydra.launcher)
         for file in Path(config.hydra.sweep.dir).rglob(JOB):
             file.unlink()
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Joins the jobs. Raises SystemExit with the worst exit code of a job.
+        """Joins the jobs. Raises SystemExit with the worst exit code of the jobs.
 
         Hydra turns any other exception of a callback into a warning.
         """
@@ -62,7 +62,7 @@ def refuse_without_cluster(launcher: DictConfig) -> None:
 
 
 def write_job(folder: Path, hydra: HydraConf, exit_code: int, *, is_dry: bool) -> None:
-    """Writes the exit code and settings of a job into its folder, and whether it has results."""
+    """Writes a file into the folder of a job: its exit code, its settings, and whether it has results."""
     settings = split_settings(hydra.overrides.task)
     has_results = exit_code == FINE and not is_dry
     job = {"number": hydra.job.num, "settings": settings, "exit_code": exit_code, "has_results": has_results}
@@ -70,7 +70,7 @@ def write_job(folder: Path, hydra: HydraConf, exit_code: int, *, is_dry: bool) -
 
 
 def name_job(hydra: HydraConf) -> str:
-    """Names a job by its values of the settings that vary in the sweep."""
+    """Names a job by the settings that vary in the sweep, with the job's values."""
     from judge.report.jobs import name_settings  # imports numpy, which the first line of a run must not wait for
 
     named = name_settings(split_settings(hydra.overrides.task), list_varied(hydra))
@@ -106,7 +106,7 @@ def read_jobs(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_job(file: Path) -> dict[str, Any]:
-    """Reads the results of a job: its entry in sweep.json."""
+    """Reads the file of a job and the results beside it; returns the entry that sweep.json will have for the job."""
     job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
     job.setdefault("has_results", job["exit_code"] == FINE)  # files of earlier versions do not say it
     if not job["has_results"]:
@@ -152,7 +152,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
 
 def list_notes(jobs: Sequence[dict[str, Any]]) -> list[str]:
-    """The notes that all jobs share, and the number of other notes, which are in the reports."""
+    """Lists the notes that all jobs share, and a note that counts the others, which are in the jobs' reports."""
     by_job = [dict.fromkeys(job["notes"]) for job in jobs if job["has_results"]]
     counts = Counter(chain.from_iterable(by_job))
     shared = [note for note, count in counts.items() if count == len(by_job)]

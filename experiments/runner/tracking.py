@@ -56,9 +56,10 @@ class CsvTracking(NoTracking):
 
 
 class WandbTracking(NoTracking):
-    """Weights & Biases: one W&B run per run, stored in the run folder; configs/logger/wandb.yaml has the settings.
+    """Tracks by Weights & Biases: one W&B run per run, stored in the run folder.
 
-    Raises SettingError for a mode other than offline (nothing leaves the machine), online and disabled.
+    configs/logger/wandb.yaml has the settings. Raises SettingError for a mode other than offline (nothing leaves the
+    machine), online and disabled.
     """
 
     def __init__(self, project: str, entity: str | None, mode: str, tags: list[str]) -> None:
@@ -130,9 +131,9 @@ class WandbTracking(NoTracking):
 
 
 def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
-    """Lists each agreement over all texts as numbers, named `agreement/SET/ASPECT/METRIC/STATISTIC`.
+    """Returns each agreement over all texts as numbers, named `agreement/SET/ASPECT/METRIC/STATISTIC`.
 
-    The ends of its interval are `..._low` and `..._high`. Undefined values are left out.
+    The ends of an agreement's interval are named `..._low` and `..._high`. Undefined values are left out.
     """
     numbers: dict[str, float] = {}
     for table in tables:
@@ -145,7 +146,7 @@ def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
 
 
 def name_agreements(row: Row) -> dict[str, float]:
-    """The numbers of one row of agreement."""
+    """Returns the numbers of one row of agreement, by name."""
     place = f"agreement/{row['set']}/{row['aspect']}/{row['metric']}"
     numbers: dict[str, float] = {}
     for statistic in STATISTICS:

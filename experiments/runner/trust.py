@@ -17,7 +17,7 @@ FUNCTION = "judge.metrics.FunctionMetric.from_name"  # its setting `name` names 
 
 
 def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields `node` and every value below it, with dotted paths.
+    """Yields `node` and every value inside it, each with its dotted path.
 
     >>> list(walk({"a": [2]}))
     [('', {'a': [2]}), ('a', [2]), ('a[0]', 2)]
@@ -33,7 +33,7 @@ def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields every value at or below `node` except mappings and lists with content."""
+    """Yields every value at or below `node`, with its dotted path, except mappings and lists that are not empty."""
     for place, value in walk(node, path):
         has_content = isinstance(value, Mapping | list) and len(value) > 0
         if not has_content:

@@ -118,12 +118,15 @@ def choose_labels(data: Corpus, steering: SteeringSettings) -> list[str]:
     labels = list(data.labels if steering.labels is None else steering.labels)
     unknown = [label for label in labels if label not in data.labels]
     if unknown:
-        raise InputError([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
+        raise InputError([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is not one of these"])
     return labels
 
 
 def tabulate(found: Sequence[SteeredSetting], trial: Trial, rule: GuidanceRule, seed: int) -> Table:
-    """Tabulates all labels together, then each label; the finding is the effect of the strongest guidance."""
+    """Makes the table of steered texts: all labels together, then each label.
+
+    Its finding is the effect of the strongest guidance.
+    """
     together = [tables.steering_row(setting, "all", setting.texts, rule, seed) for setting in found]
     by_label: list[dict[str, Any]] = []
     for setting in found:
@@ -206,7 +209,7 @@ def measure_steered_texts(
 def judge_held_out(data: Corpus, judges: LabelJudges, guides: Mapping[str, GuideModel]) -> Trial:
     """Measures the accuracy of judges and guides on held-out texts.
 
-    A note says if judges or a guide are not above chance, or if these texts have only one label.
+    A note says if judges or a guide are not above chance, or if the held-out texts have only one label.
     """
     if not data.held_out:
         return Trial({}, [], are_judges_known=True)

@@ -36,7 +36,7 @@ class SteeringPlan:
 
 @dataclass(frozen=True)
 class TextParts:
-    """The training texts of each model; no text is in two parts."""
+    """The training texts of each model, in disjoint parts."""
 
     generator: tuple[Example, ...] = ()
     guide: tuple[Example, ...] = ()
@@ -64,7 +64,7 @@ def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
 
 
 def find_lack(label: str, data: Corpus, parts: TextParts) -> list[str]:
-    """Says what to do if guides or judges get too few texts of a label; empty if they get enough."""
+    """Says what to do if guides or judges get too few texts of a label; an empty list if they get enough."""
     guides = count_texts(parts.guide, label)
     judges = count_texts(parts.judge, label)
     if min(guides, judges) >= FEWEST:
@@ -105,7 +105,7 @@ def label_texts(
 
 
 def distinct_texts(examples: Iterable[Example]) -> list[str]:
-    """Lists the different texts in their order."""
+    """Lists the different texts in the order of their first occurrence."""
     return list(dict.fromkeys(example.full_text for example in examples))
 
 
@@ -133,7 +133,7 @@ def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data:
 def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts: Sequence[Example]) -> Trained:
     """Trains the guide to a label, against all other labels.
 
-    It learns prefixes of whole texts, so it should also read the prompt when it guides.
+    The guide learns prefixes of whole texts, so it should also read the prompt when it guides.
     """
     learned = label_texts(texts, label, plan.texts, run.seed)
     return find_or_train(run, f"guide_{name_file(label)}", plan, learned, tokenizer=lm.tokenizer)
@@ -145,9 +145,9 @@ def train_label_judges(
     labels: Sequence[str],
     texts: Sequence[Example],
 ) -> dict[str, Trained]:
-    """Trains a judge for each label, against all other labels; with two labels only for the second.
+    """Trains a judge for each label, against all other labels; of two labels only the second gets a judge.
 
-    Their seed differs from that of the guides.
+    The seed of the judges differs from that of the guides.
     """
     seed = run.seed + 1
     judged = labels[1:] if len(labels) == 2 else labels

@@ -26,7 +26,10 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class SteeredTexts:
-    """The texts of one label, strength and k, with measures of each: all prompts of a seed, then the next seed."""
+    """The continuations for one label, strength and k, with measures of each.
+
+    First come the continuations of all prompts with the first seed, then those with the next seed.
+    """
 
     label: str  # steered to
     prompts: NDArray[np.intp]  # the index of the prompt
@@ -53,7 +56,7 @@ class SteeredSetting:
 
 
 def join_labels(by_label: Sequence[SteeredTexts], name: str) -> NDArray[Any]:
-    """Joins the values of a measure for the texts of some labels, label after label."""
+    """Joins the values of a measure for the texts of several labels, label after label."""
     return np.concatenate([getattr(texts, name) for texts in by_label])
 
 
@@ -64,7 +67,7 @@ def steering_row(
     rule: str,
     seed: int,
 ) -> dict[str, Any]:
-    """Makes the row of the texts of some labels together; `seed` is that of the bootstrap.
+    """Makes a table row of the texts of some labels together; `seed` is the seed of the bootstrap.
 
     Accuracy and perplexity have intervals over prompts; distinct-n is the mean over labels and seeds.
     """
@@ -124,14 +127,14 @@ def describe_guidance(
 
 
 def size(change: Estimate) -> Estimate:
-    """Returns the absolute value of a change, with the interval turned accordingly."""
+    """Returns the absolute value of a change; if the value changes sign, the interval does too."""
     return change if change.value >= 0 else change.negate()
 
 
 def subtract_hits(guided: SteeredSetting, plain: SteeredSetting, seed: int) -> Estimate:
-    """Estimates how much larger the share of texts with the intended label is under guidance than without it.
+    """Estimates the share of texts with the intended label under guidance minus the share without guidance.
 
-    Both have the same prompts, labels and seeds in the same order; the bootstrap draws prompts.
+    Both settings have the same prompts, labels and seeds in the same order; the bootstrap draws prompts.
     """
     differences = join_labels(guided.texts, "hits") - join_labels(plain.texts, "hits")
     prompts = number_groups(len(differences), join_labels(guided.texts, "prompts").tolist())

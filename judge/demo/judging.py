@@ -92,19 +92,22 @@ def load_ctrleval(models: Path, device: str) -> CTRLEval:
 
 
 def choose_pooling(models: Path) -> Literal["classifier", "average"]:
-    """Chooses the pooling: the classifier if the folder has one that learned something, else the average."""
+    """Chooses the pooling: the classifier if the folder has one that may be used, else the average."""
     file = models / "pooler" / "pooler.json"
     has_learned = file.is_file() and not ClassifierPooler.load(file).refusal
     return "classifier" if has_learned else "average"
 
 
 def list_fitting(metrics: Mapping[str, Metric], example: Example) -> list[str]:
-    """Lists the metrics that apply to an example: no judge of another label, no metric of texts for a dialogue."""
+    """Lists the metrics that apply to an example.
+
+    A judge of another label does not apply, nor does a metric of texts to a dialogue.
+    """
     return [name for name, metric in metrics.items() if fits(name, metric, example)]
 
 
 def fits(name: str, metric: Metric, example: Example) -> bool:
-    """Whether a metric applies to an example: the example has the fields, and the label that a judge detects."""
+    """Whether a metric applies to an example: the example has the metric's fields and the label that it detects."""
     if name.startswith(JUDGE):
         return name == f"{JUDGE}{example.label}"
     if example.turns and name.startswith("CTRLEval"):
@@ -113,7 +116,7 @@ def fits(name: str, metric: Metric, example: Example) -> bool:
 
 
 def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
-    """Judges the example by one metric; a metric that cannot judge it says why."""
+    """Scores the example by one metric; if the metric cannot score it, the Judgement says why."""
     try:
         scores = metric.score([example])
     except ExampleError as faults:
@@ -192,7 +195,7 @@ def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
 
 
 def read_files(paths: Sequence[Path]) -> ScoredSet:
-    """Reads the outputs of one file, or of one file for each system; then the file's name is the system's."""
+    """Reads the outputs in one file, or in one file for each system, named after its system."""
     if len(paths) == 1:
         return read_scored(paths[0])
     return read_scored(systems=[f"{path.stem.replace('=', '-')}={path}" for path in paths])

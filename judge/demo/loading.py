@@ -1,4 +1,7 @@
-"""The models of the demo page. Apart from its settings, which are read before a library asks for the hub's."""
+"""The models of the demo page.
+
+This module is separate from the page's settings, which are read before a library asks for the settings of the hub.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,7 +51,7 @@ class DemoModels:
 
 
 def read_notes(folder: Path) -> tuple[str, ...]:
-    """The notes of the models in a folder, each once."""
+    """Lists the notes of the models in a folder, each once."""
     if not folder.is_dir():
         return ()
     notes: list[str] = []

@@ -35,7 +35,7 @@ def build_page(models: DemoModels, settings: DemoSettings) -> Any:
 
 
 def warn_of_models(models: DemoModels) -> str:
-    """Writes what a reader of the scores must know about the models, as HTML."""
+    """Writes, as HTML, what a reader of the scores must know about the models."""
     if not models.notes:
         return ""
     return f" Each model here is a <strong>{escape('; '.join(models.notes))}</strong>."

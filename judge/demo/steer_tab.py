@@ -36,7 +36,10 @@ CLICK = "Click on a token to see its candidates. A colour says whether guidance 
 
 
 def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
-    """Builds the tab that continues a prompt with and without guidance; it opens with a text already written."""
+    """Builds the tab that continues a prompt with and without guidance.
+
+    It opens with a text that is already written.
+    """
     gr.Markdown(STEERED.format(name=name_generator(settings)))
     lm = models.generator
     if lm is None:
@@ -92,7 +95,7 @@ def offer_prompts(prompt: gr.Textbox, label: gr.Dropdown, labels: list[str]) -> 
 
 
 def view_side(text: SteeredText, side: Side) -> gr.HighlightedText:
-    """Adds the coloured text of a side; only one side has a legend."""
+    """Adds the coloured text of one side, guided or unguided; only one of the two has a legend."""
     return gr.HighlightedText(
         shade_side(text, side),
         label=side,
@@ -128,7 +131,7 @@ def make_writer(models: DemoModels, lm: CausalLM, settings: DemoSettings) -> Cal
 
 
 def make_selector(side: Side) -> Callable[..., str]:
-    """Makes the function that shows the candidates of a clicked token of this side."""
+    """Makes the function that shows the candidates of a clicked token in the text of this side (guided or unguided)."""
 
     def show(text: SteeredText, event: gr.SelectData) -> str:  # gradio passes the event by its annotation
         return show_candidates(text, side, event.index)
@@ -144,7 +147,7 @@ def write_opening(lm: CausalLM, guide: CausalGuide | Discriminator, tokens: int,
 
 
 def shade_side(text: SteeredText, side: Side) -> list[Shaded]:
-    """Lists the prompt and the tokens of a side with their colours."""
+    """Lists the prompt and the tokens of one side (guided or unguided) with their colours."""
     tokens = text.guided if side == "guided" else text.unguided
     return move_spaces([(text.prompt, None), *map(shade, tokens)])
 
@@ -152,7 +155,7 @@ def shade_side(text: SteeredText, side: Side) -> list[Shaded]:
 def move_spaces(pieces: Sequence[Shaded]) -> list[Shaded]:
     """Moves the space at the beginning of each piece to the end of the previous piece.
 
-    Otherwise it would indent a line, because the page breaks lines between pieces.
+    The page breaks lines between pieces, so a space at the beginning of a piece would indent a line.
 
     >>> move_spaces([("The food", None), (" was", "likelier"), (" hot", None)])
     [('The food ', None), ('was ', 'likelier'), ('hot', None)]

@@ -29,14 +29,14 @@ def answer(show: Callable[[], str]) -> str:
 
 
 def show_fault(fault: Exception) -> str:
-    """Writes an error in the user's input as HTML, in place of an older result."""
+    """Writes an error in the user's input as HTML, which replaces an older result."""
     return f'<p class="fault" role="alert">{escape(str(fault))}</p>'
 
 
 def show_candidates(text: SteeredText, side: Literal["guided", "unguided"], step: int) -> str:
-    """The candidates of a token of the guided or unguided text; nothing for the prompt, which is step 0.
+    """Shows the candidates of a token of the guided or unguided text; nothing for the prompt, which is step 0.
 
-    What precedes the token stands in the heading, so that all columns fit on a telephone.
+    The heading shows the text before the token, so that all columns fit on a telephone.
     """
     tokens = text.guided if side == "guided" else text.unguided
     rows = [row for row in list_steps(text.prompt, tokens, SHOWN_CANDIDATES) if row["step"] == step]
@@ -62,7 +62,7 @@ def show_judgements(judgements: Sequence[Judgement]) -> str:
 
 
 def show_score(judgement: Judgement) -> float | str:
-    """Returns the score, or the reason why there is none."""
+    """Returns the score, or the reason why there is no score."""
     return judgement.reason or "" if judgement.score is None else judgement.score
 
 

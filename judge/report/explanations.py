@@ -18,7 +18,7 @@ UnshadedLine: TypeAlias = tuple[str, Sequence[Part]]  # its label, and its parts
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a text."""
+    """A piece of a text, and what it contributes to the score."""
 
     text: str
     # its number, shown on hovering; None for plain text
@@ -36,7 +36,10 @@ class Line:
 
 
 def read_explanation(explanation: Mapping[str, Any], aspect: str) -> list[Line]:
-    """Converts the explanation of one example to lines; of a metric with several aspects, those of `aspect`."""
+    """Converts the explanation of one example to lines.
+
+    Of a metric with several aspects, only `aspect` is explained.
+    """
     match explanation:
         case {"turns": turns}:  # Discriminative CDM: every token has its momentum
             lines = _shade([_read_turn(turn) for turn in turns])

@@ -25,7 +25,7 @@ class ScoredTexts:
     lines: Sequence[Mapping[str, Any]]
 
     def rated(self, aspect: str) -> ScoredTexts:
-        """Returns the texts that are rated for an aspect."""
+        """Returns the texts that have a rating for an aspect."""
         return ScoredTexts([line for line in self.lines if aspect in line["ratings"]])
 
     def identify(self, aspect: str) -> list[tuple[Any, ...]]:
@@ -43,7 +43,7 @@ class ScoredTexts:
 
     @property
     def inputs(self) -> list[str]:
-        """The input of each text; a text without a name of its input gets a separate one."""
+        """The name of each text's input. A text that names no input gets a name of its own."""
         names: list[str] = []
         for number, line in enumerate(self.lines):
             group = line["group"]
@@ -60,7 +60,10 @@ class ScoredTexts:
         return all(metric in line["scores"] for line in self.lines)
 
     def get_scores(self, metric: str, aspect: str) -> Floats:
-        """Returns the scores of a metric for an aspect, or for its first one, of shape (texts,); NaN for none."""
+        """Returns a metric's scores for an aspect, of shape (texts,), NaN for a missing score.
+
+        If the metric does not score this aspect, the scores of its first aspect are returned.
+        """
         values: list[float] = []
         for line in self.lines:
             by_aspect = line["scores"][metric]
@@ -83,7 +86,7 @@ class Job:
 
     @classmethod
     def read(cls, folder: Path, settings: Mapping[str, str]) -> Job:
-        """Reads the run folder of a job; scores are only read if they are compared with ratings."""
+        """Reads the run folder of a job. Scores are read only if they are compared with ratings."""
         content = (folder / "results.json").read_text("utf-8")
         results = json.loads(content)
         sets: dict[str, ScoredTexts] = {}
@@ -92,7 +95,7 @@ class Job:
         return cls(settings, results, sets)
 
     def get_rated(self, name: str, aspect: str) -> ScoredTexts:
-        """Returns the texts of a set that are rated for an aspect; none if the job has no such set."""
+        """Returns the texts of a set that are rated for an aspect; an empty ScoredTexts if the job has no such set."""
         if name not in self.sets:
             return ScoredTexts(())
         return self.sets[name].rated(aspect)
@@ -106,9 +109,10 @@ class Job:
         return "spearman"
 
     def list_estimates(self) -> Iterator[tuple[Place, str, Estimate]]:
-        """Yields each agreement over all texts with its set, aspect and metric.
+        """Yields each agreement over all texts, with its set, aspect and metric.
 
-        A job without ratings has the estimates of the first row of its tables that has some, else its figures.
+        A job without ratings yields the estimates of the first row of its tables that has estimates, or else its
+        figures.
         """
         table = self.results.get("table", ())
         agreements = [row for row in table if row["table"] == AGREEMENT]

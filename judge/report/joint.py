@@ -33,7 +33,7 @@ CHANCE = 0.05  # share of intervals without 0 where no job differs
 
 @dataclass(frozen=True)
 class Joint:
-    """The jobs of a sweep side by side."""
+    """The jobs of a sweep in joint tables and plots."""
 
     # those to show: agreement, its differences from the first job, means over seeds
     tables: Sequence[Table]
@@ -82,7 +82,10 @@ def describe_table(table: Table) -> list[str]:
 
 
 def split_columns(table: Table, width: int) -> Iterator[Table]:
-    """Splits a table into tables of at most `width` characters, each with all columns of texts and some estimates."""
+    """Splits a table into tables of at most `width` characters.
+
+    Each has all columns of texts and some columns of estimates.
+    """
     texts = table.texts
     sizes = {name: GAP + measure_column(table, name) for name in table.columns}
     room = width - 1 - sum(sizes[name] for name in texts)
@@ -97,7 +100,7 @@ def fill_parts(
     sizes: Mapping[str, int],
     room: int,
 ) -> list[list[str]]:
-    """Divides names, in their order, into parts: as many in each as there is room for, but at least one.
+    """Divides names, in their order, into parts that fit into `room`. A part has at least one name.
 
     >>> fill_parts("abc", {"a": 2, "b": 2, "c": 9}, room=4)
     [['a', 'b'], ['c']]
@@ -114,13 +117,13 @@ def fill_parts(
 
 
 def measure_column(table: Table, name: str) -> int:
-    """Counts the characters of the widest cell of a column, or of its name."""
+    """Returns the width, in characters, of the widest cell of a column, or of its name if that is wider."""
     cells = [format_cell(row.get(name, "")) for row in table.rows]
     return max(map(cell_len, [name, *cells]))
 
 
 def choose_cells(row: Row, names: Collection[str]) -> Row:
-    """Returns the cells of a row in these columns."""
+    """Returns the cells of a row that are in these columns."""
     return {name: cell for name, cell in row.items() if name in names}
 
 
@@ -192,9 +195,9 @@ def hide_columns(
 
 
 def joint_rows(jobs: Sequence[Job], varied: Sequence[str]) -> list[dict[str, Any]]:
-    """Makes a row per set, aspect and job: the varied settings, then each metric's agreement by the job's statistic.
+    """Makes a row per set, aspect and job: the settings that vary, then each metric's agreement.
 
-    A job without ratings has one row (see `Job.list_estimates`).
+    The agreement is the job's statistic. A job without ratings has one row (see `Job.list_estimates`).
     """
     by_place: dict[Place, dict[int, dict[str, Any]]] = {}
     for number, job in enumerate(jobs):
@@ -245,10 +248,10 @@ def list_differences(
     varied: Sequence[str],
     same: Collection[str],
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Lists a row for each later job, by set and aspect: its correlations minus those of the first job.
+    """Lists a row for each job but the first, by set and aspect: its correlations minus those of the first job.
 
-    Both are computed on the same resamples of inputs. Metrics that are the same in all jobs have none. Jobs whose
-    texts, inputs or ratings differ from those of the first one have no row; a note says so.
+    Both correlations are computed on the same resamples of inputs. Metrics that are the same in all jobs get no
+    difference. A job whose texts, inputs or ratings differ from those of the first job gets no row; a note says so.
     """
     first, *others = jobs
     rows: list[dict[str, Any]] = []
@@ -351,7 +354,7 @@ def name_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
 
 
 def caption_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
-    """Writes the caption: what the numbers of the table are."""
+    """Writes the caption of the table of results, which says what the numbers are."""
     if places == [()]:
         return "Estimates of each job with their 95 % intervals."
     names = " or ".join(dict.fromkeys(job.statistic.title() for job in jobs))
@@ -427,7 +430,7 @@ def draw_jobs(
 
 
 def title_plot(jobs: Sequence[Job], place: Place) -> str:
-    """Writes the title of a plot: what its numbers are, and of which set and aspect."""
+    """Writes the title of a plot: what its numbers are, and to which set and aspect they belong."""
     measured = caption_results(jobs, [place]).partition(". ")[0]
     if not place:
         return measured

@@ -1,7 +1,8 @@
 """Model cards: README.md in a model's folder, in the form of the Hugging Face hub, so that the folder can be shared.
 
-It says what the model is, what it learned under which licence, its settings, its held-out loss, and how well it agrees
-with people where that was measured. It is no part of what identifies the model (`models.loading.DESCRIBING`).
+A card says what the model is, what it learned under which licence, its settings, its held-out loss, and how well it
+agrees with people if that was measured. The card is not part of what identifies the model
+(`models.loading.DESCRIBING`).
 """
 
 import json
@@ -47,7 +48,7 @@ class Kind(NamedTuple):
 
 
 def find_kind(place: Path) -> Kind | None:
-    """Finds the kind of model in a folder; None for other contents (word frequencies)."""
+    """Finds the kind of model in a folder; None for a folder without a model (word frequencies)."""
     for file, sentence in KINDS.items():
         if (place / file).is_file():
             return Kind(PACKAGE, "text-classification", sentence)

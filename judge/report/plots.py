@@ -74,7 +74,8 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     """Plots scores by rating with jittered points, one panel per metric.
 
     A line joins the mean scores of the ratings if a rating has five texts or more on average. Without `aspect` the
-    first rated one is shown. A metric that scores this aspect by name is shown with it, others with their first aspect.
+    first rated aspect is shown. A metric that scores this aspect by name is shown with these scores, any other metric
+    with its first aspect.
     """
     if aspect is None:
         aspect = scored.aspects[0]
@@ -101,7 +102,7 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
 
 
 def average_levels(values: Floats, ratings: Floats, levels: Floats) -> tuple[list[float], list[float]]:
-    """Lists the ratings at which there are scores, and the mean score at each."""
+    """Lists the ratings that have scores, and the mean score of each of these ratings."""
     known: list[float] = []
     means: list[float] = []
     for level in levels:
@@ -156,7 +157,7 @@ def draw_intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
 
 
 def draw_lines(axes: Axes, estimates: Sequence[Estimate | None]) -> None:
-    """Draws a line for each estimate, from top to bottom; none for a missing one."""
+    """Draws a line for each estimate, from top to bottom. A missing estimate leaves its place empty."""
     for place, estimate in enumerate(estimates):
         if estimate is None:
             continue
@@ -173,9 +174,9 @@ def plot_settings(
     named: str,
     title: str,
 ) -> Figure:
-    """Plots a panel for each metric, in it a line for each job of a sweep: its estimate and, if any, its interval.
+    """Plots a panel for each metric, with a line for each job of a sweep: its estimate and, if any, its interval.
 
-    `labels` are the values of the settings of each job, `named` the names of these settings.
+    `labels` are the values of each job's settings, `named` the names of these settings.
     """
     figure, axes = make_panels([*panels], height=1.5 + 0.35 * len(labels))
     for number, (panel, estimates) in enumerate(zip(axes, panels.values(), strict=True)):

@@ -50,7 +50,7 @@ def to_json(value: Any) -> Any:
 
 
 def encode_json(value: Any, indent: int | None = None) -> str:
-    """The value as strict JSON (`to_json`), with the end of its line."""
+    """Writes the value as strict JSON (`to_json`), with a line break at its end."""
     text = json.dumps(to_json(value), indent=indent, ensure_ascii=False, allow_nan=False)
     return f"{text}\n"
 
@@ -144,7 +144,10 @@ def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
 
 
 def check_run_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collection[str] = ()) -> None:
-    """Raises SettingError unless the folder is new, that of an earlier run or sweep, or has only the names `beside`."""
+    """Raises SettingError for a folder with other content than an earlier run or sweep.
+
+    A new folder is allowed, and so is a folder that has only the names `beside`.
+    """
     check_place(setting, folder)
     if not os.path.lexists(folder):
         return
@@ -190,7 +193,7 @@ def clear_folder(folder: Path) -> None:
 
 
 def is_cleared(path: Path, folder: Path) -> bool:
-    """Whether a run in `folder` would delete this path; both are resolved.
+    """Whether a run in `folder` would delete this path; both paths are resolved.
 
     >>> is_cleared(Path("/run/models/expert"), Path("/run")), is_cleared(Path("/run/in.jsonl"), Path("/run"))
     (True, False)
@@ -226,7 +229,7 @@ def name_files(names: Iterable[str]) -> dict[str, str]:
 
 
 def make_safe(name: str) -> str:
-    """Reduces a name to letters, digits and `_+-`; one that would be too long or empty gets a hash."""
+    """Reduces a name to letters, digits and `_+-`. A name that would be too long or empty gets a hash."""
     safe = re.sub(r"[^\w+-]+", "_", name).strip("_")
     if safe and len(safe.encode()) <= LONGEST_NAME:
         return safe

@@ -16,7 +16,7 @@ MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file
 
 @dataclass(frozen=True)
 class TextRows:
-    """The first examples of a set, as many as fit into the page."""
+    """The first examples of a set, as many as fit into the page, and their scores."""
 
     name: str
     # the columns of scores, `metric` or `metric/aspect`; higher is better

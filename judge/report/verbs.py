@@ -18,7 +18,7 @@ from judge.report.outcome import Outcome
 
 
 def check_report(given: Given) -> None:
-    """Raises SettingError for a folder that is not that of a report, and for unknown kinds of plots."""
+    """Raises SettingError for a folder that cannot hold a report, and for unknown kinds of plots."""
     check(Several[one_of(results.ENDINGS)], plots=list(given.get("plots")))
     results.check_run_folder(Path(os.path.realpath(given.get("report"))), "report")
 

@@ -197,7 +197,10 @@ def score_perturbed(
     signature: str,
     stages: Stages | None,
 ) -> dict[str, list[LevelScores]]:
-    """Scores the texts of each damage or edit at each strength; `stages` keeps the scores."""
+    """Scores the texts that each kind of damage or edit makes at each strength; returns the scores by the kind's name.
+
+    If `stages` (`core.stages`) is given, it keeps the scores on disk.
+    """
     score_level = partial(score_accepted, metric)
     if stages is None:
         return {name: [*map(score_level, levels)] for name, levels in perturbed.items()}

@@ -181,7 +181,7 @@ def compare_unconfounded(
 
 
 def withhold(found: SystemComparison, reason: str) -> SystemComparison:
-    """Removes the test and the intervals of a comparison, for this reason."""
+    """Removes the test and the intervals of a comparison; `reason` says why."""
     difference = Estimate.undefined(reason, found.difference.value)
     win_rate = Estimate.undefined(reason, found.win_rate.value)
     return replace(found, difference=difference, win_rate=win_rate, p_value=math.nan, is_equal=None, reason=reason)
@@ -293,7 +293,7 @@ def note_missing(
 
 
 def list_partly_rated(grid: Grid) -> list[str]:
-    """Lists the aspects for which some output has no rating."""
+    """Lists the aspects for which some outputs have no rating."""
     return [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
 
 
@@ -338,7 +338,7 @@ def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
 
 
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
-    """Finds for each input the systems without an output. Every example must name its system and its input."""
+    """Finds, for each input, the systems without an output for it. Every example must name its system and its input."""
     systems = list(dict.fromkeys(outputs.systems or ()))
     groups = list(dict.fromkeys(outputs.groups or ()))
     is_missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs))))

@@ -142,7 +142,7 @@ def count_strata(
     places: Sequence[int],
     total: int,
 ) -> list[dict[str, str | int | float]]:
-    """Makes a row for each stratum: its number of texts, the number drawn, and the probability to be drawn."""
+    """Makes a row for each stratum: its number of texts, the number drawn, and the probability of being drawn."""
     names = ["all"] * total if strata is None else [*strata]
     drawn = [names[i] for i in places]
     rows: list[dict[str, str | int | float]] = []

@@ -145,7 +145,7 @@ def plan(
 def plan_labelling(
     pilot: ScoredSet | Preferences | None, aspect: str, systems: Sequence[str], assumptions: PlanSettings
 ) -> StudyPlan:
-    """The labels that a study needs for an interval of the width `within`."""
+    """Plans the labels that a study needs for an interval of the width `within`."""
     notes: list[str] = []
     if pilot is None:
         quantities = assume(assumptions)
@@ -220,7 +220,7 @@ def _refuse_given(settings: Mapping[str, Any], what: str) -> None:
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:
-    """The inputs that the tests of metrics and of systems need, for each difference and number of raters."""
+    """Plans the inputs that tests of metrics and of systems need, for each difference and number of raters."""
     differences = assumptions.differences
     of_metrics: list[SizedRow] = []
     for difference, raters in product(differences, assumptions.raters):
@@ -264,7 +264,7 @@ def caption_metrics(assumptions: PlanSettings, wanted: str) -> str:
 
 
 def count_ratings(what: str, rows: Sequence[SizedRow]) -> str:
-    """A sentence: the minimum number of ratings to detect the smallest difference between two systems, or metrics."""
+    """Writes a sentence: how many ratings can show the smallest difference between two systems, or metrics."""
     smallest = min(assumed["difference"] for assumed, _ in rows)
     outputs = 2 if what == "systems" else 1
     of_smallest = [(assumed["raters"], needed) for assumed, needed in rows if assumed["difference"] == smallest]
@@ -279,7 +279,7 @@ def count_ratings(what: str, rows: Sequence[SizedRow]) -> str:
 
 
 def note_gaps(spread: Spread) -> list[str]:
-    """Notes on what the pilot cannot show, or that there is no pilot."""
+    """Notes what the pilot cannot show, or that there is no pilot."""
     pilot = spread.pilot
     if pilot is None:
         return [f"{ASSUMED} estimates the spread of two systems' differences"]
@@ -310,7 +310,7 @@ def describe_spread(spread: Spread) -> str:
 
 
 def size_for_systems(assumptions: PlanSettings, difference: float, raters: int, spread: Spread) -> SizedRow:
-    """The cells of a row: the spread of the mean of `raters` raters, and the required n."""
+    """Makes a row: the spread of the mean of `raters` raters, and the number of inputs that the test needs."""
     of_mean = spread.of_mean(raters)
     level = assumptions.level / count_pairs(assumptions.compared_systems)
     needed = n_to_tell_systems(difference, of_mean, power=assumptions.power, level=level)
@@ -318,7 +318,7 @@ def size_for_systems(assumptions: PlanSettings, difference: float, raters: int, 
 
 
 def size_for_metrics(assumptions: PlanSettings, difference: float, raters: int, seed: int) -> SizedRow:
-    """The cells of a row: correlations with the mean of `raters` raters, and the required n."""
+    """Makes a row: correlations with the mean of `raters` raters, and the number of inputs that the test needs."""
     between = assumptions.between_raters
     higher = assumptions.correlation
     lower = higher - difference

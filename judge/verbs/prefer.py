@@ -327,7 +327,7 @@ def refuse_silence(
 
 
 def is_empty(outcomes: Floats) -> bool:
-    """Whether no outcome is known."""
+    """Whether no outcome is known, that is, all are NaN."""
     return bool(np.isnan(outcomes).all())
 
 
@@ -339,9 +339,9 @@ def measure_among(
     *,
     raters: int,
 ) -> dict[str, tuple[int, Estimate]]:
-    """How many people (`raters`), and judges, there are, and how far they agree among themselves, if they are several.
+    """Returns the number of people (`raters`) and of judges, and how far each of these groups agrees among itself.
 
-    `people` are their outcomes by `Preferences.by_rater`.
+    A group with a single member is left out. `people` are the outcomes of `Preferences.by_rater`.
     """
     by_judge = list_single_judges(judges)
     tables = {"people": (raters, [*people]), "judges": (len(by_judge), by_judge)}
@@ -367,7 +367,10 @@ def measure_agreement(
 
 
 def describe_winners(given: Preferences, has_people: bool) -> str:
-    """Notes who chose the winners of a file, if not people; `has_people` says whether tables mention people."""
+    """Returns a sentence if a model chose the winners, or if the file does not say who did; "" if people chose them.
+
+    `has_people` says whether tables have a row called people, which the sentence then explains.
+    """
     if given.by_model is None:
         return f"{given.name} does not say whether people or a model chose the winners"
     if not given.by_model:
@@ -401,8 +404,10 @@ def find_equal(
     margin: float | None,
     level: float,
 ) -> frozenset[tuple[str, str]]:
-    """The pairs whose win rates are within `margin` of 1/2: two one-sided tests of the means of inputs, at `level`
-    divided by the number of pairs. None without a margin.
+    """Finds the pairs of systems whose win rates are within `margin` of 1/2.
+
+    Two one-sided tests of the means of inputs decide, at `level` divided by the number of pairs. Without a margin the
+    set is empty.
     """
     if margin is None:
         return frozenset()
@@ -441,7 +446,7 @@ def find_favours(
     family: Family,
     resampling: Resampling,
 ) -> dict[tuple[str, str], Favour]:
-    """How much more often than people each judge prefers the longer text, and systems of its family.
+    """Measures how much more often than people each judge prefers the longer text, and systems of its family.
 
     Raises SettingError for an unknown judge or system in `family`.
     """
@@ -477,7 +482,7 @@ def ask_judge(
     verdicts = judge.compare(pairs)
 
     def spread(first: Floats) -> Floats:
-        """Verdicts on the asked pairs as verdicts on all."""
+        """Spreads verdicts on the asked pairs over all pairs; NaN for a pair that was not asked."""
         whole = np.full((len(asked), 2), np.nan)
         whole[rows] = first
         return whole

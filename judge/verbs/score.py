@@ -80,7 +80,7 @@ class ScoredTexts(Result):
 
     @property
     def unscored(self) -> int:
-        """The number of texts without a score; ratings of single judges of a panel do not count."""
+        """The number of texts without a score. Missing ratings by single judges of a panel do not count."""
         single = single_ratings(self.values)
         is_missing = np.zeros(len(self), dtype=bool)
         for name, values in self.values.items():
@@ -104,7 +104,7 @@ class ScoredTexts(Result):
 
     @property
     def reasons(self) -> list[str | None]:
-        """The reason for a missing score of each example."""
+        """The reason why each example has no score; None for an example with a score."""
         return [record.get("reason") for record in self.records()]
 
     @property
@@ -161,7 +161,7 @@ class ScoredTexts(Result):
         single = [self.values[name] for name in single_ratings(self.values)]
         unread = int(np.isnan(single).sum())
         counts = (
-            (unread, f"of {n * len(single)} ratings of single judges are missing; a mean is of the others"),
+            (unread, f"of {n * len(single)} ratings of single judges are missing; a mean is over the other judges"),
             (self.unscored, f"of {n} examples lack a score; {self.where} says why"),
             (self.truncated, f"of {n} examples lost tokens that the model could not read"),
         )
@@ -283,7 +283,7 @@ def score_file(file: ScorableFile, engine: Engine, output: Path, stages: Stages)
 
 
 def write_meta(found: ScoredTexts, output: Path) -> None:
-    """Writes the signatures of a file of scores next to it."""
+    """Writes the signatures of a file of scores into a file beside it."""
     meta = {
         "signature": found.signature,
         "signatures": {name: scores.signature for name, scores in found.scores.items()},
@@ -326,7 +326,10 @@ def check_fields(scored: ScoredSet, name: str, requires: Sequence[Field]) -> Non
 
 
 def join_signatures(signatures: Mapping[str, str]) -> str:
-    """Joins the signatures of several metrics into one line, each after its name; a single one stays unchanged."""
+    """Joins the signatures of several metrics into one line, each after its metric's name.
+
+    A single signature stays unchanged.
+    """
     if len(signatures) == 1:
         return next(iter(signatures.values()))
     return "|".join(f"{name}: {signature}" for name, signature in signatures.items())

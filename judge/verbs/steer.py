@@ -59,7 +59,7 @@ class Steering:
 
 @dataclass(frozen=True)
 class SteeredText:
-    """A prompt with its guided continuation, and the unguided one from the same random draws."""
+    """A prompt with its guided continuation, and the unguided continuation by the same random draws."""
 
     prompt: str
     guided: tuple[WrittenToken, ...] = ()
@@ -82,7 +82,7 @@ class SteeredText:
 class SteeredTexts(Result):
     """Texts with and without guidance, prompt after prompt.
 
-    The probabilities are those of the guide itself, which rise by construction. Judge the texts by another metric.
+    The probabilities are those of the guide itself, and rise by construction. Judge the texts by another metric.
     """
 
     texts: tuple[SteeredText, ...]

@@ -321,7 +321,7 @@ def test_the_signature_says_whether_probabilities_and_schemas_come(
 @pytest.mark.parametrize("answer", [answer_with(200, completion("Rating: 4")), answer_with(400, "unknown")])
 def test_what_is_set_to_true_must_be_heeded(serve: Callable[..., Server], name: str, answer: Answer) -> None:
     settings = {"logprobs": False, "structured": False, name: True}
-    with pytest.raises(SettingError, match=rf"{name}=true, but .*/v1 does not heed it: {name}=auto does without"):
+    with pytest.raises(SettingError, match=rf"{name}=true, but .*/v1 ignores it: {name}=auto does without"):
         chat(serve(answer).url, **settings).ask("How good?")
 
 
@@ -434,7 +434,7 @@ def test_a_pause_longer_than_a_question_has_ends_it(serve: Callable[..., Server]
     assert asked.ask("first").text == "4"
     started = time.perf_counter()
     for question in ("second", "third", "fourth"):
-        with pytest.raises(ChatFault, match=r"asks for a pause of 3[56]\d\d seconds, and a question has 1") as fault:
+        with pytest.raises(ChatFault, match=r"asks for a pause of 3[56]\d\d seconds, but a question may") as fault:
             asked.ask(question)
         assert fault.value.passes
     assert time.perf_counter() - started < 1

@@ -407,7 +407,7 @@ def test_a_panel_rates_with_repeats() -> None:
     assert (row["aspect"], row["raters"]) == ("coherence", 4)
     shown = ScoredTexts((*TEXTS, Example("c", text="c")), {"m": found})
     assert shown.unscored == 0
-    assert shown.notes == ("1 of 12 ratings of single judges are missing; a mean is of the others",)
+    assert shown.notes == ("1 of 12 ratings of single judges are missing; a mean is over the other judges",)
     assert np.isnan(
         LLMJudge(Scripted(lambda _: reply("x")), ("fluency",), repeats=2).score(TEXTS).values["fluency"]
     ).all()
@@ -474,7 +474,7 @@ def test_the_distribution_of_a_model_in_this_process(toy_chat_model: Path) -> No
     (first,) = reply.chosen
     assert sum(math.exp(p) for _, p in first.likeliest) == pytest.approx(1.0, abs=1e-5)
     assert (reply.text, reply.prompt_tokens) == (first.likeliest[0][0], 7)
-    with pytest.raises(ChatFault, match="the model reads 256"):
+    with pytest.raises(ChatFault, match="the model reads at most 256"):
         LocalChat(str(toy_chat_model)).ask("good " * 300)
 
 
@@ -532,7 +532,7 @@ def test_a_model_in_this_process_explains_where_it_may(toy_chat_model: Path) -> 
     settings = {"explain": True, "answer_tokens": 3}
     judge = LLMJudge.from_settings(str(toy_chat_model), aspects=["coherence"], **settings)
     assert judge.chat.most_tokens == 3
-    with pytest.raises(SettingError, match="answer_tokens: settings of an endpoint"):
+    with pytest.raises(SettingError, match="answer_tokens: these settings need an endpoint"):
         LLMJudge.from_settings(str(toy_chat_model), answer_tokens=3)
 
 

@@ -214,7 +214,7 @@ def test_bertscore_notes_its_model_and_what_it_cannot_spell(bert: Path, tmp_path
     known, unknown = EXAMPLES[:1], [Example("z", "我们喜欢诗", references=("我们喜欢画",))]
     reads = f"bertscore reads {bert.name}, not roberta-large: the scores are not those of most papers"
     assert metric.score(known).notes == (reads,)
-    other = f"bertscore: {bert.name} knows less than 90% of the tokens: use one of this language"
+    other = f"bertscore: {bert.name} knows less than 90% of the tokens: use a model of this language"
     found = metric.score([Example("n", "no references"), *unknown])
     assert found.notes == (reads, other)
     assert found.take([1]).notes == found.notes

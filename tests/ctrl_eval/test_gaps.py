@@ -49,7 +49,7 @@ def test_tasks_put_the_text_together_again_and_are_the_same_for_a_seed() -> None
     lm.tokenizer.model_max_length = 12
     tasks = GAPS.tasks(lm, ["Yes.", TEXT * 3, "?! ..."])(0)
     assert [lm.tokenizer.decode([t for t in task.source if t not in infilling.marks]) for task in tasks] == ["."]
-    with pytest.raises(SettingError, match="texts with words, but none has one: choose other data"):
+    with pytest.raises(SettingError, match="in texts with words, but no text has a word: choose other data"):
         GAPS.tasks(lm, ["?! ..."])
 
 

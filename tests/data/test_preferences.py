@@ -89,7 +89,7 @@ def test_a_column_for_each_winner(tmp_path: Path) -> None:
     header = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n"
     path.write_text(header + "1,x,y,1,0,0\n2,x,y,0,1,0\n3,x,y,0,0,1\n")
     assert read_preferences(path).outcomes.tolist() == [1, 0, 0.5]
-    with pytest.raises(InputError, match="winner_model_a is one of three columns, which are read without a setting"):
+    with pytest.raises(InputError, match=r"are read together, but data\.columns\.winner names winner_model_a alone"):
         read_preferences(path, {"winner": "winner_model_a"})
 
 

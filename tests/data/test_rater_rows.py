@@ -156,6 +156,6 @@ def test_repeated_ids_without_ratings_are_few_faults(tmp_path: Path) -> None:
         read_scored(tmp_path / "rows.csv")
     assert [fault.removeprefix(f"{tmp_path}/") for fault in raised.value.faults] == [
         'rows.csv:9: ids must be unique, but "0" is the id of line 2 too (the first of 14 lines with this fault)',
-        "rows.csv: rows by rater share an id if they have ratings, found none: data.columns.ratings.ASPECT=COLUMN "
-        "names its column; unread are quality",
+        "rows.csv: lines with one id must each have a rating, but no column of ratings was found: "
+        "data.columns.ratings.ASPECT=COLUMN names its column; unread are quality",
     ]

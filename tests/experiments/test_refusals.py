@@ -30,11 +30,11 @@ SETTINGS = [
         "guided_text data=builtin_news +data.columns.text=t",
         "columns is not a setting of builtin_news; allowed: ver",
     ),
-    (f"oumg {PAIRS} kinds=[gru]", "kinds must be some of bilstm, bert, but 'gru' is among them"),
+    (f"oumg {PAIRS} kinds=[gru]", "kinds must be some of bilstm, bert, but 'gru' is not one of these"),
 ]
 LATER = [  # known once the run has begun, and before anything is trained
     (f"mars_story {FEW} ratios=[0.2]", "ratios must ascend from 0, but is [0.2]"),
-    (f"{STEER} labels=[mixed]", "labels must be some of negative, positive, but 'mixed' is among them"),
+    (f"{STEER} labels=[mixed]", "labels must be some of negative, positive, but 'mixed' is not one of these"),
     ("guided_text data=builtin_dialogues", "guides and judges learn labelled texts, but"),
     (
         f"cdm_dialogue {FEW} model.negatives.strategy=amr-multi model.negatives.graphs=no.txt",

@@ -116,7 +116,7 @@ def test_raters_who_coincide_with_systems() -> None:
         assert np.isnan([pair.p_value, pair.difference.low, pair.win_rate.low]).all()
         assert [mean.cluster for mean in compared.means["human q"]] == ["1", "1"]
     said = compare_notes(rated_by((1.0, 0.0), severity=0.0))
-    assert "no rater of q rated texts of both a and b: a difference of the two may be one of their" in said
+    assert "no rater of q rated texts of both a and b: a difference between these systems may be one" in said
     assert "no rater" not in compare_notes(rated_by((0.5, 0.5), severity=0.0))
 
 

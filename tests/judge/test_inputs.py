@@ -106,7 +106,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read("Hello"), "a text must be in a list, and the name"),
     (lambda: read(["a", {"text": "b"}]), "must hold texts, rows or Examples, but this one holds rows and texts"),
     (lambda: read({"s": ["a", "b"]}), "a mapping must be {system: {input: text}}, and a row must be in a list, but s"),
-    (lambda: read(["a", "b"], references="c"), "must be a list with those of each text"),
+    (lambda: read(["a", "b"], references="c"), "must be a list with one entry for each text"),
     (lambda: read(["a", "b"], references=["c"]), "one entry for each of the 2 texts, but have 1"),
     (lambda: read(["a"], references=cast(Any, [3])), "must be one text or a list of texts"),
     (lambda: read(["a"], references=frame({"ref": ["a"]})), "pass one of its columns"),

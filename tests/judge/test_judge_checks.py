@@ -84,7 +84,7 @@ def test_slices(study: MetricStudy) -> None:
     small = judge.agree(
         [{**row, "topic": "rare" if i < 9 else "x"} for i, row in enumerate(draw_rows())], by="topic", **FEW
     )
-    assert any("judge_good: rare is too small to tell" in note for note in small.notes)
+    assert any("judge_good: rare is too small for a test" in note for note in small.notes)
 
 
 def test_the_gate() -> None:

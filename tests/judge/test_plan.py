@@ -179,7 +179,7 @@ def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:
     for within, known in (0.4, [True, True]), (0.5, [True, False]), (1.0, [False, False]):
         kappa, rate, *_ = judge.plan(within=within).tables[0].rows
         assert [math.isfinite(row["labels"]) for row in (kappa, rate)] == known
-    assert kappa["reason"] == "within must be below 1 for it"
+    assert kappa["reason"] == "within must be below 1 for this quantity"
 
 
 def test_a_pilot_that_does_not_vary_plans_nothing() -> None:

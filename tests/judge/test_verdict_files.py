@@ -77,7 +77,7 @@ def test_verdicts_and_labels_alone_have_an_answer(form: str, tmp_path: Path) -> 
     study = judge.agree(source, **FEW)
     assert find_kappa(study) == pytest.approx(KAPPA)
     assert "labels of people: human; verdicts of judges: judge; rows named by id" in study.notes[0]
-    assert study.notes[-1].startswith("human: judge agrees with people by kappa ")
+    assert study.notes[-1].startswith("human: the kappa of judge with people is ")
     assert "length, repetition" not in study.notes[-1]
     assert not any("empty" in note for note in study.notes)
     (disagreements,) = (table for table in study.tables if table.title == "Disagreements")

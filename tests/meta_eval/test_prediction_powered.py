@@ -144,7 +144,7 @@ def test_undefined_cases():
     few = powered_mean([1, 2, 3, 4, NAN, NAN], range(6))
     assert math.isnan(few.estimate.value)
     assert few.estimate.reason is not None
-    assert few.estimate.reason == "this needs at least 5 examples with a rating and a score, but has 4"
+    assert few.estimate.reason == "the estimate needs at least 5 examples with a rating and a score, but has 4"
     constant = powered_mean([2, 2, 2, 2, 2, NAN, NAN], range(7))
     assert constant.estimate.value == 2
     assert constant.estimate.reason == "all 5 ratings are 2: without variation there is no interval"

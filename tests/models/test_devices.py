@@ -43,7 +43,7 @@ def test_a_gpu_without_bfloat16_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "V100")
     check_device("cuda:1", "float16")
-    with pytest.raises(SettingError, match="dtype=bfloat16, but V100 lacks it"):
+    with pytest.raises(SettingError, match="dtype=bfloat16, but V100 does not support bfloat16"):
         check_device("cuda", "bfloat16")
     with pytest.raises(SettingError, match="this machine has 2 devices of the kind cuda"):
         check_device("cuda:2")

@@ -283,7 +283,7 @@ def test_a_rule_that_changes_no_dialogue_is_refused(kept: Run, trained: TrainedP
     sampled, pooler = NegativesPlan("mixed-multi", Sampling(gamma=0.0, longest=6), 6), PoolerPlan(6)
     model: Any = None
     plan = CdmPlan(model, model, sampled, {}, pooler, ["deam_like"], "cpu", "float32", "")
-    unchanged = "is deam_like, but this changes none of the 6 dialogues; mesgar, vakulenko do$"
+    unchanged = "is deam_like, but this changes none of the 6 dialogues; rules that change some: mesgar, vakulenko$"
     with pytest.raises(SettingError, match=rf"^model\.pooler\.negatives {unchanged}"):
         get_pooler(kept, trained, data, pooler)
     with pytest.raises(SettingError, match=rf"^model\.rules {unchanged}"):

@@ -83,7 +83,12 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
         ((0.9, 0.8, 0.95), 0.0, (0.8, 0.7, 0.9), "the outputs of new look more human than those of old (ur 0.900 ["),
         ((0.1, 0.05, 0.2), 0.0, (0.8, 0.7, 0.9), "the outputs of old look more human than those of new (ur 0.100 ["),
         ((0.1, 0.05, 0.2), 0.6, (0.8, 0.7, 0.9), "neither new nor old is shown to look more human (ur 0.100 ["),
-        ((0.9, 0.8, 0.95), 0.0, (0.5, 0.4, 0.6), "no verdict: it is not shown to tell human texts from outputs"),
+        (
+            (0.9, 0.8, 0.95),
+            0.0,
+            (0.5, 0.4, 0.6),
+            "no verdict: its discriminators are not shown to tell human texts",
+        ),
         ((0.9, math.nan, math.nan), 0.0, (0.8, 0.7, 0.9), "no verdict: too few"),
     ],
 )
@@ -101,8 +106,12 @@ def test_the_headline_says_which_system_looks_more_human(
 @pytest.mark.parametrize(
     ("accuracy", "truncated", "notes"),
     [
-        (Estimate(0.5, 0.4, 0.6), 3, ["its accuracy is not above chance; ", "3 of 8 texts lost tokens"]),
-        (Estimate.undefined("too few"), 0, ["whether it tells human texts from outputs is not known: too few"]),
+        (Estimate(0.5, 0.4, 0.6), 3, ["the accuracy is not above chance: ", "3 of 8 texts lost tokens"]),
+        (
+            Estimate.undefined("too few"),
+            0,
+            ["whether these discriminators tell human texts from outputs is not known: too few"],
+        ),
         (Estimate(0.8, 0.7, 0.9), 0, []),
     ],
 )
