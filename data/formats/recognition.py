@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import blame_file, check_names, fault
-from data.columns import Columns, add_nested, describe_spellings, find_absent, find_spellings, fold_name
+from data.columns import (
+    MOST_COLUMNS,
+    Columns,
+    add_nested,
+    describe_spellings,
+    find_absent,
+    find_spellings,
+    fold_name,
+)
 from data.formats import (
     alpaca_eval,
     arena,
@@ -173,7 +181,7 @@ def _read_rows(path: Path, form: str, split: str | None) -> ToolFile | None:
 
 def _find_layout(row: Row) -> type[Record] | None:
     """The layout that an object has but for the spelling of its keys; None where two keys are one name."""
-    if find_spellings(row):
+    if len(row) > MOST_COLUMNS or find_spellings(row):
         return None
     folded = _fold_names(row)
     return next((layout for _, layout, _ in ROWS if fits(layout, _spell_names(folded, layout))), None)
