@@ -92,7 +92,7 @@ class Graphs:
 
     @cached_property
     def lengths(self) -> list[int]:
-        """The lengths of the sentences in letters, the longest first."""
+        """The distinct lengths of the sentences, in letters, the longest first."""
         return sorted({len(sentence) for sentence in self.spans if sentence}, reverse=True)
 
     def places(self, turn: str) -> list[Span]:

@@ -300,7 +300,7 @@ class DiscriminatorModule(TrainingModule):
         return batch["ids"].shape[1]
 
     def clipped(self) -> list[nn.Parameter]:
-        """The parameters whose gradients are clipped together: first the matrices, then the others."""
+        """Lists the learned parameters, whose gradients are clipped by one common norm; matrices come first."""
         learned = [p for p in self.network.parameters() if p.requires_grad]
         return sorted(learned, key=lambda parameter: parameter.ndim <= 1)
 

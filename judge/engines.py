@@ -195,7 +195,9 @@ class RayEngine:
                 yield lines
         except self.ray.exceptions.RayActorError as error:
             times = f"{RETRIES + 1} times in the same chunk"
-            raise RuntimeError(f"a worker died {times}; finished chunks are kept for the same command") from error
+            raise RuntimeError(
+                f"a worker died {times}: run the same command again, finished chunks are kept"
+            ) from error
 
 
 Engine = LocalEngine | RayEngine

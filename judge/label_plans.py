@@ -84,7 +84,7 @@ class PlanSettings:
 
     def __post_init__(self) -> None:
         if self.costs[0] == 0:
-            raise ValueError("costs must include a cost of a label above 0")
+            raise ValueError("the first of costs, that of a label, must be above 0, but is 0")
         if self.costs[1] == 0 and self.texts is None:
             raise ValueError("texts must be the number of texts to judge if verdicts cost nothing")
         if self.spread_inputs + self.spread_raters == 0:

@@ -153,7 +153,7 @@ def write_design(
 
 
 def read_design(items: Sequence[str], folders: Iterable[Path]) -> Design:
-    """Reads the design of the sheet with these rows, from the first folder that has it.
+    """Reads the sampling design of a sheet (the id and the probability of each row) from the first folder that has it.
 
     Raises SettingError if no folder has it.
     """

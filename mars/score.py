@@ -22,7 +22,8 @@ def ratio_weights(n: int, q: float) -> Float[NDArray[np.float64], " n"]:
 def mars(cosines: Float[NDArray[np.float64], "... ratios"], q: float) -> Float[NDArray[np.float64], "..."]:
     """MARS, Eq. 7: sum_i a q^(i-1) cos(candidate, reference_(i-1)), in [-1, 1]; higher is better.
 
-    `cosines` are in the order of the ratios; the first one is that of the human reference.
+    `cosines` are in the order of the ratios; the first one is that of the human reference. a makes the weights sum to 1
+    (`ratio_weights`).
 
     >>> float(mars(np.array([1.0, 0.0, 0.0]), q=0.5)) * 7
     4.0

@@ -33,10 +33,11 @@ def tabulate_people(
     labels: Floats,
     shape: tuple[int, int],
 ) -> Floats:
-    """Makes the table of labels, of shape (people, texts), from the number of the person and the text of each label.
+    """Makes the table of labels, of shape (people, texts); NaN where there is none.
 
-    `shape` is (people, texts). If the people are a crowd, the rows are seats. No person labels a text twice, and no
-    label is NaN.
+    Label i is by person `people[i]` for text `texts[i]`, both numbered. For a crowd (`is_crowd`) the rows are seats
+    instead: the first label of each text, the second, and so on. `shape` is (people, texts), also for a crowd. No
+    person labels a text twice, and no label is NaN.
     """
     person_count, text_count = shape
     if is_crowd(people, texts, shape):

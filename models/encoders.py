@@ -237,7 +237,7 @@ class WordVectors:
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "WordVectors":
-        """Takes the input embeddings of an encoder as word vectors. A word is split by `tokenize_words`.
+        """Takes the input embeddings of an encoder as vectors of its tokens, into which `tokenize_words` splits a text.
 
         Special tokens have no vector.
         """

@@ -1,4 +1,7 @@
-"""Compares poems of a small SongNet by discriminators: G1 with G2, guided with unguided ones (OUMG, section 4)."""
+"""Compares poems of a small SongNet by discriminators (OUMG, section 4).
+
+Poems of likely characters (G1) are compared with those of unlikely ones (G2), and guided with unguided ones.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence

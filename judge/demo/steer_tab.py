@@ -106,7 +106,10 @@ def view_side(text: SteeredText, side: Side) -> gr.HighlightedText:
 
 
 def make_writer(models: DemoModels, lm: CausalLM, settings: DemoSettings) -> Callable[..., Any]:
-    """Makes the function of the button Write."""
+    """Makes the function of the button Write, which yields the guided and the unguided text after each step.
+
+    A fault yields its message.
+    """
 
     def on_write(
         prompt: str,

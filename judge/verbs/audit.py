@@ -267,7 +267,10 @@ def damage_all(
     strengths: Sequence[float],
     seed: int,
 ) -> list[list[Example]]:
-    """Damages the examples at each strength; foreign units come from the next example of another input."""
+    """Damages the examples by the damage `name`; returns a list of them for each strength.
+
+    Foreign sentences or turns come from the next example of another input.
+    """
     donors = [_find_donor(examples, place) for place in range(len(examples))]
     damaged: list[list[Example]] = []
     for strength in strengths:

@@ -310,7 +310,7 @@ def describe_spread(spread: Spread) -> str:
 
 
 def size_for_systems(assumptions: PlanSettings, difference: float, raters: int, spread: Spread) -> SizedRow:
-    """Makes a row: the spread of the mean of `raters` raters, and the number of inputs that the test needs."""
+    """Makes the row of a difference of two systems: its deviation over inputs, and the inputs that a t-test needs."""
     of_mean = spread.of_mean(raters)
     level = assumptions.level / count_pairs(assumptions.compared_systems)
     needed = n_to_tell_systems(difference, of_mean, power=assumptions.power, level=level)

@@ -360,7 +360,7 @@ def single_ratings(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def panel_tables(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> list[Table]:
-    """Tabulates how well the judges of a panel agree on these first examples."""
+    """Tabulates how well the judges of a panel agree on `examples`, the first of those that `values` score."""
     panels: dict[str, list[NDArray[np.float64]]] = {}
     for name, aspect in single_ratings(values).items():
         panels.setdefault(aspect, []).append(values[name][: len(examples)])

@@ -85,7 +85,7 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_sta
     metric = ("--metric", "dying.yaml", "--output", "out.jsonl")
     done = run_score(tmp_path, *metric, "--stages", "stages", "--ray.workers", "1")
     assert done.returncode == 1
-    assert "a worker died 3 times in the same chunk; finished chunks are kept" in done.stderr
+    assert "a worker died 3 times in the same chunk: run the same command again" in done.stderr
     assert not (tmp_path / "out.jsonl").exists()
     (rows,) = (tmp_path / "stages").glob("scores-*/scores.jsonl")
     assert rows.read_text("utf-8").splitlines()
