@@ -266,7 +266,7 @@ def find_problem(part: Part, known: Collection[str]) -> str:
     if not part.text:
         return f"[{part.name}] needs an instruction, found none"
     if "{text}" in part.text:
-        return f"the instruction of [{part.name}] must not contain {{text}}: the text is put after it"
+        return f"the instruction of [{part.name}] must not contain {{text}}: the text follows it"
     is_mixed = not part.is_yes_no and not part.words.isdisjoint(YES_NO)
     if is_mixed or len(part.words) < max(2, len(part.levels)):
         rule = 'lines such as "1: poor" and "5: good", or "no:" and "yes:"'

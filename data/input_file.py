@@ -96,8 +96,8 @@ class InputFile:
         if path is None:
             return cls._of_lines(text, several, source, columns)
         if several or source is not None:
-            rule = "data.references and data.source need data.text=FILE, with whose lines they are aligned"
-            raise SettingError(f"{rule}, but data.path is given: name its columns in data.columns")
+            rule = "data.references and data.source are aligned with the lines of data.text=FILE"
+            raise SettingError(f"{rule}, but data.path is given: name their columns in data.columns")
         file, sheet = split_sheet(path)
         if sheet is not None and split not in (None, sheet):
             raise SettingError(f"a sheet is named once, but {sheet} and {split} are given")
