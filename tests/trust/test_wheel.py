@@ -98,7 +98,7 @@ def test_a_light_installation_judges_and_names_the_extra_that_it_lacks(wheel: Pa
         assert found.returncode == 0, (command, found.stderr)
     for command, module, extra in (
         (f"score {texts} --metric bertscore --output s.jsonl", "bert_score", "models"),
-        ("demo", "torch", "demo"),
+        ("demo", "gradio", "demo"),
     ):
         found = judge(command)
         fault = f"{module} is not installed: pip install 'judging-generated-text[{extra}]'"
