@@ -24,6 +24,24 @@ class PairModule(pl.LightningModule):
         self.amateur = pair.amateur.model
         self.expert = pair.expert.model
 
+    def predict_all(
+        self,
+        count: int,
+        folder: Path,
+        make_trainer: MakeTrainer,
+        size: int,
+    ) -> list[Any]:
+        """Calls `predict_step` on all parts of `count` items on all devices of a trainer; see `predict`."""
+        models = (self.amateur, self.expert)
+        return predict(
+            self,
+            models,
+            count=count,
+            folder=folder,
+            make_trainer=make_trainer,
+            size=size,
+        )
+
 
 class NegativesModule(PairModule):
     """A Lightning module that draws the negatives of dialogues, part by part."""
@@ -70,10 +88,7 @@ def sample_negatives_on_all(
     `predict` explains `folder`, `make_trainer` and `size`.
     """
     module = NegativesModule(sampler, advance)
-    models = (module.amateur, module.expert)
-    parts = predict(
-        module,
-        models,
+    parts = module.predict_all(
         count=len(sampler.positives),
         folder=folder,
         make_trainer=make_trainer,
@@ -95,10 +110,7 @@ def find_steps_on_all(
     `predict` explains `folder`, `make_trainer` and `size`.
     """
     module = MomentumModule(pair, tokenised, token_budget)
-    models = (module.amateur, module.expert)
-    parts = predict(
-        module,
-        models,
+    parts = module.predict_all(
         count=len(tokenised.dialogues),
         folder=folder,
         make_trainer=make_trainer,

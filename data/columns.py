@@ -55,19 +55,38 @@ def fold_name(name: str) -> str:
     return GAPS.sub("_", name.strip().lower())
 
 
-def find_column(header: Iterable[str], name: str) -> str | None:
-    """Finds the column with this name in any spelling.
+@lru_cache(maxsize=1024)
+def _fold_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(fold_name, keys))
 
-    >>> find_column(["ID", "Epoch"], "epoch"), find_column(["ID"], "epoch")
-    ('Epoch', None)
+
+def fold_names(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the row with its keys in the usual spelling.
+
+    >>> fold_names({"Model A": 1, "winner": 2})
+    {'model_a': 1, 'winner': 2}
     """
-    return next((column for column in header if fold_name(column) == name), None)
+    names = _fold_keys(tuple(row))
+    return dict(zip(names, row.values(), strict=True))
+
+
+def find_column(header: Iterable[str], *names: str) -> str | None:
+    """Finds the column with the first of these names that the header has; spelling does not count.
+
+    >>> find_column(["ID", "Epoch"], "epoch"), find_column(["ID"], "sample", "id"), find_column(["ID"], "epoch")
+    ('Epoch', 'ID', None)
+    """
+    columns = {fold_name(column): column for column in header}
+    for name in names:
+        column = columns.get(fold_name(name))
+        if column is not None:
+            return column
+    return None
 
 
 def find_rater(header: Iterable[str]) -> str | None:
     """Finds the column that names who rated, by its usual names."""
-    columns = {fold_name(column): column for column in header}
-    return next((columns[name] for name in USUAL_RATERS if name in columns), None)
+    return find_column(header, *USUAL_RATERS)
 
 
 def names_rater(column: str) -> bool:

@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,6 +23,7 @@ from data.columns import (
     find_column,
     find_spellings,
     fold_name,
+    fold_names,
     name_fields,
 )
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
@@ -334,7 +334,7 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
     named = {field: row[key] for field, (key, *_) in columns if key in row}
     usual: dict[str, Any] = {}
-    folded = {name: row[key] for key, name in _fold_names(tuple(row))}
+    folded = fold_names(row)
     known = folded.keys() & USUAL.keys()
     for key in sorted(known, key=PLACES.__getitem__):
         usual.setdefault(USUAL[key], folded[key])
@@ -355,12 +355,6 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
             judges[name] = values[key]
         values["judges"] = judges
     return values
-
-
-@lru_cache(maxsize=1024)
-def _fold_names(keys: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Each key with its name in the usual spelling."""
-    return [(key, fold_name(key)) for key in keys]
 
 
 def read_judged(

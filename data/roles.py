@@ -195,8 +195,7 @@ def find_key(header: Collection[str]) -> str | None:
     keys = [f"{prefix}{key}" for key in KEYS]
     if is_batch(header):
         keys.append(BATCH_TASK)
-    columns = {fold_name(name): name for name in header}
-    return next((columns[fold_name(key)] for key in keys if fold_name(key) in columns), None)
+    return find_column(header, *keys)
 
 
 def is_batch(header: Collection[str]) -> bool:
@@ -239,7 +238,7 @@ def find_roles(
     is_repeated = key is not None and len({*map(str, values[key])}) < len(rows)
     rater = _find_rater(free, possible, is_repeated=is_repeated)
     labels = [name for name in possible if name != rater and not {*split_name(name)} & NO_LABELS]
-    named_by = _find_named_judge([name for name in free if name not in labels])
+    named_by = find_column([name for name in free if name not in labels], *NAMED_JUDGES)
     of_people = [*people] or _choose_people(header, labels)
     rest = [name for name in labels if name not in of_people]
     of_judges = [*judges] or _choose(rest, JUDGES, PERHAPS_JUDGES, PEOPLE)
@@ -323,12 +322,6 @@ def _check_spellings(header: Sequence[str]) -> None:
     for spellings in find_spellings(header):
         rule = f"{describe_spellings(spellings)}: rename one"
         raise SettingError(f"{rule}, or name the columns by people and judges")
-
-
-def _find_named_judge(names: Sequence[str]) -> str | None:
-    """The column that names the judge of each row, by its usual names."""
-    columns = (find_column(names, name) for name in NAMED_JUDGES)
-    return next((column for column in columns if column is not None), None)
 
 
 def _find_rater(

@@ -366,7 +366,7 @@ def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     header = dict.fromkeys(name for row in rows for name in row)
     key = find_column(header, "id")
-    sample = key or find_column(header, "sample")
+    sample = find_column(header, "id", "sample")
     epoch = find_column(header, "epoch")
     named: list[dict[str, Any]] = []
     for row in rows:

@@ -14,6 +14,7 @@ from data.columns import (
     find_absent,
     find_spellings,
     fold_name,
+    fold_names,
 )
 from data.formats import (
     alpaca_eval,
@@ -176,24 +177,19 @@ def _read_rows(path: Path, form: str, split: str | None) -> ToolFile | None:
     if layout is None:
         return None
     located = require_none([first, *rows], faults)
-    return _read([(line, _spell_names(_fold_names(row), layout)) for line, row in located], path)
+    return _read([(line, _spell_names(fold_names(row), layout)) for line, row in located], path)
 
 
 def _find_layout(row: Row) -> type[Record] | None:
     """The layout that an object has but for the spelling of its keys; None where two keys are one name."""
     if len(row) > MOST_COLUMNS or find_spellings(row):
         return None
-    folded = _fold_names(row)
+    folded = fold_names(row)
     return next((layout for _, layout, _ in ROWS if fits(layout, _spell_names(folded, layout))), None)
 
 
-def _fold_names(row: Row) -> Row:
-    """The object with its keys in the usual spelling."""
-    return {fold_name(key): value for key, value in row.items()}
-
-
 def _spell_names(folded: Row, layout: type[Record]) -> Row:
-    """The object of `_fold_names` with the keys of a layout in the spelling of the layout."""
+    """The object of `fold_names` with the keys of a layout in the spelling of the layout."""
     known = {fold_name(name): name for name in layout.model_fields}
     return {known.get(name, name): value for name, value in folded.items()}
 
