@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import ExampleError, InputError, SettingError, fault
+from core.errors import ExampleError, InputError, OutsideError, SettingError, fault
 from core.example import Example
 from core.extras import suggest_extra
 from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
@@ -140,7 +140,7 @@ class RayEngine:
     """
 
     def __init__(self, metrics: Mapping[str, Planned], ray: Ray) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network by default
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         with suggest_extra():
             library = import_module("ray")
@@ -195,7 +195,7 @@ class RayEngine:
                 yield lines
         except self.ray.exceptions.RayActorError as error:
             times = f"{RETRIES + 1} times in the same chunk"
-            raise RuntimeError(
+            raise OutsideError(
                 f"a worker died {times}: run the same command again, finished chunks are kept"
             ) from error
 

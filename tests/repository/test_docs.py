@@ -83,8 +83,8 @@ def test_verbs_have_the_flags_that_pages_name(command: str) -> None:
 
 
 def list_settings(metric: str) -> set[str]:
-    """The settings that a metric has in its file, and those of its endpoint."""
-    return {*read_config(metric), *(("key_variable", "timeout") if metric == "llm_judge" else ()), "explain"}
+    """The settings that a metric has in its file."""
+    return {*read_config(metric), "explain"}
 
 
 @pytest.mark.parametrize("card", sorted((ROOT / "docs/metrics").glob("[!R]*.md")), ids=lambda path: path.stem)
