@@ -246,11 +246,11 @@ HERE = [name for name in HERE if not name.startswith("mocha")]  # MOCHA's own fi
         (commongen, attrgetter("group"), (39069, 991),
          dict.fromkeys(("trinity_raw", "trinity_binarized"), ("commonsense", 4491, 749, 1))),
         (songci, attrgetter("group"), (13527, 1946), {}),
-        (partial(ctrleval, part="sentiment"), TEXT, (0, 0), {"ctrleval_sentiment": ("coherence", 360, 30, 1)}),
+        (partial(ctrleval, part="sentiment"), TEXT, (0, 0), {"ctrleval_sentiment": ("coherence", 360, 30, 4)}),
         (partial(public_corpus, ["fed", "convai2"], training_sets=PAPER, held_out_fraction=0), TURNS, (2846, 0),
-         {"fed": ("coherence", 125, 1, 1), "convai2": ("overall", 1200, 1, 1)}),
+         {"fed": ("coherence", 125, 1, 3), "convai2": ("overall", 1200, 1, 1)}),
         (partial(public_corpus, "dstc9", training_sets=PREPARED), TURNS, (13750, 1528),
-         {"dstc9": ("coherence", 200, 1, 1)}),
+         {"dstc9": ("coherence", 200, 1, 11)}),
     ],
 )  # fmt: skip
 def test_a_set_has_its_published_size_and_shares_nothing(
