@@ -130,8 +130,8 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
 
     All 2200 dialogues are read if `dstc9_test_{coherence,overall}_averaged.txt` exist, else the sample of every
     eleventh. An id such as `dstc9-0011` has the line of the full file, counted from 0. `system` is inferred from it:
-    the file has eleven blocks of 200 lines, which differ in how dialogues open and in mean coherence (F = 20.3, lower for
-    every shifted division). Ratings: `coherence` 1-3 and `overall` 1-5. Empty utterances, which 119 of the 2200
+    the file has eleven blocks of 200 lines, which differ in how dialogues open and in mean coherence (F = 20.3, lower
+    for every shifted division). Ratings: `coherence` 1-3 and `overall` 1-5. Empty utterances, which 119 of the 2200
     dialogues have, are dropped. If `deam_scores.tsv` is in the same folder, the set also has the published scores of
     DEAM. The sample needs `deam_scores_sample.tsv`, which has its ids.
     """

@@ -250,6 +250,7 @@ def read_rated(folder: Path) -> Rows:
                 "reference": story["gold_response"],
                 "system": system,
                 "text": continuation["text"],
+                "ratings": continuation["score"],
                 "mean_rating": fmean(continuation["score"]),
             }
 
