@@ -49,6 +49,11 @@ class PublicFile:
         """Whether the original can be downloaded: its checksum is known."""
         return self.sha256 is not None or self.git_blob is not None
 
+    def place(self, root: Path | str) -> Path:
+        """The folder for the originals under `root`, which may be the folder of the set itself."""
+        root = Path(root)
+        return root if root.name == self.folder else root / self.folder
+
     def check(self, path: Path) -> None:
         """Raises ValueError if the downloaded file does not have the known checksum."""
         if self.git_blob is not None:
@@ -142,7 +147,7 @@ def fetch(file: PublicFile, root: Path | str) -> None:
     from pooch import HTTPDownloader  # slow to import, and only needed to fetch something
 
     [(saved, url)] = file.originals.items()
-    target = Path(root) / file.folder / saved
+    target = file.place(root) / saved
     log.info("fetching %s to %s (licence: %s)", url, target, file.licence)
     try:
         with temporary_path(target) as aside:
@@ -167,7 +172,7 @@ def explain_download(file: PublicFile, root: Path | str) -> str:
         return f"Fetch it with data.download=true, or name the folder that holds {file.folder}/ with {setting}=FOLDER."
     first = f" It needs {file.first} first." if file.first else ""
     made = "the original files, from which it is made," if file.reader else "the file"
-    folder = Path(root) / file.folder
+    folder = file.place(root)
     commands = [f"curl -L --create-dirs -o '{folder / saved}' '{url}'" for saved, url in file.originals.items()]
     rule = (
         f"Name the folder that holds {file.folder}/ with {setting}=FOLDER, or place {made} by hand (data.download=true "
