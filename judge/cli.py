@@ -124,7 +124,7 @@ class Common:
     plots: Sequence[str] = ("png",)
     # lets metrics name objects of this package; give it only for code that you trust
     allow: Sequence[str] = ()
-    # allows to ask other machines: the model hub, an endpoint, the origin of a public set
+    # lets other machines be asked: the model hub, endpoints, origins of public sets
     network: bool = False
 
 
