@@ -96,7 +96,7 @@ def agree(
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
-    examples, probabilities = read_verdicts(
+    examples = read_verdicts(
         source,
         columns=columns,
         levels=labelling.levels,
@@ -115,8 +115,8 @@ def agree(
     scored = unordered.take(order)
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, resampling.seed) if has_cues else split
-    studied = study_labels(split, labelling, resampling, probabilities)
-    checks = check_judges(split, labelling, limits, resampling, probabilities)
+    studied = study_labels(split, labelling, resampling)
+    checks = check_judges(split, labelling, limits, resampling)
     rows, rankings = _compare_by_aspect(split, shown, comparison, resampling, has_cues=has_cues)
     sentences = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
     notes = (
