@@ -58,7 +58,6 @@ check: setup
 coverage: setup # branches that the tests run, by file
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage report --skip-covered --skip-empty
-	$(BIN)/python tests/coverage_by_room.py
 
 mutants: setup # changes of the equations that no test notices; mutmut works in the folder mutants/
 	$(BIN)/python -m pip install --quiet mutmut
