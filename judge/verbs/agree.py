@@ -77,8 +77,7 @@ def agree(
         baseline: the judge from which the drops of `fail_if` are counted.
         margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
-        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is; a page
-            beside it (.md) shows the same to a person.
+        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
         settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
