@@ -87,11 +87,6 @@ def list_settings(metric: str) -> set[str]:
     return {*read_config(metric), *(("key_variable", "timeout") if metric == "llm_judge" else ()), "explain"}
 
 
-@pytest.mark.parametrize("card", sorted((ROOT / "docs/metrics").glob("[!R]*.md")), ids=lambda path: path.stem)
-def test_a_card_has_the_name_of_its_metric(card: Path) -> None:
-    assert card.read_text(encoding="utf-8").startswith(f"# {card.stem}\n")
-
-
 SHELLS = {"bash": ("--norc",), "zsh": ("-f",), "fish": ("--no-config",)}
 PROGRAMS = ("judge", "python", "pip")
 STARTS = rf"judge (?:{'|'.join(VERBS)})|python experiments/run.py [-+]|pip install "
