@@ -17,7 +17,7 @@ from judge.metrics import read_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
-LINKED = (*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "notes").glob("*.md")))
+LINKED = (*PAGES, ROOT / "CONTRIBUTING.md")
 EXTEND = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 OF_THE_EXAMPLES = ("data", "ead", "experiments")  # their files lie in no folder of the repository here
 
