@@ -171,7 +171,10 @@ class RayEngine:
     def prepare(self, file: ScorableFile) -> dict[str, str]:
         """Prepares the metrics, as `LocalEngine.prepare` does."""
         ask = self.ray.remote(**self.resources)(_prepare_local)
-        self.signatures, self.code = self.ray.get(ask.remote(self.metrics, file.source.resolve(), file.sha256))
+        try:
+            self.signatures, self.code = self.ray.get(ask.remote(self.metrics, file.source.resolve(), file.sha256))
+        except self.ray.exceptions.RayTaskError as error:
+            raise error.cause from None  # its own message has the traceback
         return self.signatures
 
     def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
@@ -190,7 +193,7 @@ class RayEngine:
         try:
             for row in scored.iter_rows():
                 lines = pickle.loads(row["scored"])
-                if isinstance(lines, InputError):
+                if isinstance(lines, Exception):
                     raise lines
                 yield lines
         except self.ray.exceptions.RayActorError as error:
@@ -231,7 +234,7 @@ class ScoringActor:
         chunk, names = pickle.loads(row["part"])
         try:
             lines = {name: score_chunk(self.metrics[name], self.name, chunk) for name in names}
-        except InputError as faults:
+        except (InputError, OutsideError) as faults:
             return {"scored": pickle.dumps(faults)}
         return {"scored": pickle.dumps(lines)}
 
