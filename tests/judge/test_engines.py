@@ -101,8 +101,8 @@ def test_an_endpoint_that_is_down_ends_the_run_in_one_line(tmp_path: Path, trial
     flags = [word for name, value in asked.items() for word in (f"--metric.{name}", value)]
     done = run_score(tmp_path, "--metric", "llm_judge", *flags, "--output", "o.jsonl", "--ray.workers", "1")
     assert done.returncode == 1
-    assert done.stderr.startswith("127.0.0.1:1/v1 cannot be reached: ")
-    assert done.stderr.count("\n") == 1
+    (line,) = [line for line in done.stderr.splitlines() if "logging.cc" not in line]  # of Ray itself
+    assert line.startswith("127.0.0.1:1/v1 cannot be reached: ")
 
 
 @pytest.mark.parametrize(
