@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +15,7 @@ from core.errors import SettingError
 from core.example import Example
 from core.scores import Scores
 from core.settings import Share, check
+from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 
 HELD_OUT_FRACTION = 0.1  # of the texts of a public set or of a user's own file
@@ -65,6 +67,15 @@ def score_published(
         signature = f"{metric}|published beside {name}"
         scores[metric] = Scores({"published": values}, signature, reasons)
     return scores
+
+
+def tabulate_raters(ratings: Iterable[Sequence[float]]) -> Floats:
+    """Arranges the single ratings of each example for `ScoredSet.raters`: shape (raters, n), NaN where one is missing.
+
+    >>> tabulate_raters([[1, 2], [3]]).tolist()
+    [[1.0, 3.0], [2.0, nan]]
+    """
+    return np.array([*zip_longest(*ratings, fillvalue=math.nan)], dtype=np.float64)
 
 
 def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:

@@ -31,7 +31,7 @@ class PublicFile:
     licence: str
     # the addresses of the published files, by the name to save them under
     originals: Mapping[str, str] = field(default_factory=dict, hash=False)
-    # the checksum of the file if it can be fetched; `originals` then has its address alone
+    # the checksum of the original if it can be fetched; `originals` then has one address
     sha256: str | None = None
     # in its place, the hash by which its git repository knows it (`git_blob_hash`)
     git_blob: str | None = None
@@ -48,7 +48,7 @@ class PublicFile:
 
     @property
     def is_fetchable(self) -> bool:
-        """Whether the file can be downloaded: its checksum is known."""
+        """Whether the original can be downloaded: its checksum is known."""
         return self.sha256 is not None or self.git_blob is not None
 
     def check(self, path: Path) -> None:
@@ -119,13 +119,14 @@ def require_file(
 
     Raises InputError, with instructions how to get the file, if it is missing.
     """
-    file = find_file(root, name)
-    if file is not None:
-        return file
+    path = find_file(root, name)
     file = PUBLIC_FILES[name]
-    if download and file.is_fetchable:
-        return fetch(file, root)
-    raise InputError([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
+    if path is None and download and file.is_fetchable:
+        fetch(file, root)
+        path = find_file(root, name)
+    if path is None:
+        raise InputError([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
+    return path
 
 
 def fetch(
@@ -133,15 +134,15 @@ def fetch(
     root: Path | str,
     timeout: float = TIMEOUT_SECONDS,
 ) -> Path:
-    """Downloads the file to its path under `root`, first under a temporary name until its checksum is verified.
+    """Downloads the original of the file into its folder under `root`, under a temporary name until it is verified.
 
     Raises InputError if the server cannot be reached or answers with an error (404), and for an interrupted transfer, a
     file of more than `MOST_BYTES` and a wrong checksum.
     """
     from requests.exceptions import RequestException  # slow to import, and only needed to fetch something
 
-    target = Path(root) / file.name
-    [url] = file.originals.values()
+    [(saved, url)] = file.originals.items()
+    target = Path(root) / file.folder / saved
     log.info("fetching %s to %s (licence: %s)", url, target, file.licence)
     try:
         with temporary_path(target) as aside:

@@ -87,6 +87,7 @@ def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, .
         record = _to_record(line["id"], line["concepts"], line["sentence"])
         yield {
             **record,
+            "system": "GPT-4",  # wrote all sentences, the senseless ones too
             "group": ", ".join(sorted(line["concepts"])),
             "ratings": ratings,
         }

@@ -15,19 +15,24 @@ from typing import Any
 from core.errors import InputError, blame_file, fault, format_value, read_all
 from core.example import Example
 from data.cells import UTTERANCE_END
-from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, score_published, split_share
-from data.download import find_file, require_file
+from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, score_published, split_share, tabulate_raters
+from data.download import PUBLIC_FILES, explain_download, find_file, require_file
 from data.files import iterate_examples, locate_examples, read_examples
 from data.numeric import parse_finite
 from data.records import require_none
 from data.table_files import read_rows
-from data.text_files import form_of, iterate_lines
+from data.text_files import form_of, iterate_lines, read_json_lines
+from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger(__name__)
 
 TURNS = attrgetter("turns")
 ASPECTS = ("coherence", "overall")
+FED_SYSTEMS = "fed/systems_and_raters.jsonl"
+# the question that was asked for an aspect, and what DEAM divided the mean of the answers by
+FED_QUESTIONS = {"coherence": ("coherent", 2), "overall": ("overall", 5)}
+DSTC9_BLOCK = 200  # lines of the full file by one system
 FORMS = (".jsonl", ".csv", ".tsv", ".txt")
 # Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.
 # PersonaChat: people who play a given character, lower-cased (Zhang et al. 2018), validation part.
@@ -91,10 +96,12 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     """Loads FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with the ratings that DEAM averaged.
 
     Ratings: `coherence` 0-1 and `overall` 0-0.8. If `deam_scores.tsv` is in the same folder, the set also has the
-    published scores of the metric DEAM.
+    published scores of the metric DEAM. `fed_data.json` of the collection names the systems (Mitsuku, Meena, Human)
+    and has five single ratings, divided here as DEAM divided their means. A place in the list is no person. Without
+    this file no system is named, and a note says how to get it.
     """
     files = [f"fed/fed_test_{aspect}.txt" for aspect in ASPECTS]
-    return _load_rated(
+    rated = _load_rated(
         root,
         "fed",
         files,
@@ -102,16 +109,31 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
         digits=3,
         download=download,
     )
+    path = require_file(root, FED_SYSTEMS, download) if download else find_file(root, FED_SYSTEMS)
+    if path is None:
+        how = explain_download(PUBLIC_FILES[FED_SYSTEMS], root)
+        return replace(rated, notes=(f"fed: without fed_data.json no systems and raters are known. {how}",))
+    faults: list[str] = []
+    with blame_file(path):
+        row_of = {row["id"]: row for _, row in read_json_lines(path, faults)}
+        rows = [row_of[example.id] for example in rated.examples]
+        named = [replace(example, system=row["system"]) for example, row in zip(rated.examples, rows, strict=True)]
+        raters: dict[str, Floats] = {}
+        for aspect, (question, divisor) in FED_QUESTIONS.items():
+            raters[aspect] = tabulate_raters(row["ratings"][question] for row in rows) / divisor
+    require_none((), faults)
+    return replace(rated, examples=tuple(named), raters=raters)
 
 
 def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     """Loads DSTC9: dialogues of people and chatbots (Gunasekara et al. 2020), with the ratings that DEAM averaged.
 
     All 2200 dialogues are read if `dstc9_test_{coherence,overall}_averaged.txt` exist, else the sample of every
-    eleventh. An id such as `dstc9-0011` has the line of the full file, counted from 0. Ratings: `coherence` 1-3 and
-    `overall` 1-5. Empty utterances, which 119 of the 2200 dialogues have, are dropped. If `deam_scores.tsv` is in the
-    same folder, the set also has the published scores of DEAM. The sample needs `deam_scores_sample.tsv`, which has its
-    ids.
+    eleventh. An id such as `dstc9-0011` has the line of the full file, counted from 0. `system` is inferred from it:
+    the file has eleven blocks of 200 lines, which differ in how dialogues open and in mean coherence (F = 20.3, lower
+    for every shifted division). Ratings: `coherence` 1-3 and `overall` 1-5. Empty utterances, which 119 of the 2200
+    dialogues have, are dropped. If `deam_scores.tsv` is in the same folder, the set also has the published scores of
+    DEAM. The sample needs `deam_scores_sample.tsv`, which has its ids.
     """
     full = [f"dstc9/dstc9_test_{aspect}_averaged.txt" for aspect in ASPECTS]
     sample = [f"dstc9/dstc9_sample_{aspect}.txt" for aspect in ASPECTS]
@@ -123,7 +145,7 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     else:
         files = full
         scores = find_file(root, "dstc9/deam_scores.tsv")
-    return _load_rated(
+    rated = _load_rated(
         root,
         "dstc9",
         files,
@@ -131,6 +153,11 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
         digits=4,
         download=download,
     )
+    lines = [int(example.id.removeprefix("dstc9-")) for example in rated.examples]
+    systems = [f"s{line // DSTC9_BLOCK:02d}" for line in lines]
+    named = [replace(example, system=system) for example, system in zip(rated.examples, systems, strict=True)]
+    note = f"dstc9: systems are inferred, one for each block of {DSTC9_BLOCK} lines; the file does not name them."
+    return replace(rated, examples=tuple(named), notes=(note,))
 
 
 def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:

@@ -71,6 +71,16 @@ def test_the_right_file_arrives_and_is_not_fetched_twice(server: str, tmp_path: 
     assert [each.name for each in (tmp_path / "fed").iterdir()] == ["x.txt"]
 
 
+def test_a_file_is_made_of_an_original_that_is_fetched(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    arguments = {"original": "x.txt", "column": "line"}
+    file = PublicFile(
+        "fed/scores.tsv", "MIT", {"x.txt": f"{server}/x"}, SHA256, reader="read_deam_scores", arguments=arguments
+    )
+    monkeypatch.setattr("data.download.PUBLIC_FILES", {file.name: file})
+    made = require_file(tmp_path, file.name, download=True)
+    assert made.read_text().splitlines() == ["line\tdeam_score", *(f"{i}\t0.5" for i in range(1000))]
+
+
 @pytest.mark.parametrize(
     ("path", "settings", "words"),
     [
