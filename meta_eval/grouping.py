@@ -1,12 +1,14 @@
-"""Groupings: computes a statistic over all examples, within each system, within each input, or between systems' means.
+"""Groupings: computes a statistic over all examples, within systems, within inputs, or between the means of systems.
 
 The four groupings of meta-evaluation (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization Evaluation
 Metrics using Resampling Methods"; mt-metrics-eval calls the first three none, sys and item):
 
 - `global`: all outputs together;
-- `per_system`: within each system, over its inputs, then the mean over systems;
-- `per_input`: within each input, over the systems' outputs, then the mean over inputs;
-- `system_means`: between systems, whose scores and ratings are means over their inputs.
+- `within_systems`: within each system of at least `FEWEST_TEXTS` examples, then the mean over systems;
+- `within_inputs`: within each input, over the systems' outputs, then the mean over inputs;
+- `between_systems`: between systems, whose scores and ratings are means over their inputs.
+
+Means are weighted by the sizes of the groups.
 
 A group with equal ratings, or with one output, says nothing about any metric and is left out of the mean. A group in
 which only the metric's scores are equal counts as a correlation of 0. If it were left out, a metric that is constant on
@@ -26,8 +28,10 @@ from meta_eval.correlation import varies
 from meta_eval.ties import merge_ties
 
 Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (resamples, n) -> (resamples,)
-Grouping = Literal["global", "per_system", "per_input", "system_means"]
+Grouping = Literal["global", "within_systems", "within_inputs", "between_systems"]
 
+FEWEST_TEXTS = 10  # of a system, for a correlation within it
+NO_SYSTEMS = "the texts name fewer than 2 systems"
 LEAST_COMMON = 0.5  # share of the fullest row's columns that a compared row must leave in common
 
 
@@ -56,13 +60,17 @@ class Layout:
         return grid
 
     def groups(self, grouping: Grouping) -> list[Indices]:
-        """Lists the indices of the examples of each system or of each input; for other groupings, one group has all."""
-        if grouping not in ("per_system", "per_input"):
+        """Lists the indices of the examples of each system or of each input; for other groupings, one group has all.
+
+        Systems with fewer than `FEWEST_TEXTS` examples are left out.
+        """
+        if grouping not in ("within_systems", "within_inputs"):
             return [np.arange(len(self.inputs))]
-        numbers = self.systems if grouping == "per_system" else self.inputs
+        fewest = FEWEST_TEXTS if grouping == "within_systems" else 1
+        numbers = self.systems if grouping == "within_systems" else self.inputs
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order])) + 1
-        return np.split(order, starts)
+        return [members for members in np.split(order, starts) if len(members) >= fewest]
 
 
 def lay_out(
@@ -93,24 +101,21 @@ def group(
 
     The weights, of shape (resamples, inputs), say how often each resample contains each input.
     """
-    if grouping == "system_means":
+    if grouping == "between_systems":
         return _correlate_means(statistic, x, y, layout, weights)
     if grouping == "global":
         return statistic(x, y, weights[:, layout.inputs])
     total = np.zeros(len(weights))
     count = np.zeros(len(weights))
     for members in layout.groups(grouping):
-        inputs = layout.inputs[members]
-        if grouping == "per_input":
+        drawn = weights[:, layout.inputs[members]]
+        size = drawn.sum(axis=1)
+        if grouping == "within_inputs":
             # the outputs of an input are drawn together, so the statistic is the same in all resamples
             drawn = np.ones((1, len(members)))
-            times_counted = weights[:, inputs[0]]
-        else:
-            drawn = weights[:, inputs]
-            times_counted = 1.0
         values = statistic(x[members], y[members], drawn)
         is_defined = ~np.isnan(values) | varies(y[members], drawn)
-        share = is_defined * times_counted
+        share = is_defined * size
         total += share * np.nan_to_num(values)
         count += share
     undefined = np.full(len(total), np.nan)
@@ -130,7 +135,9 @@ def explain_undefined(
 ) -> str | None:
     """Returns the reason why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
     units = "examples"
-    if len(x) and grouping == "system_means":
+    if grouping in ("within_systems", "between_systems") and layout.system_count < 2:
+        return NO_SYSTEMS
+    if len(x) and grouping == "between_systems":
         once = np.ones((1, layout.input_count))
         x = _average_by_system(x, layout, once)[0]
         y = _average_by_system(y, layout, once)[0]
@@ -140,13 +147,15 @@ def explain_undefined(
     for name, values in (("scores", x), ("ratings", y)):
         if np.ptp(values) == 0:
             return f"all {len(values)} {name} of {units} are {values[0]:g}: a constant has no correlation"
-    if grouping == "system_means":
+    if grouping == "between_systems":
         return None
     groups = layout.groups(grouping)
+    if not groups:
+        return f"no system has {FEWEST_TEXTS} scored and rated examples"
     both_vary = [np.ptp(x[members]) > 0 and np.ptp(y[members]) > 0 for members in groups]
     if any(both_vary):
         return None
-    several = "systems" if grouping == "per_system" else "inputs"
+    several = "systems" if grouping == "within_systems" else "inputs"
     return f"scores and ratings do not both vary within any of the {len(groups)} {several}"
 
 

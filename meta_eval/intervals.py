@@ -38,7 +38,7 @@ Weighted = Callable[[Floats], Floats]  # weights of inputs, of shape (resamples,
 UNDEFINED = "not defined on these examples"
 FEWEST_FOR_MEAN = 5  # inputs, for intervals that need no resamples
 BISECTIONS = 60  # halve [-1, 1] down to the precision of a float
-FEWEST_SYSTEMS = 10  # for intervals of correlations between their means
+FEWEST_SYSTEMS = 8  # for intervals of correlations between their means
 FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how alike outputs for one input are
 
 
@@ -147,7 +147,7 @@ def estimate_grouped(
     interval. Between the means of fewer than `FEWEST_SYSTEMS` systems there is no interval: Spearman's rho of 4 systems
     has few possible values, and percentile intervals cover .78.
     """
-    if grouping in ("per_system", "per_input"):
+    if grouping in ("within_systems", "within_inputs"):
         estimate = jackknife_interval(statistic, layout)
         return replace(
             estimate,
@@ -157,7 +157,7 @@ def estimate_grouped(
     if draws is None:
         draws = draw_grouped(statistic, layout, resampling)
     systems = layout.system_count
-    if grouping == "system_means" and systems < FEWEST_SYSTEMS:
+    if grouping == "between_systems" and systems < FEWEST_SYSTEMS:
         rule = f"an interval between means needs at least {FEWEST_SYSTEMS} systems"
         return Estimate.undefined(f"{rule}, but there are {systems}", draws.estimate.value)
     return draws.estimate

@@ -65,7 +65,7 @@ class RankingSettings:
     # the correlation with the ratings
     statistic: Statistic = "spearman"
     # over all examples, or within systems or inputs, or between systems; or all of them that there are
-    grouping: Literal["global", "per_system", "per_input", "system_means", "all"] = "global"
+    grouping: Literal["global", "within_systems", "within_inputs", "between_systems", "all"] = "global"
     # of the permutation test
     permutations: Count = 10_000
     # of significance, for clusters and the better one of a pair
@@ -87,15 +87,13 @@ class RankingSettings:
         return [replace(self, grouping=grouping) for grouping in list_groupings(layout)]
 
 
-def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping]:
-    """Lists the groupings that the systems and inputs of the layout allow, and always the grouping `wanted`."""
+def list_groupings(layout: Layout) -> list[Grouping]:
+    """Lists the groupings that the systems and inputs of the layout allow."""
     groupings: list[Grouping] = ["global"]
     if layout.system_count > 1:
-        groupings.extend(("per_system", "system_means"))
+        groupings.extend(("within_systems", "between_systems"))
     if layout.input_count < len(layout.inputs):
-        groupings.append("per_input")
-    if wanted not in groupings:
-        groupings.append(wanted)
+        groupings.append("within_inputs")
     return groupings
 
 
