@@ -6,6 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from core.errors import read_all
 from core.example import Example
 from core.settings import Several, check, one_of
@@ -105,7 +107,8 @@ def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
 def load_mans(root: Path | str, download: bool = False) -> ScoredSet:
     """Loads MANS (Guan et al. 2021): 200 first sentences of ROC stories, each continued by five systems.
 
-    The human continuation is the reference, the mean of five annotators' ratings (1 to 5) the rating.
+    The human continuation is the reference, the mean of five annotators' ratings (1 to 5) the rating. The origin sorts
+    the ratings of a text, so that equal places would agree too well (a ceiling of .985 for .972); they are shuffled.
     """
 
     def to_records(line: Mapping[str, Any]) -> Records:
@@ -122,7 +125,8 @@ def load_mans(root: Path | str, download: bool = False) -> ScoredSet:
 
     single_ratings: list[list[float]] = []
     examples = load_examples(require_file(root, "roc_stories/mans_roc.jsonl", download), to_records)
-    return ScoredSet("mans_roc", examples, raters={"overall": tabulate_raters(single_ratings)})
+    raters = np.random.default_rng(0).permuted(tabulate_raters(single_ratings), axis=0)
+    return ScoredSet("mans_roc", examples, raters={"overall": raters})
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:

@@ -66,6 +66,8 @@ def test_stories_have_their_systems_and_five_raters(shared_data: Path) -> None:
     assert Counter(rated.systems) == dict.fromkeys(("s2s", "plan_write", "fusion", "gpt", "gpt_kg"), 200)
     assert rated.raters["overall"].shape == (5, 1000)
     np.testing.assert_array_equal(rated.raters["overall"].mean(axis=0), rated.ratings("overall"))
+    by_place = rated.raters["overall"].mean(axis=1)  # from 2.1 to 2.9 as sorted at the origin
+    assert np.ptp(by_place) < 0.1
 
 
 def test_the_full_newsroom_goes_before_the_sample(tmp_path: Path) -> None:
