@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run models cards test test-all check coverage mutants lock audit oldest newest bench gpu rehearse setup clean docs
+.PHONY: run models cards tables test test-all check coverage mutants lock audit oldest newest bench gpu rehearse setup clean docs
 setup: .venv/ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 
@@ -35,6 +35,11 @@ models: .venv/running
 
 cards: models # docs/metrics
 	$(BIN)/python experiments/run.py +exp=cards
+
+# The figures of the pages from docs/results; SETS is the folder of public sets.
+SETS ?= sets
+tables: setup
+	$(BIN)/python docs/results/tables.py $(SETS)
 
 docs: setup
 	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict --quiet

@@ -18,12 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from core.scores import Scores
 from data.sets.ctrleval import load_ctrleval
 from data.sets.public import RATED
 from meta_eval.agreement import NOT_METRICS, list_agreement
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import spearman
 from meta_eval.grouping import Grouping
 from meta_eval.intervals import USUAL_RESAMPLING, estimate_grouped, weigh_grouped
@@ -34,9 +38,10 @@ ROOT = HERE.parents[1]
 PAGES = (ROOT / "README.md", *sorted(HERE.parent.glob("*.md")), HERE / "README.md")
 FIGURES = HERE / "tables.json"
 SPEC = tomllib.loads((HERE / "tables.toml").read_text("utf-8"))
-MARKED = re.compile(r"(<!-- (\w+): (\w+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- (\w+): (\w+) -->)\n(?:(?!<!--).)*(<!-- end -->)", re.DOTALL)
 DIGITS = 4
 SEED = "_seed"  # in the names of scores whose mean is another metric
+DIAMOND: Mapping[str, Any] = {"markerfacecolor": "white", "color": "black", "markersize": 5}  # of a published figure
 UNKNOWN: list[float | None] = [None, None, None]
 OTHER = ("pandalm",)  # files that are no scores of texts
 COLUMNS = {
@@ -145,7 +150,16 @@ def write_claims(name: str, figures: Figures) -> str:
     lines = [["claim", "in the paper", "over all texts", "within systems", "n", "here"], ["---"] * 6]
     for claim in SPEC["claims"][name]:
         row = figures[tuple(claim["of"])]
-        lines.append([claim["claim"], claim["paper"], show(row["spearman"]), show(row["within_systems"]), str(row["n"]), claim["here"]])
+        lines.append(
+            [
+                claim["claim"],
+                claim["paper"],
+                show(row["spearman"]),
+                show(row["within_systems"]),
+                str(row["n"]),
+                claim["here"],
+            ]
+        )
     return join_lines(lines)
 
 
@@ -162,6 +176,49 @@ def write_systems(name: str, figures: Figures) -> str:
     return join_lines(lines)
 
 
+def draw(name: str, figures: Figures) -> Figure:
+    """Draws the rows of some tables with their intervals, a panel for each column; diamonds are the papers' figures."""
+    spec = SPEC["pictures"][name]
+    tables = [SPEC["tables"][table] for table in spec["tables"]]
+    kinds = {metric: kind for kind, metrics in SPEC["kinds"].items() for metric in metrics}
+    drawn = [[row for row in table["rows"] if row in kinds] for table in tables]
+    sizes = [len(rows) for rows in drawn]
+    figure = Figure(figsize=(9.5, 1 + 0.25 * (sum(sizes) + 2 * len(sizes))), layout="constrained")
+    grid = figure.subplots(len(tables), len(spec["columns"]), sharex=True, sharey="row", height_ratios=sizes)
+    for table, metrics, panels in zip(tables, drawn, grid, strict=True):
+        rows = [figures[table["set"], table["aspect"], metric, ""] for metric in metrics]
+        for panel, column in zip(panels, spec["columns"], strict=True):
+            draw_rows(panel, rows, column, kinds)
+            panel.set_title(COLUMNS[column], fontsize=9)
+        published = [value for value in table.get("published", {}).values() if not isinstance(value, str)]
+        panels[0].plot(published, [len(rows)] * len(published), "D", **DIAMOND)
+        names = [SPEC["names"][metric].replace("*", "") for metric in metrics]
+        panels[0].set_yticks(range(len(rows) + 1), [*names, "printed in the paper"], fontsize=8)
+        panels[0].set_ylim(len(rows) + 0.5, -0.5)
+        panels[0].set_title(f"{table['title']}, n {rows[-1]['n']}: {COLUMNS['spearman']}", fontsize=9)
+    handles = [Line2D([], [], color=f"C{number}", marker="o", label=kind) for number, kind in enumerate(SPEC["kinds"])]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
+    return figure
+
+
+def draw_rows(
+    panel: Axes,
+    rows: Sequence[Row],
+    column: str,
+    kinds: Mapping[str, str],
+) -> None:
+    """Draws one figure of each row, with its interval."""
+    colours = list(SPEC["kinds"])
+    for place, row in enumerate(rows):
+        value, low, high = row[column]
+        if value is not None:
+            colour = f"C{colours.index(kinds[row['metric']])}"
+            panel.plot([low, high], [place, place], color=colour, linewidth=2.5)
+            panel.plot(value, place, marker="o", color=colour)
+    panel.axvline(0, color="black", linewidth=0.6)
+    panel.grid(axis="x", linewidth=0.3)
+
+
 WRITERS = {"table": write_table, "claims": write_claims, "systems": write_systems}
 
 
@@ -170,7 +227,7 @@ def fill_page(text: str, figures: Figures) -> str:
 
     def write(found: re.Match[str]) -> str:
         start, kind, name, end = found.groups()
-        return f"{start}\n{WRITERS[kind](name, figures)}\n{end}"
+        return f"{start}\n\n{WRITERS[kind](name, figures)}\n\n{end}"
 
     return MARKED.sub(write, text)
 
@@ -191,7 +248,12 @@ def main(roots: Sequence[str]) -> None:
     for page in PAGES:
         text = page.read_text("utf-8")
         page.write_text(fill_page(text, figures), "utf-8")
+    for name in SPEC["pictures"]:
+        path = HERE.parent / "images" / f"{name}.svg"
+        draw(name, figures).savefig(path, metadata={"Date": None}, facecolor="white")
 
 
 if __name__ == "__main__":
+    rcParams["svg.hashsalt"] = "tables"  # the same bytes every time
+    rcParams["svg.fonttype"] = "none"
     main(sys.argv[1:])
