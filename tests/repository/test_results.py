@@ -12,6 +12,7 @@ from ctrl_eval.released import FIGURES
 from docs.results import tables
 
 FIGURE = re.compile(r"(?<![\d.])-?(?:\.\d\d|1\.00) \[[^\]]+\]")
+OF_PAPERS = ("README", "cdm", "ctrl_eval", "mars", "oumg", "evidence", "pretrained", "differences")
 SETS = sorted({row["set"] for row in tables.read_figures().values()})
 
 
@@ -32,7 +33,7 @@ def test_a_figure_that_is_changed_by_hand_is_found() -> None:
     assert tables.fill_page(changed, tables.read_figures()) == text
 
 
-@pytest.mark.parametrize("page", [page for page in tables.PAGES if "<!-- " in page.read_text("utf-8")], ids=name_page)
+@pytest.mark.parametrize("page", [page for page in tables.PAGES if page.stem in OF_PAPERS], ids=name_page)
 def test_a_figure_with_an_interval_in_a_sentence_is_a_kept_one(page: Path) -> None:
     kept = set()
     for row in tables.read_figures().values():
