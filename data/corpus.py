@@ -54,15 +54,11 @@ class Corpus:
         return tuple(sorted(label for label in labels if label is not None))
 
 
-def score_published(
-    name: str,
-    examples: Sequence[Example],
-    published: Mapping[str, Mapping[str, float]],
-) -> dict[str, Scores]:
-    """Makes Scores of the published scores of the set `name`, from `published[metric][id]`; a missing score is NaN."""
+def score_published(name: str, published: Mapping[str, Sequence[float]]) -> dict[str, Scores]:
+    """Makes Scores of the published scores of the set `name`, by metric in the set's order; a missing score is NaN."""
     scores: dict[str, Scores] = {}
-    for metric, by_id in published.items():
-        values = np.array([by_id.get(example.id, math.nan) for example in examples])
+    for metric, column in published.items():
+        values = np.array(column)
         reasons = ["no published score" if missing else None for missing in np.isnan(values)]
         signature = f"{metric}|published beside {name}"
         scores[metric] = Scores({"published": values}, signature, reasons)

@@ -113,16 +113,22 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     if path is None:
         how = explain_download(PUBLIC_FILES[FED_SYSTEMS], root)
         return replace(rated, notes=(f"fed: without fed_data.json no systems and raters are known. {how}",))
+    return _add_systems_and_raters(rated, path)
+
+
+def _add_systems_and_raters(rated: ScoredSet, path: Path) -> ScoredSet:
+    """FED with the systems and single ratings of a file with a row for each dialogue."""
     faults: list[str] = []
+    raters: dict[str, Floats] = {}
     with blame_file(path):
         row_of = {row["id"]: row for _, row in read_json_lines(path, faults)}
         rows = [row_of[example.id] for example in rated.examples]
-        named = [replace(example, system=row["system"]) for example, row in zip(rated.examples, rows, strict=True)]
-        raters: dict[str, Floats] = {}
         for aspect, (question, divisor) in FED_QUESTIONS.items():
-            raters[aspect] = tabulate_raters(row["ratings"][question] for row in rows) / divisor
+            answers = tabulate_raters(row["ratings"][question] for row in rows)
+            raters[aspect] = answers / divisor
+        systems = [row["system"] for row in rows]
     require_none((), faults)
-    return replace(rated, examples=tuple(named), raters=raters)
+    return replace(_name_systems(rated, systems), raters=raters)
 
 
 def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
@@ -155,9 +161,8 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     )
     lines = [int(example.id.removeprefix("dstc9-")) for example in rated.examples]
     systems = [f"s{line // DSTC9_BLOCK:02d}" for line in lines]
-    named = [replace(example, system=system) for example, system in zip(rated.examples, systems, strict=True)]
     note = f"dstc9: systems are inferred, one for each block of {DSTC9_BLOCK} lines; the file does not name them."
-    return replace(rated, examples=tuple(named), notes=(note,))
+    return replace(_name_systems(rated, systems), notes=(note,))
 
 
 def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
@@ -204,33 +209,36 @@ def _load_rated(
     coherence, overall = read_all(readers)
     if [example.turns for _, example in coherence] != [example.turns for _, example in overall]:
         raise InputError([fault(paths[1], 0, f"must have the dialogues of {paths[0].name}, in its order")])
-    if scores is None:
-        log.info("%s: no file of published DEAM scores, so none are compared", name)
-        deam = None
-        lines = range(len(coherence))
-    else:
-        deam = _read_scores(scores, len(coherence))
-        lines = list(deam)
+    published: dict[str, list[float]] = {}
+    lines: Sequence[int] = range(len(coherence))
+    if scores is not None:
+        lines, published["deam"] = _read_scores(scores, len(coherence))
     examples: list[Example] = []
     for line, (_, first), (_, second) in zip(lines, coherence, overall, strict=True):
         ratings = {**first.ratings, **second.ratings}
         examples.append(replace(first, id=f"{name}-{line:0{digits}d}", ratings=ratings))
-    if deam is None:
-        return ScoredSet(name, tuple(examples))
-    by_id = {example.id: score for example, score in zip(examples, deam.values(), strict=True)}
-    return ScoredSet(name, tuple(examples), score_published(name, examples, {"deam": by_id}))
+    return ScoredSet(name, tuple(examples), score_published(name, published))
 
 
-def _read_scores(path: Path, n: int) -> dict[int, float]:
-    """Line of a dialogue (from 0) -> score, of a file with two columns and n rows below a header."""
+def _name_systems(rated: ScoredSet, systems: Sequence[str]) -> ScoredSet:
+    named = [replace(example, system=system) for example, system in zip(rated.examples, systems, strict=True)]
+    return replace(rated, examples=tuple(named))
+
+
+def _read_scores(path: Path, n: int) -> tuple[list[int], list[float]]:
+    """The line of each dialogue (from 0) and its score, of a file with two columns and n rows below a header."""
     faults: list[str] = []
+    lines: list[int] = []
+    scores: list[float] = []
     with blame_file(path):
-        rows = [row.values() for _, row in read_rows(path, "\t", faults)]
-        scores = {int(line): float(score) for line, score in rows}
-    if len(scores) != n:
+        for _, row in read_rows(path, "\t", faults):
+            line, score = row.values()
+            lines.append(int(line))
+            scores.append(float(score))
+    if {len(lines), len(set(lines))} != {n}:
         faults.append(fault(path, 0, f"there must be a score for each of the {n} dialogues, found {len(scores)}"))
     require_none((), faults)
-    return scores
+    return lines, scores
 
 
 def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:

@@ -151,8 +151,8 @@ def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path, caplog: pytest.LogC
     with pytest.raises(InputError, match=r"deam_scores_sample.tsv: no such file"):
         load_dstc9(tmp_path)
     write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n2199\t0.25\n")
-    found = load_dstc9(tmp_path).examples
-    assert [(example.id, example.system) for example in found] == [("dstc9-0011", "s00"), ("dstc9-2199", "s10")]
+    examples = load_dstc9(tmp_path).examples
+    assert [(example.id, example.system) for example in examples] == [("dstc9-0011", "s00"), ("dstc9-2199", "s10")]
     assert "dstc9: only a sample of the 2200 dialogues, because dstc9_test_coherence_averaged.txt" in caplog.text
     assert load_dstc9(tmp_path).scores["deam"].values["published"].tolist() == [0.5, 0.25]
 
