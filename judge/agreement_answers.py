@@ -111,7 +111,7 @@ def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
     shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])})"
     equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=1e-9)]
     if not others:
-        return f"{best} is the only metric ranked {where} {shown}"
+        return f"{best} is the only ranked metric {shown}, {where}"
     if equal:
         return f"{where} {join_names([best, *equal])} have the same highest agreement {shown}"
     return f"{where} {best} agrees best {shown}"

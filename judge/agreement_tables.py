@@ -33,7 +33,7 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
         "(0 where a metric does not vary), between_systems that of the means of the systems. Three rows are no metric: "
         "system_alone is how well the name of the system agrees (0 to 1, adjusted for chance), cheap_cues how well "
         "counting does (both are fitted to these ratings), ceiling how well a perfect metric would. Intervals: 95 %, "
-        "drawn over inputs."
+        "drawn over inputs; between systems, over systems."
     )
     by_aspect: dict[tuple[str, str], list[Agreement]] = {}
     for row in rows:

@@ -13,6 +13,8 @@ from scipy.special import fdtrc
 from judge.wording import format_cell, format_number, join_names
 from meta_eval.agreement import NOT_METRICS, Agreement
 from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.correlation import spearman
+from meta_eval.intervals import grouped_estimate
 from meta_eval.scored_set import ScoredSet
 from meta_eval.systems import Grid
 from meta_eval.ties import subtract
@@ -191,18 +193,30 @@ def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
     return [(a, b) for a, b in combinations(rated, 2) if not (raters_by_system[a] & raters_by_system[b]).any()]
 
 
-def note_groupings(rows: Sequence[Agreement]) -> list[str]:
-    """Notes each metric whose agreement over all texts has the opposite sign within or between systems."""
-    notes: list[str] = []
+def note_groupings(scored: ScoredSet, rows: Sequence[Agreement]) -> Iterator[str]:
+    """Notes each metric whose agreement over all texts has the opposite sign within systems or inputs, or between."""
     for row in rows:
-        parts = {"within systems": row.within_systems, "between means of systems": row.between_systems}
+        if row.metric in NOT_METRICS:
+            continue
+        rated = scored.rated(row.aspect)
+        within_inputs = grouped_estimate(
+            spearman,
+            rated.values(row.metric, row.aspect),
+            rated.ratings(row.aspect),
+            rated.layout,
+            grouping="within_inputs",
+        )
+        parts = {
+            "within systems": row.within_systems,
+            "within inputs": within_inputs,
+            "between means of systems": row.between_systems,
+        }
         for where, part in parts.items():
-            if row.metric not in NOT_METRICS and _are_opposite(row.spearman, part):
-                notes.append(
+            if _are_opposite(row.spearman, part):
+                yield (
                     f"{row.metric} and {row.aspect}: signs disagree, spearman {format_cell(row.spearman)} over all "
                     f"texts and {format_cell(part)} {where}"
                 )
-    return notes
 
 
 def _are_opposite(one: Estimate, other: Estimate) -> bool:

@@ -28,7 +28,7 @@ SYSTEM_ALONE = "system_alone"  # the row of what the name of the system alone te
 CEILING = "ceiling"  # the row of what a perfect metric would reach
 NOT_METRICS = (CHEAP_CUES, SYSTEM_ALONE, CEILING)
 NAMED_METRICS = 6  # metrics that a sentence names
-NOT_MEASURED = Estimate.undefined("agreement beyond cues is measured where cues are asked for")
+NOT_MEASURED = Estimate.undefined("cheap cues were not asked for")
 ONE_PER_SYSTEM = "the ratings or the systems do not vary enough to tell what the system alone says"
 UNNAMED = Estimate.undefined(NO_SYSTEMS)
 NO_QUESTION = Estimate(math.nan, math.nan, math.nan)  # of a row that is no metric
@@ -46,9 +46,9 @@ class Agreement:
     aspect: str
     # number of examples with a score and a rating
     n: int
-    # Spearman's rho, Pearson's r, Kendall's tau-b, over all examples
-    spearman: Estimate
+    # Pearson's r, Spearman's rho, Kendall's tau-b, over all examples
     pearson: Estimate
+    spearman: Estimate
     kendall: Estimate
     # the partial correlation with the ratings given cheap cues (`meta_eval.cues`): the agreement beyond additive
     # effects of length, repetition, overlap and the like

@@ -97,12 +97,10 @@ def group(
     grouping: Grouping,
     weights: Floats,
 ) -> Floats:
-    """Computes the statistic of x and y, both (n,), in this grouping for each resample; returns shape (resamples,).
+    """Computes the statistic of x and y, both (n,), over all or within groups for each resample, (resamples,).
 
     The weights, of shape (resamples, inputs), say how often each resample contains each input.
     """
-    if grouping == "between_systems":
-        return _correlate_means(statistic, x, y, layout, weights)
     if grouping == "global":
         return statistic(x, y, weights[:, layout.inputs])
     total = np.zeros(len(weights))
@@ -138,9 +136,8 @@ def explain_undefined(
     if grouping in ("within_systems", "between_systems") and layout.system_count < 2:
         return NO_SYSTEMS
     if len(x) and grouping == "between_systems":
-        once = np.ones((1, layout.input_count))
-        x = _average_by_system(x, layout, once)[0]
-        y = _average_by_system(y, layout, once)[0]
+        x = average_by_system(x, layout)
+        y = average_by_system(y, layout)
         units = "systems"
     if len(x) < 3:
         return f"a correlation needs at least 3 scored and rated {units}, but there are {len(x)}"
@@ -215,40 +212,8 @@ def _grow(
     return rows, columns
 
 
-def _correlate_means(
-    statistic: Statistic,
-    x: Floats,
-    y: Floats,
-    layout: Layout,
-    weights: Floats,
-) -> Floats:
-    """The statistic of the means of systems, of shape (resamples,)."""
-    x_means = _average_by_system(x, layout, weights)
-    y_means = _average_by_system(y, layout, weights)
-    once = np.ones((1, layout.system_count))
-    values = np.full(len(x_means), np.nan)
-    has_all_systems = ~np.isnan(x_means).any(axis=-1)
-    for row in np.flatnonzero(has_all_systems):
-        values[row] = statistic(x_means[row], y_means[row], once)[0]
-    return values
-
-
-def _average_by_system(
-    x: Floats,
-    layout: Layout,
-    input_weights: Floats,
-) -> Floats:
-    """Weighted means per system, of shape (resamples, systems); NaN if a resample has no output of a system."""
-    numbers = np.arange(layout.system_count)
-    membership = np.equal.outer(layout.systems, numbers).astype(np.float64)  # (n, systems)
-    weights = input_weights[:, layout.inputs]
-    total = weights @ membership
-    sums = (weights * x) @ membership
-    undefined = np.full(total.shape, np.nan)
-    means = np.divide(
-        sums,
-        total,
-        out=undefined,
-        where=total > 0,
-    )
-    return merge_ties(means, x)
+def average_by_system(x: Floats, layout: Layout) -> Floats:
+    """Computes the means of x, of shape (n,), by system, of shape (systems,)."""
+    sizes = np.bincount(layout.systems)
+    sums = np.bincount(layout.systems, x)
+    return merge_ties(sums / sizes, x)

@@ -119,7 +119,7 @@ def agree(
     sentences = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
     notes = (
         *_note_examples(scored, has_texts=has_texts),
-        *_note_agreement(scored, rows, rankings),
+        *_note_agreement(scored, split, rows, rankings),
         *studied.notes,
         *checks.notes,
         *bound_answer(*sentences),
@@ -188,14 +188,19 @@ def _note_examples(scored: ScoredSet, *, has_texts: bool) -> Iterator[str]:
     yield from collect_notes(scored.scores)
 
 
-def _note_agreement(scored: ScoredSet, rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> Iterator[str]:
+def _note_agreement(
+    scored: ScoredSet,
+    split: ScoredSet,
+    rows: Sequence[Agreement],
+    rankings: Sequence[Ranking],
+) -> Iterator[str]:
     """Notes on what can mislead a reader of the agreement, and on metrics without a rank."""
     yield from note_cues(rows)
     yield from note_reversed(rows)
     yield from note_copied_ratings(scored)
     yield from note_repeats(scored)
     yield from note_raters(scored)
-    yield from note_groupings(rows)
+    yield from note_groupings(split, rows)
     yield from note_unranked(rankings)
 
 

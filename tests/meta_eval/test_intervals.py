@@ -101,7 +101,7 @@ def test_undefined_groupings_have_a_reason(settings, reason):
 
 @pytest.mark.parametrize("systems", [4, 7, 8])
 def test_means_of_few_systems_have_no_interval(systems):
-    """Spearman's rho of 4 systems has few values: percentiles covered .78 of it, and .73 of Pearson's r."""
+    """Systems are drawn: of 8 the interval is the jackknife's, which a loop leaves out one by one."""
     rng = np.random.default_rng(0)
     quality = np.tile(np.arange(systems), 40)
     layout = lay_out(40 * systems, quality.tolist(), np.repeat(np.arange(40), systems).tolist())
@@ -110,7 +110,13 @@ def test_means_of_few_systems_have_no_interval(systems):
     assert estimate.value > 0.9
     assert math.isnan(estimate.low) == (systems < 8)
     if systems < 8:
-        assert estimate.reason == f"an interval between means needs at least 8 systems, but there are {systems}"
+        assert estimate.reason == f"an interval over systems needs at least 8 of them, but there are {systems}"
+        return
+    means = np.array([(scores[quality == system].mean(), ratings[quality == system].mean()) for system in range(8)])
+    assert estimate.value == pytest.approx(rho(*means.T))
+    without_one = np.array([rho(*np.delete(means, system, axis=0).T) for system in range(8)])
+    half = stats.t.ppf(0.975, 7) * np.sqrt(7 * without_one.var())
+    assert (estimate.low, estimate.high) == pytest.approx((estimate.value - half, min(estimate.value + half, 1)))
 
 
 def test_too_little_variation_for_an_interval():
