@@ -34,6 +34,10 @@ SYSTEMS_CAPTION = (
     "E(p) of Eq. 3: the mean momentum of a system's texts in nats per text, which follows length, and per token. "
     "Higher is better. The ratings are means over the same texts."
 )
+DAMAGE_CAPTION = (
+    "How far each kind of damage lowers the scores, in their standard deviations, while the other kinds stay the same "
+    "(linear regression), with 95 % bootstrap intervals over inputs. A good metric falls under every kind."
+)
 CUES_CAPTION = (
     "How well one surface feature alone separates positives from negatives: AUC; 0.5 is chance, and above it positives "
     "have more of the feature. Unseen words are in no held-out dialogue."
@@ -131,6 +135,41 @@ def list_contrasts(rated: ScoredSet, steps: Sequence[Steps]) -> list[dict[str, A
                 }
             )
     return rows
+
+
+def tabulate_damage(scored: Sequence[ScoredSet]) -> list[Table]:
+    """Makes a table for each built-in set: how far each kind of damage lowers the scores of each metric.
+
+    The label of a damaged text names its kinds of damage, joined by "+".
+    """
+    tables: list[Table] = []
+    for rated in scored:
+        if rated.synthetic and rated.aspects:
+            rows = [{"metric": metric, **measure_falls(rated, metric)} for metric in rated.scores]
+            tables.append(Table(f"Kinds of damage of {rated.name}", DAMAGE_CAPTION, rows, key=f"damage_{rated.name}"))
+    return tables
+
+
+def measure_falls(rated: ScoredSet, metric: str) -> dict[str, Any]:
+    """Estimates the fall of a metric's scores under each kind of damage; {} if the scores are all the same."""
+    aspect, *_ = rated.aspects
+    values = rated.values(metric, aspect)
+    known = rated.take(np.flatnonzero(~np.isnan(values)))
+    spread = np.nanstd(values)
+    if not spread:
+        return {}
+    damaged = [example.label or "" if example.ratings[aspect] < 1 else "" for example in known.examples]
+    kinds = sorted({kind for label in damaged for kind in label.split("+")} - {""})
+    has_kind = [[1.0, *(kind in label.split("+") for kind in kinds)] for label in damaged]
+    x = np.array(has_kind)
+    y = known.values(metric, aspect) / spread
+
+    def fit(weights: np.ndarray) -> dict[str, np.ndarray]:
+        weighted = weights[:, None, :] * x.T  # (resamples, 1 + kinds, n)
+        slopes = (np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None])[..., 0]
+        return dict(zip(kinds, -slopes.T[1:], strict=True))
+
+    return {"n": len(known), **bootstrap(fit, number_groups(len(known), known.groups))}
 
 
 def list_figures(
