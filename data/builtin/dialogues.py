@@ -110,8 +110,9 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """Generates dialogues of known quality: levels of damage from 0 to 3 in equal shares, rated 1 - level / 3.
 
     The level is the number of kinds of damage, each on other words (see `list_damages` and docs/builtin.md); `label`
-    joins the kinds by "+", and `group` names the clean dialogue. Damage keeps the number of words and of turns, and the
-    levels are spread over dialogues of similar length, so that length says nothing about quality.
+    joins the kinds by "+", as `extra` does those that were possible, and `group` names the clean dialogue. Damage keeps
+    the number of words and of turns, and the levels are spread over dialogues of similar length, so that length says
+    nothing about quality.
     """
     rng = random.Random(f"dialogues rated {seed}")
     clean: list[tuple[Dialogue, dict[str, Words]]] = []
@@ -142,6 +143,7 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
                 turns=damage.rewrite_turns(dialogue.turns, words),
                 label="+".join(sorted(kinds)) or None,
                 group=f"builtin-clean-{seed}-{i}",
+                extra={"possible_damage": "+".join(sorted(damages))},
             )
             yield example, {"quality": levels[i]}
 

@@ -57,7 +57,7 @@ def texts(name: str) -> tuple[Example, ...]:
 
 
 def digest(examples: Sequence[Example]) -> str:
-    plain = json.dumps([astuple(e)[:-1] for e in examples], default=dict)  # generated texts have no extra
+    plain = json.dumps([astuple(e)[:-1] for e in examples], default=dict)  # all but extra
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
 
