@@ -52,7 +52,7 @@ def merge_ties(means: Floats, scores: Floats) -> Floats:
     steps = np.diff(ascending, axis=-1, prepend=-np.inf)
     positions = np.arange(means.shape[-1])
     # the position of each run's first value, which stands for the whole run
-    starts = np.where(steps > noise, positions, 0)
+    starts = np.where(~(steps <= noise), positions, 0)
     starts = np.maximum.accumulate(starts, axis=-1)
     representatives = _pick(ascending, starts)
     merged = np.empty_like(means)
