@@ -17,6 +17,7 @@ inputs.
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from meta_eval.ties import merge_ties
 Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (resamples, n) -> (resamples,)
 Grouping = Literal["global", "per_system", "per_input", "system_means"]
 
+MOST_UNITS = 200  # groups of inputs that are left out, or flipped, at once
 LEAST_COMMON = 0.5  # share of the fullest row's columns that a compared row must leave in common
 
 
@@ -48,6 +50,16 @@ class Layout:
     @property
     def input_count(self) -> int:
         return int(self.inputs.max(initial=-1)) + 1
+
+    @property
+    def unit_count(self) -> int:
+        """The number of units that estimates rest on: the inputs, or `MOST_UNITS` groups of them."""
+        return min(self.input_count, MOST_UNITS)
+
+    @cached_property
+    def units(self) -> Indices:
+        """The unit of each example, of shape (n,)."""
+        return self.inputs % max(self.unit_count, 1)
 
     def to_grid(self, values: Floats) -> Floats:
         """Arranges values of shape (n,) by system and input, shape (systems, inputs); NaN where there is no example."""

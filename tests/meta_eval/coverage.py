@@ -1,0 +1,293 @@
+"""The table of coverages: how often intervals hold the truth, and tests reject what is true, by design and statistic.
+
+`python -m tests.meta_eval.coverage [NAME ...] [--rounds N]` simulates N studies of each design (default 1,000, about an
+hour) and prints a line for each statistic: the share of intervals that hold the truth, the share of studies without an
+interval, the median width, or the share of false rejections, with its Monte Carlo error. Round i of every design has
+the seed i. The smoke test (`test_coverage.py`) runs a few rounds.
+
+The pseudo-units (`meta_eval.estimates`) were chosen on shares of .02 to .9 and kappas of rare and common labels, before
+these designs were drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.estimates import Estimates, estimate_mean, estimate_share
+from meta_eval.grouping import Layout, lay_out
+from meta_eval.judges import compare_judges, estimate_change, measure_slices
+from meta_eval.labels import estimate_accuracy, estimate_harshness, estimate_kappa
+
+Draw = Callable[[np.random.Generator], Iterator[tuple[str, "Held | bool"]]]
+YES = np.array([0.0, 1.0])
+FIVE = np.arange(1.0, 6.0)
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Held:
+    """An interval, and the truth that it should hold."""
+
+    estimate: Estimate
+    truth: float
+
+
+@dataclass
+class Tally:
+    """What happened in the studies of a design to one statistic: an interval, or a test (of which `widths` is empty)."""
+
+    studies: int = 0
+    # intervals that hold the truth, or rejections of what is true
+    hits: int = 0
+    without: int = 0
+    widths: list[float] = field(default_factory=list)
+
+    def add(self, found: Held | bool) -> None:
+        if isinstance(found, bool):
+            self.studies += 1
+            self.hits += found
+        elif math.isnan(found.estimate.low):
+            self.without += 1
+        else:
+            self.studies += 1
+            slack = 1e-12
+            self.hits += found.estimate.low - slack <= found.truth <= found.estimate.high + slack
+            self.widths.append(found.estimate.high - found.estimate.low)
+
+    @property
+    def share(self) -> float:
+        return self.hits / self.studies if self.studies else math.nan
+
+    @property
+    def error(self) -> float:
+        """The Monte Carlo error of the share."""
+        return math.sqrt(max(self.share * (1 - self.share), 0.01) / max(self.studies, 1))
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether coverage is below .92, or the level above .07, by more than two Monte Carlo errors."""
+        if not self.studies:
+            return False
+        if self.widths:
+            return self.share + 2 * self.error < 0.92
+        return self.share - 2 * self.error > 0.07
+
+    def __str__(self) -> str:
+        kind = f"covers {self.share:.3f}" if self.widths else f"rejects {self.share:.3f}"
+        width = f" width {np.median(self.widths):.3f}" if self.widths else ""
+        none = f" none {self.without}" if self.without else ""
+        return f"{kind} +- {self.error:.3f}{width}{none}{' BAD' if self.is_bad else ''}"
+
+
+def simulate(draw: Draw, rounds: int) -> dict[str, Tally]:
+    """Tallies what happens in studies of one design."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for seed in range(rounds):
+        for name, found in draw(np.random.default_rng(seed)):
+            tallies[name].add(found)
+    return dict(tallies)
+
+
+# Inputs: their sizes, and values that are alike within them.
+
+
+def draw_sizes(rng: np.random.Generator, inputs: int, kind: str) -> Floats:
+    """The numbers of texts of inputs: `1`, `8`, or `uneven` (log-normal)."""
+    if kind == "uneven":
+        return np.maximum(1, np.round(3 * np.exp(1.2 * rng.normal(size=inputs))))
+    return np.full(inputs, float(kind))
+
+
+def lay_inputs(rng: np.random.Generator, inputs: int, kind: str) -> Layout:
+    sizes = draw_sizes(rng, inputs, kind).astype(int)
+    return lay_out(int(sizes.sum()), inputs=np.repeat(np.arange(inputs), sizes).tolist())
+
+
+def draw_normal(rng: np.random.Generator, layout: Layout, alike: float) -> Floats:
+    """Normal values of shape (n,), whose correlation within an input is `alike`."""
+    common = rng.normal(size=layout.input_count)[layout.inputs]
+    own = rng.normal(size=len(layout.inputs))
+    return math.sqrt(alike) * common + math.sqrt(1 - alike) * own
+
+
+def find_phi(x: Floats) -> Floats:
+    from scipy.special import ndtr
+
+    return ndtr(x)
+
+
+# Shares and means.
+
+
+def draw_share(rng: np.random.Generator, inputs: int, kind: str, share: float, ties: float) -> Iterator[tuple[str, Held | bool]]:
+    layout = lay_inputs(rng, inputs, kind)
+    level = find_phi(draw_normal(rng, layout, 0.5))
+    wins = share - ties / 2
+    outcomes = np.where(level < wins, 1.0, np.where(level < wins + ties, 0.5, 0.0))
+    yield "share", Held(estimate_share(outcomes, layout).only, share)
+
+
+def draw_mean(rng: np.random.Generator, inputs: int, shape: str) -> Iterator[tuple[str, Held | bool]]:
+    values = rng.normal(size=inputs)
+    if shape == "log-normal":
+        values = np.exp(values) - math.exp(0.5)
+    found = estimate_mean(values, lay_out(inputs))
+    yield "mean", Held(found.only, 0.0)
+    yield "test", bool(found.test()[0] < LEVEL)
+
+
+# Labels.
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The chance that a judge says yes where people do, and no where they do."""
+
+    sensitivity: float
+    specificity: float
+
+    def find_kappa(self, rate: float) -> float:
+        said = self.sensitivity * rate + (1 - self.specificity) * (1 - rate)
+        right = self.sensitivity * rate + self.specificity * (1 - rate)
+        chance = rate * said + (1 - rate) * (1 - said)
+        return (right - chance) / (1 - chance)
+
+    def say(self, rng: np.random.Generator, people: Floats) -> Floats:
+        luck = rng.random(len(people))
+        return np.where(people == 1, luck < self.sensitivity, luck > self.specificity).astype(np.float64)
+
+
+def draw_labels(rng: np.random.Generator, rate: float, judge: Judge, n: int) -> Iterator[tuple[str, Held | bool]]:
+    """A judge beside people, and a gate whose limits are its true figures."""
+    people = (rng.random(n) < rate).astype(np.float64)
+    said = judge.say(rng, people)
+    layout = lay_out(n)
+    right = judge.sensitivity * rate + judge.specificity * (1 - rate)
+    kappa = estimate_kappa([(people, said)], YES, layout)
+    if not math.isnan(kappa.only.value):
+        truth = judge.find_kappa(rate)
+        yield "kappa", Held(kappa.only, truth)
+        yield "gate of kappa", kappa.show(1 - 2 * LEVEL)[0].high < truth
+    yield "accuracy", Held(estimate_accuracy(people, said, layout).only, right)
+    harshness = judge.sensitivity * rate + (1 - judge.specificity) * (1 - rate) - rate
+    yield "harshness", Held(estimate_harshness(people, said, YES, layout).only, harshness)
+
+
+def draw_judges(rng: np.random.Generator, rate: float, a: Judge, b: Judge, n: int) -> Iterator[tuple[str, Held | bool]]:
+    people = (rng.random(n) < rate).astype(np.float64)
+    said = {"a": a.say(rng, people), "b": b.say(rng, people)}
+    truth = b.find_kappa(rate) - a.find_kappa(rate)
+    (found,) = compare_judges(people, said, YES, lay_out(n))
+    yield "difference of kappa", Held(found.differences["kappa"], truth)
+    yield "difference of accuracy", Held(found.differences["accuracy"], _find_right(b, rate) - _find_right(a, rate))
+    if truth == 0:
+        yield "any difference", bool(np.nanmin([*found.p_values.values()]) < LEVEL)
+    if abs(truth) >= 0.1:
+        yield "as good", found.is_as_good
+
+
+def _find_right(judge: Judge, rate: float) -> float:
+    return judge.sensitivity * rate + judge.specificity * (1 - rate)
+
+
+def draw_slices(rng: np.random.Generator, rates: tuple[float, ...], sizes: tuple[int, ...], kappa: float) -> Iterator[tuple[str, Held | bool]]:
+    """Slices of one kappa and no harshness, whatever their rates of labels."""
+    names = np.repeat(np.arange(len(sizes)), sizes)
+    rate = np.array(rates)[names]
+    people = (rng.random(len(names)) < rate).astype(np.float64)
+    wrong = (1 - kappa) * rate * (1 - rate)
+    luck = rng.random(len(names))
+    said = np.where(people == 1, luck >= wrong / rate, luck < wrong / (1 - rate)).astype(np.float64)
+    found = measure_slices([str(name) for name in names], people, said, YES, lay_out(len(names)))
+    p_values = [p for row in found for p in (row.p_kappa, row.p_harshness) if not math.isnan(p)]
+    yield "any slice differs", min(p_values, default=1.0) < LEVEL
+    for row in found:
+        if not math.isnan(row.kappa.value):
+            yield f"kappa at rate {rates[int(row.slice)]:g}", Held(row.kappa, kappa)
+
+
+def rate_five(rng: np.random.Generator, layout: Layout) -> tuple[Floats, Floats]:
+    """Ratings of 1 to 5 by two people."""
+    quality = draw_normal(rng, layout, 0.5)
+    first, second = (np.clip(np.round(3 + 1.2 * (quality + 0.5 * rng.normal(size=len(quality)))), 1, 5) for _ in "ab")
+    return first, second
+
+
+def draw_five(rng: np.random.Generator, inputs: int, kind: str, truths: tuple[float, float]) -> Iterator[tuple[str, Held | bool]]:
+    layout = lay_inputs(rng, inputs, kind)
+    pair = rate_five(rng, layout)
+    for is_weighted, truth in zip((False, True), truths, strict=True):
+        name = "weighted kappa" if is_weighted else "kappa"
+        yield name, Held(estimate_kappa([pair], FIVE, layout, is_weighted=is_weighted).only, truth)
+
+
+def find_five() -> tuple[float, float]:
+    """The true kappas of `rate_five`, from a million texts."""
+    pair = rate_five(np.random.default_rng(99), lay_out(1_000_000))
+    layout = lay_out(1_000_000)
+    plain, weighted = (estimate_kappa([pair], FIVE, layout, is_weighted=each).only.value for each in (False, True))
+    return plain, weighted
+
+
+RARE = ((0.02, Judge(0.6, 0.99), Judge(0.02, 0.98), 100), (0.03, Judge(0.6, 0.99), Judge(0.3, 0.98), 100))
+RARE += ((0.02, Judge(0.4, 0.99), Judge(0.02, 0.98), 200), (0.02, Judge(0.5, 0.98), Judge(0.5, 0.98), 100))
+RARE += ((0.03, Judge(0.6, 0.98), Judge(0.6, 0.98), 200), (0.3, Judge(0.85, 0.85), Judge(0.85, 0.85), 100))
+RARE += ((0.3, Judge(0.9, 0.9), Judge(0.6, 0.9), 300), (0.5, Judge(0.8, 0.8), Judge(0.8, 0.8), 30))
+SINGLE = ((0.02, Judge(0.02, 0.98), 100), (0.02, Judge(0.02, 0.98), 500), (0.02, Judge(0.3, 0.98), 200))
+SINGLE += ((0.02, Judge(0.8, 0.99), 200), (0.1, Judge(0.1, 0.9), 100), (0.1, Judge(0.6, 0.95), 100))
+SINGLE += ((0.05, Judge(0.7, 0.98), 100), (0.5, Judge(0.8, 0.8), 30), (0.3, Judge(0.9, 0.9), 30))
+SINGLE += ((0.5, Judge(0.97, 0.97), 30), (0.5, Judge(0.5, 0.5), 30), (0.2, Judge(0.9, 0.95), 300))
+SINGLE += ((0.5, Judge(0.8, 0.8), 10),)
+SHARES = [(inputs, kind) for inputs, kind in ((10, "1"), (30, "1"), (100, "1"), (10, "8"), (30, "8"), (30, "uneven"), (60, "uneven"))]
+LEVELS = ((0.02, 0.0), (0.1, 0.0), (0.5, 0.0), (0.9, 0.0), (0.5, 0.6), (0.55, 0.9))
+
+
+def list_designs() -> dict[str, Draw]:
+    """All designs by name."""
+    truths = find_five()
+    designs: dict[str, Draw] = {}
+    for inputs, kind in SHARES:
+        for share, ties in LEVELS:
+            name = f"share {share:g} ties {ties:g}, {inputs} inputs of {kind}"
+            designs[name] = partial(draw_share, inputs=inputs, kind=kind, share=share, ties=ties)
+    for inputs in (10, 30, 100):
+        for shape in ("normal", "log-normal"):
+            designs[f"mean {shape}, {inputs} inputs"] = partial(draw_mean, inputs=inputs, shape=shape)
+    for rate, judge, n in SINGLE:
+        designs[f"labels {rate:g}, {judge}, {n}"] = partial(draw_labels, rate=rate, judge=judge, n=n)
+    for rate, a, b, n in RARE:
+        designs[f"judges {rate:g}, {a}, {b}, {n}"] = partial(draw_judges, rate=rate, a=a, b=b, n=n)
+    for rates, sizes in (((0.05, 0.5), (40, 400)), ((0.05, 0.5), (60, 60)), ((0.03, 0.5), (300, 300)), ((0.5,) * 4, (50,) * 4)):
+        designs[f"slices {rates} {sizes}"] = partial(draw_slices, rates=rates, sizes=sizes, kappa=0.6)
+    for inputs, kind in ((30, "8"), (30, "1"), (100, "1")):
+        designs[f"five labels, {inputs} inputs of {kind}"] = partial(draw_five, inputs=inputs, kind=kind, truths=truths)
+    return designs
+
+
+def main() -> int:
+    """Prints the table; returns 1 if a cell is bad."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of the names of designs")
+    parser.add_argument("--rounds", type=int, default=1000)
+    given = parser.parse_args()
+    is_bad = False
+    for name, draw in list_designs().items():
+        if given.names and not any(part in name for part in given.names):
+            continue
+        for statistic, tally in simulate(draw, given.rounds).items():
+            print(f"{name}: {statistic} {tally}", flush=True)
+            is_bad |= tally.is_bad
+    return int(is_bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
