@@ -14,12 +14,11 @@ from judge.wording import shorten
 from meta_eval.alternative_annotator import compare_with_people
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
-from meta_eval.judge_pairs import find_constant
+from meta_eval.judges import count_unity, find_constant
 from meta_eval.labels import LabelAgreement, agree_on_labels, agree_with_single, assign_labels
 from meta_eval.prediction_powered import powered_mean, powered_rate
 from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
-from meta_eval.unanimity import count_unity
 
 LONGEST_TEXT = 200  # characters of a text beside a disagreement
 
@@ -38,7 +37,7 @@ def study_labels(
             _add_corrected(study, scored, labelled, labelling)
         _add_agreement(study, labelled, resampling)
         if len(labelled.people) > 1:
-            _add_single_people(study, labelled, resampling)
+            _add_single_people(study, labelled)
     return study
 
 
@@ -66,32 +65,31 @@ def _add_agreement(
     """Adds the agreement of each judge, and of the most frequent label, and disagreements."""
     layout = labelled.rated.layout
     for name, judged in labelled.judged.items():
-        agreement = agree_on_labels(labelled.consensus, judged, labelled.labels, layout, resampling)
+        agreement = agree_on_labels(labelled.consensus, judged, labelled.labels, layout, resampling.seed)
         study.agreement[labelled.aspect, name] = agreement
         study.disagreements.extend(_list_disagreements(labelled, name))
-    study.constants[labelled.aspect] = _agree_by_constant(labelled, resampling)
+    study.constants[labelled.aspect] = _agree_by_constant(labelled)
 
 
 def _add_single_people(
     study: LabelStudy,
     labelled: LabelledAspect,
-    resampling: Resampling,
 ) -> None:
     """Adds the agreement with single people, and whether a judge is as good as most of them."""
     layout = labelled.rated.layout
     aspect = labelled.aspect
-    study.single[aspect] = agree_with_single(labelled.people, labelled.judged, labelled.labels, layout, resampling)
+    study.single[aspect] = agree_with_single(labelled.people, labelled.judged, labelled.labels, layout)
     for name, judged in labelled.judged.items():
         test = compare_with_people(labelled.people, judged, layout, is_ordered=len(labelled.labels) > 2)
         study.alternatives[aspect, name] = test
 
 
-def _agree_by_constant(labelled: LabelledAspect, resampling: Resampling) -> tuple[float, LabelAgreement]:
+def _agree_by_constant(labelled: LabelledAspect) -> tuple[float, LabelAgreement]:
     """The label that most texts have, and its agreement as the label of all of them."""
     people = labelled.consensus
     label = find_constant(people)
     constant = np.full(len(people), label)
-    return label, agree_on_labels(people, constant, labelled.labels, labelled.rated.layout, resampling)
+    return label, agree_on_labels(people, constant, labelled.labels, labelled.rated.layout)
 
 
 def check_samples(

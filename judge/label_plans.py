@@ -23,12 +23,11 @@ from meta_eval.budgets import (
     plan_budget,
     vary_kappa,
     vary_mean,
-    vary_statistic,
 )
 from meta_eval.correlation import pearson
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import grouped_estimate
-from meta_eval.labels import weigh_kappa
+from meta_eval.labels import estimate_kappa
 from meta_eval.planning import Statistic, count_pairs
 from meta_eval.preferences import OUTCOMES, Preferences, in_both_orders
 from meta_eval.scored_set import ScoredSet
@@ -255,8 +254,11 @@ def _vary_pairwise_kappa(
 ) -> Variation | str:
     """How kappa of all pairs of rows of a table of labels varies."""
     pairs = [*combinations(table, 2)]
-    kappa = weigh_kappa(pairs, labels, layout, is_weighted=kind != "kappa")
-    return vary_statistic(kappa, layout, texts)
+    kappa = estimate_kappa(pairs, labels, layout, is_weighted=kind != "kappa")
+    shown = kappa.only
+    if math.isnan(shown.low):
+        return str(shown.reason)
+    return Variation(shown.value, variance=texts * float(kappa.variances[0]))
 
 
 def _correlate(

@@ -17,10 +17,9 @@ from judge.answers import Asked
 from judge.correcting import Corrections
 from judge.tables import Result, Row, Table, pick, tabulate
 from judge.wording import MOST_NAMED, bound_answer, format_cell, format_number, join_names
-from meta_eval.biases import Favour
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.labels import SingleAgreement
-from meta_eval.preferences import PreferenceAgreement, Preferences, Verdicts, position_effect
+from meta_eval.preferences import Favour, PreferenceAgreement, Preferences, Verdicts, position_effect
 from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ PAIRS_CAPTION = (
 )
 AMONG_CAPTION = "Of win, tie and loss. Intervals are over inputs."
 AGREEMENT_CAPTION = (
-    "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. macro_f1 is that of the "
-    "output named first in the file. Intervals are over inputs."
+    "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. Intervals are over inputs."
 )
 FAVOURS_CAPTION = (
     "On the n pairs of which one output is longer (in characters), or by a system of the judge's own family; ties "
@@ -55,7 +53,7 @@ ASKED_CAPTION = (
 )
 SYSTEM_CELLS = ("cluster", "system", "n", "wins", "ties", "losses", "win_rate", "strength")
 PAIR_CELLS = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
-AGREEMENT_CELLS = ("n", "accuracy", "kappa", "macro_f1", "untied", "missing")
+AGREEMENT_CELLS = ("n", "accuracy", "kappa", "untied", "missing")
 FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from meta_eval.bootstrap import FEWEST_UNITS, Floats, Indices, t_quantile
 from meta_eval.grouping import Layout
-from meta_eval.intervals import Weighted, jackknife_interval, score_interval
+from meta_eval.intervals import score_interval
 from meta_eval.planning import LARGEST, find_least, paired_power
 
 
@@ -205,23 +205,6 @@ def _measure_variance(
     """n times the variance of the mean of n deviations, which may depend on each other within units."""
     sums = np.bincount(units, deviations)
     return float((sums**2).sum()) / freedom
-
-
-def vary_statistic(
-    statistic: Weighted,
-    layout: Layout,
-    labels: int,
-) -> Variation | str:
-    """Estimates by the jackknife over inputs how a statistic of a pilot varies; returns a reason if it cannot.
-
-    `labels` is the pilot's number of labels.
-    """
-    estimate = jackknife_interval(statistic, layout)
-    if estimate.reason is not None:
-        return estimate.reason
-    half_width = (estimate.high - estimate.low) / 2
-    deviation = half_width / t_quantile(layout.input_count - 1)
-    return Variation(estimate.value, variance=labels * deviation**2)
 
 
 def vary_kappa(kappa: float, rate: float) -> Variation:

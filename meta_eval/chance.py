@@ -107,10 +107,13 @@ def measure_preference_chance(
     judge: Floats,
     layout: Layout,
     seed: int = 0,
+    *,
+    are_exchanged: bool = True,
 ) -> float:
     """Computes the two-sided p-value that outcomes (1, .5, 0) of people and judge, of shape (n,), are independent.
 
-    Which output is called a is arbitrary, so the outcomes of an input are also reversed at random, all at once.
+    If systems change sides (`are_exchanged`), which output is called a is arbitrary: the outcomes of an input are also
+    reversed at random, all at once. Else a judge that knows the system only would seem to agree with people.
     """
     by_input = gather(layout.inputs)
     outcomes = people[by_input]
@@ -118,7 +121,7 @@ def measure_preference_chance(
     rng = np.random.default_rng(seed + 1)
     blocks = []
     for orders in permute_inputs(layout.inputs, seed):
-        turns = rng.random((len(orders), layout.input_count)) < 0.5
+        turns = rng.random((len(orders), layout.input_count)) < 0.5 * are_exchanged
         inputs = layout.inputs[orders]
         is_turned = np.take_along_axis(turns, inputs, axis=1)
         drawn = judge[orders]

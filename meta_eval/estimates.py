@@ -67,6 +67,13 @@ class Estimates:
         return int(self.used.sum())
 
     @property
+    def few(self) -> str | None:
+        """Why the units are too few for an interval, or None."""
+        if self.units >= FEWEST:
+            return None
+        return f"an interval needs at least {FEWEST} inputs, but there are {self.units}"
+
+    @property
     def freedom(self) -> float:
         """The degrees of freedom of Student's t."""
         return math.inf if self.is_known_variance else self.units - 1 - self.fitted
@@ -177,7 +184,7 @@ class Estimates:
 
     def show(self, confidence: float = CONFIDENCE) -> list[Estimate]:
         """The k estimates with their intervals, which hold the values that are shown."""
-        few = explain_few(self.units)
+        few = self.few
         lows, highs = self.bound(confidence) if few is None else (self.values, self.values)
         estimates = []
         for value, low, high in zip(self.shown.tolist(), lows.tolist(), highs.tolist(), strict=True):
@@ -211,16 +218,20 @@ class Estimates:
     @property
     def testable(self) -> Floats:
         """The values with pseudo-units, of shape (k,); NaN where nothing can be shown, as units are too few."""
-        is_few = explain_few(self.units) is not None
-        return np.where(is_few | np.isnan(self.shown), np.nan, self.values)
+        return np.where((self.few is not None) | np.isnan(self.shown), np.nan, self.values)
 
     def exceed(self, limits: Floats | float) -> Floats:
         """One-sided p-values, of shape (k,), that each is at most its limit: small if it is shown to lie above."""
-        return stdtr(self.freedom, (limits - self.testable) / self.errors)
+        return self._test_below(self.testable - limits)
 
     def stay_within(self, margin: float) -> Floats:
         """P-values, of shape (k,), that each lies beyond the margin of 0: Schuirmann's two one-sided tests (1987)."""
-        return stdtr(self.freedom, (np.abs(self.testable) - margin) / self.errors)
+        return self._test_below(margin - np.abs(self.testable))
+
+    def _test_below(self, gaps: Floats) -> Floats:
+        """One-sided p-values that gaps are 0 or less; gaps without variation are what they are."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return stdtr(self.freedom, -gaps / np.nan_to_num(self.errors))
 
     def compare(self, other: Estimates, confidence: float = CONFIDENCE) -> tuple[Estimate, float]:
         """One statistic minus another one of other units, or in part of the same, with a two-sided p-value.
@@ -228,6 +239,9 @@ class Estimates:
         The interval is made of both intervals (MOVER: Zou & Donner 2008), so that it keeps their skewness.
         """
         difference = (self - other).show(confidence)[0]
+        few = self.few or other.few
+        if few is not None:
+            return Estimate.undefined(few, difference.value), math.nan
         if math.isnan(difference.low):
             return difference, math.nan
         low, high = (float(end[0]) for end in self.bound(confidence))
@@ -266,13 +280,6 @@ def _bend(quantile: float, skewness: Floats) -> Floats:
     return np.where(is_skewed, bent, quantile)
 
 
-def explain_few(units: int) -> str | None:
-    """Returns the reason why so few units have no interval; None if they have one."""
-    if units >= FEWEST:
-        return None
-    return f"an interval needs at least {FEWEST} inputs, but there are {units}"
-
-
 def linearise(
     statistic: Statistic,
     used: Mask,
@@ -300,7 +307,8 @@ def linearise(
         blocks.append(statistic(weights))
     without = np.concatenate(blocks)
     parts = np.zeros((m, len(values)))
-    parts[present] = (count - 1) / max(count, 1) * (without.mean(axis=0) - without)
+    if count:
+        parts[present] = (count - 1) / count * (without.mean(axis=0) - without)
     unseen = np.zeros((len(pseudo), len(values)))
     if len(pseudo):
         steps = STEP * np.eye(len(base))[m:]
@@ -319,7 +327,7 @@ def linearise(
 def gather(rows: Floats, layout: Layout) -> Floats:
     """Sums values of rows, of shape (n, k), by unit; returns shape (units, k)."""
     sums = [np.bincount(layout.units, column, minlength=layout.unit_count) for column in rows.T]
-    return np.reshape(sums, (len(sums), layout.unit_count)).T
+    return np.reshape(sums, (len(sums), layout.unit_count)).T.astype(np.float64)
 
 
 def estimate_mean(values: Floats, layout: Layout, scale: Scale = "mean") -> Estimates:
@@ -342,7 +350,7 @@ def estimate_ratio(
     def divide(weights: Floats) -> Floats:
         return divide_known(weights @ above, weights @ below)
 
-    return linearise(divide, below.any(axis=1), scale=scale)
+    return linearise(divide, below.sum(axis=1) > 0, scale=scale)
 
 
 def estimate_share(wins: Floats, layout: Layout) -> Estimates:
@@ -360,9 +368,9 @@ def estimate_share(wins: Floats, layout: Layout) -> Estimates:
     def divide(weights: Floats) -> Floats:
         return divide_known(weights @ won, weights @ rows)
 
-    used = rows[:-2].any(axis=1)
+    used = rows[:-2].sum(axis=1) > 0
     shares = linearise(divide, used, (PRIOR, PRIOR), scale="share")
-    is_independent = layout.input_count == len(wins) or not repeats(layout, known.any(axis=1))
+    is_independent = layout.input_count == len(wins) or not repeats(layout, known.sum(axis=1) > 0)
     return replace(shares, is_known_variance=is_independent)
 
 
@@ -434,7 +442,9 @@ def flip_signs(shares: Floats, seed: int = 0, flips: int = FLIPS) -> Floats:
     def flip(swapped: Mask) -> Floats:
         return np.abs(total - 2 * (swapped @ unit)).clip(min=ROUNDING)
 
-    return step_down(observed, map(flip, _list_flips(len(shares), flips, seed, rows=max(1, BATCH // max(shares.shape)))))
+    return step_down(
+        observed, map(flip, _list_flips(len(shares), flips, seed, rows=max(1, BATCH // max(shares.shape))))
+    )
 
 
 def _list_flips(units: int, flips: int, seed: int, rows: int) -> Iterator[Mask]:

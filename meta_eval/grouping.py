@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+from zlib import crc32
 
 import numpy as np
 
@@ -84,13 +85,26 @@ def lay_out(
 ) -> Layout:
     """Makes the layout of n examples: numbers their systems and inputs.
 
-    Without `systems` all examples belong to one system; without `inputs` each example has a separate input. Raises
+    Without `systems` all examples belong to one system; without `inputs` each example has a separate input. Inputs are
+    numbered by a checksum of their names, so that the order of rows does not change a random draw. Raises
     ValueError unless there is one name per example and no name is None.
     """
     system_numbers = np.zeros(n, dtype=np.intp)
     if systems is not None:
         system_numbers = number_groups(n, systems, "systems")
-    return Layout(system_numbers, number_groups(n, inputs, "inputs"))
+    numbers = number_groups(n, inputs, "inputs")
+    if inputs is not None:
+        numbers = _number_by_hash([*dict.fromkeys(inputs)])[numbers]
+    return Layout(system_numbers, numbers)
+
+
+def _number_by_hash(names: Sequence[Hashable]) -> Indices:
+    """Numbers names by their checksums, so that the order of rows does not change which inputs make a unit."""
+    checksums = [crc32(str(name).encode()) for name in names]
+    order = sorted(range(len(names)), key=lambda place: (checksums[place], str(names[place])))
+    numbers = np.empty(len(names), dtype=np.intp)
+    numbers[order] = np.arange(len(names))
+    return numbers
 
 
 def group(

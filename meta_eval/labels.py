@@ -28,7 +28,6 @@ from meta_eval.estimates import (
     estimate_difference,
     estimate_mean,
     estimate_share,
-    gather,
     linearise,
     measure_design_effects,
 )
@@ -283,6 +282,7 @@ def estimate_kappa(
     shares = shares / max(shares.sum(), 1.0)
     independent = np.outer(shares.sum(axis=1), shares.sum(axis=0))
     prior = PRIOR / 2 * (np.eye(k) / k + independent)
+
     def kappa(weights: Floats) -> Floats:
         observed = np.zeros((len(weights), 1))
         expected = np.zeros((len(weights), 1))
@@ -291,7 +291,7 @@ def estimate_kappa(
             by_label = cells.reshape(-1, k, k)
             by_chance = np.einsum("ri,ij,rj->r", by_label.sum(axis=2), distances, by_label.sum(axis=1))
             observed += cells @ distances.reshape(-1, 1)
-            expected += divide_known(by_chance[:, None], cells.sum(axis=1, keepdims=True))
+            expected += np.nan_to_num(divide_known(by_chance[:, None], cells.sum(axis=1, keepdims=True)))
         return 1 - divide_known(observed, np.where(expected > NEAR, expected, 0.0))
 
     estimates = linearise(kappa, used, prior.ravel(), scale="correlation")

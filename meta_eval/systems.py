@@ -100,7 +100,7 @@ def lay_grid(scored: ScoredSet) -> Grid:
 
     Inputs are sorted by name, so that the order of rows does not change which inputs are swapped at random.
     """
-    inputs = [*dict.fromkeys(scored.groups or ())]
+    inputs = list_inputs(scored)
     order = sorted(range(len(inputs)), key=lambda i: inputs[i])
 
     def lay(values: Floats) -> Floats:
@@ -114,6 +114,12 @@ def lay_grid(scored: ScoredSet) -> Grid:
         ratings={aspect: lay(scored.ratings(aspect)) for aspect in scored.aspects},
         places=np.nan_to_num(numbers, nan=-1).astype(np.intp),
     )
+
+
+def list_inputs(scored: ScoredSet) -> list[str]:
+    """Lists the names of the inputs in the order of their numbers."""
+    name_of = dict(zip(scored.layout.inputs.tolist(), scored.groups or (), strict=True))
+    return [name_of[number] for number in range(len(name_of))]
 
 
 def compare_pairs(

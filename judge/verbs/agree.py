@@ -72,7 +72,7 @@ def agree(
         judges: the columns that hold verdicts of judges.
         labels: a file, rows or a DataFrame with people's labels of some of the texts, joined by id.
         by: a column by whose values the agreement of judges of labels is split.
-        fail_if: conditions that fail the study where a test shows them (`meta_eval.gates`), such as `kappa < 0.6`;
+        fail_if: conditions that fail the study where a test shows them (`judge.gates`), such as `kappa < 0.6`;
             `findings` then says which, and the command ends with exit code 3.
         baseline: the judge from which the drops of `fail_if` are counted.
         margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.

@@ -44,6 +44,7 @@ from meta_eval.systems import (
     compare_pairs,
     lay_grid,
     leave_out_incomplete,
+    list_inputs,
     rank_systems,
 )
 
@@ -340,10 +341,9 @@ def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
     """Finds, for each input, the systems without an output for it. Every example must name its system and its input."""
     systems = list(dict.fromkeys(outputs.systems or ()))
-    groups = list(dict.fromkeys(outputs.groups or ()))
     is_missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs))))
     lacking: dict[str, list[str]] = {}
-    for group, of_systems in zip(groups, is_missing.T, strict=True):
+    for group, of_systems in zip(list_inputs(outputs), is_missing.T, strict=True):
         if of_systems.any():
             lacking[group] = [systems[i] for i in np.flatnonzero(of_systems)]
     return lacking

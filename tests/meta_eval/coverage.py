@@ -15,16 +15,16 @@ import argparse
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.estimates import Estimates, estimate_mean, estimate_share
+from meta_eval.estimates import estimate_mean, estimate_share
 from meta_eval.grouping import Layout, lay_out
-from meta_eval.judges import compare_judges, estimate_change, measure_slices
+from meta_eval.judges import compare_judges, measure_slices
 from meta_eval.labels import estimate_accuracy, estimate_harshness, estimate_kappa
 
 Draw = Callable[[np.random.Generator], Iterator[tuple[str, "Held | bool"]]]
@@ -43,7 +43,7 @@ class Held:
 
 @dataclass
 class Tally:
-    """What happened in the studies of a design to one statistic: an interval, or a test (of which `widths` is empty)."""
+    """What happened to one statistic in the studies of a design; a test has no `widths`."""
 
     studies: int = 0
     # intervals that hold the truth, or rejections of what is true
@@ -128,7 +128,9 @@ def find_phi(x: Floats) -> Floats:
 # Shares and means.
 
 
-def draw_share(rng: np.random.Generator, inputs: int, kind: str, share: float, ties: float) -> Iterator[tuple[str, Held | bool]]:
+def draw_share(
+    rng: np.random.Generator, inputs: int, kind: str, share: float, ties: float
+) -> Iterator[tuple[str, Held | bool]]:
     layout = lay_inputs(rng, inputs, kind)
     level = find_phi(draw_normal(rng, layout, 0.5))
     wins = share - ties / 2
@@ -199,7 +201,9 @@ def _find_right(judge: Judge, rate: float) -> float:
     return judge.sensitivity * rate + judge.specificity * (1 - rate)
 
 
-def draw_slices(rng: np.random.Generator, rates: tuple[float, ...], sizes: tuple[int, ...], kappa: float) -> Iterator[tuple[str, Held | bool]]:
+def draw_slices(
+    rng: np.random.Generator, rates: tuple[float, ...], sizes: tuple[int, ...], kappa: float
+) -> Iterator[tuple[str, Held | bool]]:
     """Slices of one kappa and no harshness, whatever their rates of labels."""
     names = np.repeat(np.arange(len(sizes)), sizes)
     rate = np.array(rates)[names]
@@ -222,7 +226,9 @@ def rate_five(rng: np.random.Generator, layout: Layout) -> tuple[Floats, Floats]
     return first, second
 
 
-def draw_five(rng: np.random.Generator, inputs: int, kind: str, truths: tuple[float, float]) -> Iterator[tuple[str, Held | bool]]:
+def draw_five(
+    rng: np.random.Generator, inputs: int, kind: str, truths: tuple[float, float]
+) -> Iterator[tuple[str, Held | bool]]:
     layout = lay_inputs(rng, inputs, kind)
     pair = rate_five(rng, layout)
     for is_weighted, truth in zip((False, True), truths, strict=True):
@@ -247,7 +253,10 @@ SINGLE += ((0.02, Judge(0.8, 0.99), 200), (0.1, Judge(0.1, 0.9), 100), (0.1, Jud
 SINGLE += ((0.05, Judge(0.7, 0.98), 100), (0.5, Judge(0.8, 0.8), 30), (0.3, Judge(0.9, 0.9), 30))
 SINGLE += ((0.5, Judge(0.97, 0.97), 30), (0.5, Judge(0.5, 0.5), 30), (0.2, Judge(0.9, 0.95), 300))
 SINGLE += ((0.5, Judge(0.8, 0.8), 10),)
-SHARES = [(inputs, kind) for inputs, kind in ((10, "1"), (30, "1"), (100, "1"), (10, "8"), (30, "8"), (30, "uneven"), (60, "uneven"))]
+SHARES = [
+    (inputs, kind)
+    for inputs, kind in ((10, "1"), (30, "1"), (100, "1"), (10, "8"), (30, "8"), (30, "uneven"), (60, "uneven"))
+]
 LEVELS = ((0.02, 0.0), (0.1, 0.0), (0.5, 0.0), (0.9, 0.0), (0.5, 0.6), (0.55, 0.9))
 
 
@@ -266,7 +275,12 @@ def list_designs() -> dict[str, Draw]:
         designs[f"labels {rate:g}, {judge}, {n}"] = partial(draw_labels, rate=rate, judge=judge, n=n)
     for rate, a, b, n in RARE:
         designs[f"judges {rate:g}, {a}, {b}, {n}"] = partial(draw_judges, rate=rate, a=a, b=b, n=n)
-    for rates, sizes in (((0.05, 0.5), (40, 400)), ((0.05, 0.5), (60, 60)), ((0.03, 0.5), (300, 300)), ((0.5,) * 4, (50,) * 4)):
+    for rates, sizes in (
+        ((0.05, 0.5), (40, 400)),
+        ((0.05, 0.5), (60, 60)),
+        ((0.03, 0.5), (300, 300)),
+        ((0.5,) * 4, (50,) * 4),
+    ):
         designs[f"slices {rates} {sizes}"] = partial(draw_slices, rates=rates, sizes=sizes, kappa=0.6)
     for inputs, kind in ((30, "8"), (30, "1"), (100, "1")):
         designs[f"five labels, {inputs} inputs of {kind}"] = partial(draw_five, inputs=inputs, kind=kind, truths=truths)

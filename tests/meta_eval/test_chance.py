@@ -102,11 +102,11 @@ def test_a_guess_where_most_pairs_tie() -> None:
     told = 0
     for _ in range(60):
         given = given_pairs(mostly_ties(60, rng))
-        told += agree_on_preferences(given, mostly_ties(60, rng), FEW).p_chance < 0.05
+        told += agree_on_preferences(given, mostly_ties(60, rng)).p_chance < 0.05
     assert told <= 6
     people = mostly_ties(60, rng)
     given = given_pairs(people)
-    alike = agree_on_preferences(given, people, FEW)
+    alike = agree_on_preferences(given, people)
     assert alike.p_chance < 0.01
     assert measure_preference_chance(people, 1 - people, given.layout) > alike.p_chance
 

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.metrics import cohen_kappa_score, f1_score
+from sklearn.metrics import cohen_kappa_score
 
 from core.example import Example
-from meta_eval.biases import find_family, find_longer, measure_favour
 from meta_eval.games import Games
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import (
@@ -20,7 +19,10 @@ from meta_eval.preferences import (
     Verdicts,
     agree_among,
     agree_on_preferences,
+    find_family,
+    find_longer,
     list_pairs,
+    measure_favour,
     position_effect,
     prefer_by_scores,
 )
@@ -131,18 +133,20 @@ def test_agreement_by_hand() -> None:
     human = [1, 1, 0, 0.5, 0.5, 1, math.nan]
     found = np.array([1, 0, 0.5, 0.5, 1, math.nan, 1])
     given = judgements([(f"i{k}", "x", "y", each) for k, each in enumerate(human)])
-    agreed = agree_on_preferences(given, found, FEW)
+    agreed = agree_on_preferences(given, found)
     assert (agreed.n, agreed.missing) == (5, 1)
     assert agreed.accuracy.value == pytest.approx(2 / 5)
     assert agreed.untied.value == pytest.approx((1 + 0 + 0.5) / 3)
     people, metric = np.array(human[:5]), found[:5]
+    assert agreed.kappa.value == pytest.approx(cohen_kappa_score(people.astype(str), metric.astype(str)))
+    sides = [("x", "y"), ("y", "x")] * 4
+    exchanged = judgements([(f"i{k}", *pair, each) for k, (pair, each) in enumerate(zip(sides, human, strict=False))])
     twice = [np.concatenate([each, 1 - each]).astype(str) for each in (people, metric)]
-    assert agreed.kappa.value == pytest.approx(cohen_kappa_score(*twice))
-    assert agreed.macro_f1.value == pytest.approx(f1_score(people.astype(str), metric.astype(str), average="macro"))
-    ties = agree_on_preferences(judgements([("i", "x", "y", 0.5)] * 3), np.full(3, 0.5), FEW)
+    assert agree_on_preferences(exchanged, found).kappa.value == pytest.approx(cohen_kappa_score(*twice))
+    ties = agree_on_preferences(judgements([("i", "x", "y", 0.5)] * 3), np.full(3, 0.5))
     assert (ties.accuracy.value, ties.untied.reason) == (1, "people prefer neither output of any pair")
     assert ties.kappa.reason == "all labels are the same: kappa is not defined"
-    none = agree_on_preferences(given, np.full(7, math.nan), FEW)
+    none = agree_on_preferences(given, np.full(7, math.nan))
     assert (none.n, none.missing, none.kappa.reason) == (0, 6, "no judgement has a preference of both")
 
 
@@ -322,19 +326,19 @@ def test_the_longer_text_by_hand() -> None:
     people = pairs([1, 0, 0, 0.5, 0.5, 1, math.nan])
     judge = np.array([1, 0, 1, 0.8, 0.5, math.nan, 1])
     lengths = np.array([[9, 3], [9, 3], [9, 3], [9, 3], [3, 9], [9, 3], [9, 3]], dtype=float)
-    found = measure_favour(people, judge, find_longer(lengths), FEW)
+    found = measure_favour(people, judge, find_longer(lengths))
     assert (found.n, found.by_judge.value, found.by_people.value) == (5, 3.5 / 5, 2 / 5)
-    assert found.effect.value == (0 + 0 + 1 + 0.5 + 0) / 5
-    assert "at least 30" in (found.effect.reason or "")
+    assert found.effect.value == pytest.approx((0 + 0 + 1 + 0.5 + 0) / 5)
+    assert "at least 10" in (found.effect.reason or "")
 
 
 def test_a_judge_that_favours_its_family() -> None:
     people = pairs([0, 1] * 50)
     judge = np.array([0, 0] * 50)
-    own = measure_favour(people, judge, find_family(people, ["y", "z"]), FEW)
+    own = measure_favour(people, judge, find_family(people, ["y", "z"]))
     assert (own.n, own.by_judge.value, own.by_people.value, own.effect.value) == (100, 1, 0.5, 0.5)
     assert 0.3 < own.effect.low < 0.5 < own.effect.high < 0.7
-    both = measure_favour(people, judge, find_family(people, ["x", "y"]), FEW)
+    both = measure_favour(people, judge, find_family(people, ["x", "y"]))
     assert (both.n, both.effect.reason) == (0, "no judged pair has one output of this kind")
 
 
