@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from judge.tables import Result, Row, Table, pick, tabulate
 from judge.wording import bound_answer, format_number, join_names
+from meta_eval.helped import HelpedEstimate
 from meta_eval.intervals import FEWEST_UNITS
-from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED
 from meta_eval.systems import UNCOUNTED, Pairs, SystemComparison, SystemMean
 
@@ -57,7 +57,7 @@ class SystemsCompared(Result):
     # of systems by metric
     pairs: Mapping[str, Pairs]
     # of aspects that are rated in part, by aspect, metric and system the mean rating, and by two systems its difference
-    powered: Mapping[tuple[str, ...], PoweredEstimate]
+    powered: Mapping[tuple[str, ...], HelpedEstimate]
     level: float
     # by metric, where a margin of equivalence was asked for
     margins: Margins
@@ -140,7 +140,7 @@ class SystemsCompared(Result):
         for names, found in self.powered.items():
             if len(names) == len(columns):
                 cells = {"rated": found.rated, "unrated": found.unrated, what: found.estimate}
-                cells |= {f"{what}_by_ratings": found.classical, "saved": found.saved}
+                cells |= {f"{what}_by_ratings": found.by_labels, "saved": found.saved}
                 yield {**dict(zip(columns, names, strict=True)), **cells}
 
 

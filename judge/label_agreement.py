@@ -12,11 +12,11 @@ from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Row
 from judge.wording import shorten
 from meta_eval.alternative_annotator import compare_with_people
-from meta_eval.grouping import restrict
-from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
+from meta_eval.estimates import estimate_mean, estimate_share
+from meta_eval.helped import help_mean
+from meta_eval.intervals import Resampling
 from meta_eval.judges import count_unity, find_constant
 from meta_eval.labels import LabelAgreement, agree_on_labels, agree_with_single, assign_labels
-from meta_eval.prediction_powered import powered_mean, powered_rate
 from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
 
@@ -123,13 +123,11 @@ def correct_mean(
     ratings = texts.ratings(labelled.aspect)
     scores = texts.values(name, labelled.aspect)
     is_rate = not np.setdiff1d(labelled.labels, (0, 1)).size
-    power = powered_rate if is_rate else powered_mean
-    by_people = power(ratings, scores, texts.layout)
+    by_people = help_mean(ratings, scores, texts.layout, is_rate=is_rate)
     threshold = (labelling.thresholds or {}).get(name)
     judged, _ = assign_labels(scores, labelled.labels, threshold)
-    known = ~np.isnan(judged)
-    estimate = share_interval if is_rate else mean_over_inputs
-    by_judge = estimate(judged[known], restrict(texts.layout, known))
+    estimate = estimate_share if is_rate else estimate_mean
+    by_judge = estimate(judged, texts.layout).only
     return {"texts": len(texts), "by_judge": by_judge, **by_people.cells}
 
 

@@ -31,12 +31,11 @@ ALL = "all"
 TIE = 0.5  # the outcome of a tie
 MANY = 6  # systems; of more a sentence names the first ones
 SYSTEMS_CAPTION = (
-    "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
-    "compared pair of k systems counts 1/(k - 1) tie more."
+    "Intervals are over inputs. A tie is half a win of each; each compared pair of k systems counts 1/(k - 1) tie more."
 )
 PAIRS_CAPTION = (
     "Positive where system_a is preferred. difference: of the strengths, which rest on all pairs; win_rate: on the "
-    "judgements of this pair. p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal "
+    "judgements of this pair. p_value: two-sided, by flips of inputs, adjusted for all pairs (score test of equal "
     "strengths, step-down of the largest statistic)."
 )
 AMONG_CAPTION = "Of win, tie and loss. Intervals are over inputs."

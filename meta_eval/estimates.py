@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from meta_eval.bootstrap import CONFIDENCE, NO_SPREAD, Estimate, Floats, Mask
+from meta_eval.bootstrap import CONFIDENCE, NO_SPREAD, Estimate, Floats, Indices, Mask
 from meta_eval.grouping import Layout
 from meta_eval.step_down import step_down
 
@@ -114,7 +114,7 @@ class Estimates:
             is_known_variance=False,
         )
 
-    def subtract(self, first: Sequence[int], second: Sequence[int]) -> Estimates:
+    def subtract(self, first: Sequence[int] | Indices, second: Sequence[int] | Indices) -> Estimates:
         """The statistics numbered `first` minus those numbered `second`, of shape (pairs,)."""
         return replace(
             self,
@@ -155,7 +155,7 @@ class Estimates:
 
         With a judge's mean on labelled texts minus that on all texts, this is PPI++ (Angelopoulos, Duchi & Zrnic 2023).
         """
-        slopes = np.linalg.lstsq(zeros.parts, self.parts[:, 0], rcond=None)[0]
+        slopes = np.linalg.lstsq(np.nan_to_num(zeros.parts), np.nan_to_num(self.parts[:, 0]), rcond=None)[0]
         helped = self.join(zeros).contrast(np.concatenate([[1.0], -slopes])[:, None])
         return replace(
             helped,
@@ -186,8 +186,9 @@ class Estimates:
         """The k estimates with their intervals, which hold the values that are shown."""
         few = self.few
         lows, highs = self.bound(confidence) if few is None else (self.values, self.values)
+        shown = np.clip(self.shown, 0.0, 1.0) if self.scale == "share" else self.shown
         estimates = []
-        for value, low, high in zip(self.shown.tolist(), lows.tolist(), highs.tolist(), strict=True):
+        for value, low, high in zip(shown.tolist(), lows.tolist(), highs.tolist(), strict=True):
             if math.isnan(value):
                 estimates.append(Estimate.undefined(self.reason or UNDEFINED))
             elif few is not None or math.isnan(low):
@@ -426,18 +427,24 @@ def divide_known(numerators: Floats, denominators: Floats) -> Floats:
     return np.divide(numerators, denominators, out=np.full(numerators.shape, np.nan), where=denominators > 0)
 
 
-def flip_signs(shares: Floats, seed: int = 0, flips: int = FLIPS) -> Floats:
+def flip_signs(
+    shares: Floats,
+    seed: int = 0,
+    flips: int = FLIPS,
+    fitted: float = 0.0,
+) -> Floats:
     """Computes two-sided p-values that sums of shares, of shape (units, k), are 0, by flips; adjusted for all k.
 
     All sums share the flips. The statistic is a sum over the root of its squares, which no flip changes, so that sums
     of any spread count alike. Up to `ENUMERATED` units all flips are made, and the p-value of one sum is exact. A sum
-    of zeros has the p-value 1.
+    of zeros has the p-value 1. If shares are residuals of a model, they are too small by `fitted`, its parameters over
+    the observations.
     """
     size = np.sqrt((shares**2).sum(axis=0))
     unit = shares / np.where(size > 0, size, 1.0)
     total = unit.sum(axis=0)
     # the rounding error of a sum of 0 is no evidence
-    observed = np.abs(total).clip(min=ROUNDING) * (1 - ROUNDING)
+    observed = np.abs(math.sqrt(1 - fitted) * total).clip(min=ROUNDING) * (1 - ROUNDING)
 
     def flip(swapped: Mask) -> Floats:
         return np.abs(total - 2 * (swapped @ unit)).clip(min=ROUNDING)

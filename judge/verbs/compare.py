@@ -31,8 +31,8 @@ from judge.wording import join_names, note_resolution
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
+from meta_eval.helped import HelpedEstimate, help_difference, help_mean
 from meta_eval.intervals import Resampling
-from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean
 from meta_eval.scored_set import ScoredSet, name_negated
 from meta_eval.systems import (
     HUMAN,
@@ -311,9 +311,9 @@ def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
 
 def estimate_all_powered(
     grid: Grid, confounded: Mapping[str, Collection[tuple[str, str]]]
-) -> dict[tuple[str, ...], PoweredEstimate]:
+) -> dict[tuple[str, ...], HelpedEstimate]:
     """Estimates human means and differences of aspects that are rated in part, by aspect, metric, system or pair."""
-    powered: dict[tuple[str, ...], PoweredEstimate] = {}
+    powered: dict[tuple[str, ...], HelpedEstimate] = {}
     for aspect, name in product(list_partly_rated(grid), grid.scores):
         powered |= dict(estimate_powered(grid, aspect, name))
         for a, b in confounded[f"{HUMAN}{aspect}"]:
@@ -321,21 +321,21 @@ def estimate_all_powered(
     return powered
 
 
-def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], PoweredEstimate]]:
+def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], HelpedEstimate]]:
     """Yields the mean rating of each system, from its ratings and all its scores, and the difference of each pair."""
     ratings = dict(zip(grid.systems, grid.ratings[aspect], strict=True))
     scores = dict(zip(grid.systems, grid.scores[name], strict=True))
     for a in grid.systems:
-        yield (aspect, name, a), powered_mean(ratings[a], scores[a])
+        yield (aspect, name, a), help_mean(ratings[a], scores[a])
     for a, b in combinations(grid.systems, 2):
-        yield (aspect, name, a, b), powered_difference(ratings[a], ratings[b], scores[a], scores[b])
+        yield (aspect, name, a, b), help_difference(ratings[a], ratings[b], scores[a], scores[b])
 
 
-def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
+def withhold_powered(found: HelpedEstimate) -> HelpedEstimate:
     """Removes the intervals of a difference between two systems that had different raters."""
     estimate = Estimate.undefined(CONFOUNDED, found.estimate.value)
-    classical = Estimate.undefined(CONFOUNDED, found.classical.value)
-    return replace(found, estimate=estimate, classical=classical)
+    by_labels = Estimate.undefined(CONFOUNDED, found.by_labels.value)
+    return replace(found, estimate=estimate, by_labels=by_labels)
 
 
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:

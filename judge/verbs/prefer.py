@@ -145,7 +145,7 @@ def prefer(
     ranked = judged.ranked
     return PreferenceStudy(
         signature=_sign(judged, texts, labels, resampling, level=level, margin=margin),
-        ranking=rank_by_preferences(ranked, resampling, level),
+        ranking=rank_by_preferences(ranked, seed, level),
         level=level,
         equal=find_equal(ranked, margin, level),
         among=measure_among(people, judged.judges, asked, resampling, raters=len(ranked.named_raters)),

@@ -51,11 +51,11 @@ def test_few_labels_correct_a_biased_judge():
 
 
 def test_an_order_that_is_not_known_is_not_told():
-    """Four labels rank nobody, and a judge that always ties puts two systems in no order."""
+    """Four labels have no intervals, so no order is told, and a judge that always ties puts two systems in no order."""
     verdicts, people = study()
     few = judge.prefer(verdicts, human_labels=people[:4], resamples=20)
     assert not few.corrections.notes
-    assert all(math.isnan(row["rank"]) for row in few.corrections.by_labels[JUDGE])
+    assert all(math.isnan(row["strength"].low) for row in few.corrections.by_labels[JUDGE])
     pairs = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "x", "judges": {"j": "tie"}} for i in range(9)]
     assert judge.prefer(pairs, resamples=20).corrections.notes == ["j orders x = y; people's order is x, y"]
 

@@ -13,7 +13,7 @@ from core.scores import Scores
 from judge.metric_study import MetricStudy
 from judge.tables import Table
 from meta_eval.grouping import lay_out
-from meta_eval.prediction_powered import powered_rate
+from meta_eval.helped import help_mean
 
 YES_NO = [(True, 1)] * 20 + [(True, 0)] * 5 + [(False, 1)] * 10 + [(False, 0)] * 15
 LABELS, SINGLE, EACH = "Agreement on labels", "Agreement with single people", "Labels one by one"
@@ -118,8 +118,10 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
     row = found.labels.corrected[0]
     assert (row["texts"], row["labels"], row["by_judge"].value) == (500, 100, pytest.approx(0.8))
     assert (row["by_people"].value, row["corrected"].value) == (pytest.approx(0.6), pytest.approx(0.6))
-    expected = powered_rate([*([0, 0, 1, 1, 1] * 20), *[math.nan] * 400], [0, 1, 1, 1, 1] * 100, lay_out(500))
-    assert row["corrected"] == expected.estimate
+    labels = [*([0, 0, 1, 1, 1] * 20), *[math.nan] * 400]
+    expected = help_mean(labels, [0, 1, 1, 1, 1] * 100, lay_out(500), is_rate=True).estimate
+    shown = row["corrected"]
+    assert (shown.value, shown.low, shown.high) == pytest.approx((expected.value, expected.low, expected.high), abs=0.02)
     assert row["worth"] > 100
     assert any(note.startswith("ok: people would give ") for note in found.notes)
     few = judge.agree(rows[:3] + rows[100:200], resamples=50, permutations=9, cues=False)

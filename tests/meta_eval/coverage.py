@@ -24,8 +24,11 @@ import numpy as np
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.estimates import estimate_mean, estimate_share
 from meta_eval.grouping import Layout, lay_out
+from meta_eval.helped import help_mean
 from meta_eval.judges import compare_judges, measure_slices
 from meta_eval.labels import estimate_accuracy, estimate_harshness, estimate_kappa
+from meta_eval.preferences import Preferences
+from meta_eval.strengths import rank_by_preferences
 
 Draw = Callable[[np.random.Generator], Iterator[tuple[str, "Held | bool"]]]
 YES = np.array([0.0, 1.0])
@@ -244,6 +247,61 @@ def find_five() -> tuple[float, float]:
     return plain, weighted
 
 
+# Help by a judge, and strengths.
+
+
+def draw_helped(
+    rng: np.random.Generator, rate: float, judge: Judge, labelled: int, total: int
+) -> Iterator[tuple[str, Held | bool]]:
+    people = (rng.random(total) < rate).astype(np.float64)
+    verdicts = judge.say(rng, people)
+    labels = np.where(np.arange(total) < labelled, people, np.nan)
+    yield "helped rate", Held(help_mean(labels, verdicts, lay_out(total), is_rate=True).estimate, rate)
+
+
+def draw_helped_mean(
+    rng: np.random.Generator, inputs: int, kind: str, shape: str, by: str
+) -> Iterator[tuple[str, Held | bool]]:
+    """Ratings of which a third of the inputs, or of the texts, are known, and a judge that sees them with noise."""
+    layout = lay_inputs(rng, inputs, kind)
+    quality = draw_normal(rng, layout, 0.7)
+    n = len(quality)
+    if shape == "gamma":
+        quality = rng.gamma(4.0, size=n) - 4.0
+    verdicts = quality + 0.7 * rng.normal(size=n)
+    places = layout.inputs if by == "inputs" else rng.permutation(n)
+    known = places < places.max() / 3
+    yield "helped mean", Held(help_mean(np.where(known, quality, np.nan), verdicts, layout).estimate, 0.0)
+
+
+def draw_strengths(
+    rng: np.random.Generator, true: tuple[float, ...], inputs: int, design: str
+) -> Iterator[tuple[str, Held | bool]]:
+    """Judgements of all pairs for each input, of the pairs with the first system (a star), or of one pair."""
+    k = len(true)
+    pairs = [(i, j) for i in range(k) for j in range(i + 1, k) if design != "star" or i == 0]
+    rows: list[tuple[str, str, str, float]] = []
+    for number in range(inputs):
+        asked = [pairs[rng.integers(len(pairs))]] if design == "one" else pairs
+        for i, j in asked:
+            won = rng.random() < 1 / (1 + math.exp(true[j] - true[i]))
+            rows.append((str(number), f"s{i}", f"s{j}", float(won)))
+    names, a, b, outcomes = (list(column) for column in zip(*rows, strict=True))
+    given = Preferences("p", tuple(names), tuple(a), tuple(b), np.array(outcomes), (None,) * len(rows))
+    found = rank_by_preferences(given)
+    is_wrong = False
+    for pair in found.pairs:
+        gap = true[int(pair.system_a[1:])] - true[int(pair.system_b[1:])]
+        yield "difference of strengths", Held(pair.difference, gap)
+        is_wrong |= gap == 0 and pair.p_value < LEVEL
+    if len({*true}) < k:
+        yield "equal systems are separated", bool(is_wrong)
+
+
+def find_logit(share: float) -> float:
+    return math.log(share / (1 - share))
+
+
 RARE = ((0.02, Judge(0.6, 0.99), Judge(0.02, 0.98), 100), (0.03, Judge(0.6, 0.99), Judge(0.3, 0.98), 100))
 RARE += ((0.02, Judge(0.4, 0.99), Judge(0.02, 0.98), 200), (0.02, Judge(0.5, 0.98), Judge(0.5, 0.98), 100))
 RARE += ((0.03, Judge(0.6, 0.98), Judge(0.6, 0.98), 200), (0.3, Judge(0.85, 0.85), Judge(0.85, 0.85), 100))
@@ -258,6 +316,19 @@ SHARES = [
     for inputs, kind in ((10, "1"), (30, "1"), (100, "1"), (10, "8"), (30, "8"), (30, "uneven"), (60, "uneven"))
 ]
 LEVELS = ((0.02, 0.0), (0.1, 0.0), (0.5, 0.0), (0.9, 0.0), (0.5, 0.6), (0.55, 0.9))
+
+
+HELPED = ((0.02, Judge(0.9, 0.99), 50, 1000), (0.05, Judge(0.9, 0.95), 50, 1000), (0.5, Judge(0.8, 0.8), 30, 300))
+HELPED += ((0.9, Judge(0.95, 0.8), 50, 500), (0.02, Judge(0.9, 0.99), 200, 2000))
+HELPED_MEANS = ((60, "8", "normal", "inputs"), (60, "5", "normal", "texts"), (300, "1", "gamma", "texts"))
+STAR = (0.0, find_logit(0.02), find_logit(0.3), find_logit(0.3), 0.0)
+STRENGTHS = (("of a star", STAR, 30, "star"), ("of a star", STAR, 100, "star"))
+STRENGTHS += (("of a star of nine", (0.0, *[find_logit(0.1)] * 9), 30, "star"),)
+STRENGTHS += (("of all pairs", (0.0, 0.5, 1.0, -2.0), 30, "all"), ("of five equal", (0.0,) * 5, 40, "all"))
+STRENGTHS += (
+    ("of one pair each", (-1.0, -0.5, 0.0, 0.5, 1.0), 200, "one"),
+    ("of two, .97", (0.0, find_logit(0.97)), 30, "all"),
+)
 
 
 def list_designs() -> dict[str, Draw]:
@@ -284,6 +355,14 @@ def list_designs() -> dict[str, Draw]:
         designs[f"slices {rates} {sizes}"] = partial(draw_slices, rates=rates, sizes=sizes, kappa=0.6)
     for inputs, kind in ((30, "8"), (30, "1"), (100, "1")):
         designs[f"five labels, {inputs} inputs of {kind}"] = partial(draw_five, inputs=inputs, kind=kind, truths=truths)
+    for rate, judge, labelled, total in HELPED:
+        name = f"helped rate {rate:g}, {judge}, {labelled} of {total}"
+        designs[name] = partial(draw_helped, rate=rate, judge=judge, labelled=labelled, total=total)
+    for inputs, kind, shape, by in HELPED_MEANS:
+        name = f"helped mean, {inputs} inputs of {kind}, {shape}, by {by}"
+        designs[name] = partial(draw_helped_mean, inputs=inputs, kind=kind, shape=shape, by=by)
+    for name, true, inputs, design in STRENGTHS:
+        designs[f"strengths {name}, {inputs} inputs"] = partial(draw_strengths, true=true, inputs=inputs, design=design)
     return designs
 
 
