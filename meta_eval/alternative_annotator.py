@@ -74,10 +74,10 @@ def compare_with_people(
         is_known = ~np.isnan(labels + judge) & ~np.isnan(others).all(axis=0)
         judge_wins = np.where(is_known, of_judge >= of_person - ROUNDING, np.nan)
         person_wins = np.where(is_known, of_person >= of_judge - ROUNDING, np.nan)
-        advantage = estimate_share(judge_wins, layout)
-        if advantage.few is None:
-            advantages.append(advantage)
-            differences.append(estimate_mean(judge_wins - person_wins, layout, scale="plain"))
+        difference = estimate_mean(judge_wins - person_wins, layout, scale="plain")
+        if difference.few is None:
+            differences.append(difference)
+            advantages.append(estimate_share(judge_wins, layout))
     if not advantages:
         return _no_test(FEW_INPUTS, epsilon)
     people = len(advantages)

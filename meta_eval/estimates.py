@@ -30,7 +30,8 @@ Statistic = Callable[[Floats], Floats]  # weights of units (rows, units and pseu
 # scale in [-1, 1]
 Scale = Literal["plain", "mean", "share", "correlation"]
 
-FEWEST = 10  # units, for intervals and tests
+FEWEST = 10  # units, for intervals
+FEWEST_FOR_MEAN = 5  # units, for intervals of means and shares
 STEP = 1e-4  # of the weights of pseudo-units, for slopes
 ENUMERATED = 15  # units whose flips are all made: 2**14 that differ in size
 FLIPS = 1999  # of more units
@@ -69,9 +70,10 @@ class Estimates:
     @property
     def few(self) -> str | None:
         """Why the units are too few for an interval, or None."""
-        if self.units >= FEWEST:
+        fewest = FEWEST_FOR_MEAN if self.scale in ("mean", "share") else FEWEST
+        if self.units >= fewest:
             return None
-        return f"an interval needs at least {FEWEST} inputs, but there are {self.units}"
+        return f"an interval needs at least {fewest} inputs, but there are {self.units}"
 
     @property
     def freedom(self) -> float:
@@ -150,18 +152,24 @@ class Estimates:
         first = [*range(k)]
         return self.join(other).subtract(first, [k + i for i in first])
 
-    def helped_by(self, zeros: Estimates) -> Estimates:
-        """The first statistic, corrected by others whose true value is 0 so that the variance is least.
+    def help(self) -> Estimates:
+        """The first statistic, corrected by the others, whose true value is 0, so that the variance is least.
 
         With a judge's mean on labelled texts minus that on all texts, this is PPI++ (Angelopoulos, Duchi & Zrnic 2023).
         """
-        slopes = np.linalg.lstsq(np.nan_to_num(zeros.parts), np.nan_to_num(self.parts[:, 0]), rcond=None)[0]
-        helped = self.join(zeros).contrast(np.concatenate([[1.0], -slopes])[:, None])
+        parts = np.nan_to_num(self.parts)
+        slopes = np.linalg.lstsq(parts[:, 1:], parts[:, 0], rcond=None)[0]
+        helped = self.contrast(np.concatenate([[1.0], -slopes])[:, None])
+        return replace(helped, scale=self.scale, fitted=self.fitted + len(slopes))
+
+    def take(self, kept: Sequence[int]) -> Estimates:
+        """The statistics with these numbers."""
         return replace(
-            helped,
-            used=self.used,
-            scale=self.scale,
-            fitted=self.fitted + len(slopes),
+            self,
+            shown=self.shown[kept],
+            values=self.values[kept],
+            parts=self.parts[:, kept],
+            unseen=self.unseen[:, kept],
         )
 
     def bound(self, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
@@ -210,27 +218,28 @@ class Estimates:
         """Two-sided p-values, of shape (k,), that each is 0, adjusted for all, by sign flips of units.
 
         All statistics share the flips. The statistic is a sum over the root of its squares, which no flip changes. NaN
-        for an undefined statistic and for few units.
+        for an undefined statistic.
         """
-        testable = self.testable
-        evenly = self.used[:, None] * testable / max(self.units, 1)
+        defined = np.where(np.isnan(self.shown), np.nan, self.values)
+        evenly = self.used[:, None] * defined / max(self.units, 1)
         return flip_signs(self.parts + evenly, seed, flips)
-
-    @property
-    def testable(self) -> Floats:
-        """The values with pseudo-units, of shape (k,); NaN where nothing can be shown, as units are too few."""
-        return np.where((self.few is not None) | np.isnan(self.shown), np.nan, self.values)
 
     def exceed(self, limits: Floats | float) -> Floats:
         """One-sided p-values, of shape (k,), that each is at most its limit: small if it is shown to lie above."""
-        return self._test_below(self.testable - limits)
+        return self._test_below(self.values - limits)
 
-    def stay_within(self, margin: float) -> Floats:
+    def stay_within(self, margin: Floats | float) -> Floats:
         """P-values, of shape (k,), that each lies beyond the margin of 0: Schuirmann's two one-sided tests (1987)."""
-        return self._test_below(margin - np.abs(self.testable))
+        return self._test_below(margin - np.abs(self.values))
 
     def _test_below(self, gaps: Floats) -> Floats:
-        """One-sided p-values that gaps are 0 or less; gaps without variation are what they are."""
+        """One-sided p-values that gaps are 0 or less; NaN where undefined and for few units.
+
+        Gaps without variation are what they are.
+        """
+        if self.few is not None:
+            return np.full(len(gaps), np.nan)
+        gaps = np.where(np.isnan(self.shown), np.nan, gaps)
         with np.errstate(divide="ignore", invalid="ignore"):
             return stdtr(self.freedom, -gaps / np.nan_to_num(self.errors))
 

@@ -2,7 +2,7 @@
 
 Prediction-powered inference (PPI++ of Angelopoulos, Duchi & Zrnic 2023): the mean label is corrected by the judge's
 mean verdict on labelled texts minus that on all texts, whose true value is 0, with the factor of least variance
-(`Estimates.helped_by`). The estimate is valid for any judge if the labelled texts are a random sample of all texts; a
+(`Estimates.help`). The estimate is valid for any judge if the labelled texts are a random sample of all texts; a
 better judge makes it surer.
 
 Departures from the paper's program (ppi-python): the factor is not clipped to [0, 1], because a judge may have another
@@ -18,12 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meta_eval.bootstrap import Estimate, Floats, to_columns
-from meta_eval.estimates import Estimates, estimate_mean, estimate_share
+from meta_eval.estimates import PRIOR, Estimates, divide_known, gather, linearise, measure_design_effects
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import estimate_strengths
 
 NOBODY = "no text has a label"
+AGREED = 1.5  # of the two pseudo-texts with a label, on which the judge says the same
+# texts with a label, labels, verdicts, and all texts and verdicts: yes and yes, no and no, yes and no, no and yes
+PSEUDO_TEXTS = np.array([[1.0, 1, 1, 0, 0], [1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 0, 1, 0, 0]])
 
 
 @dataclass(frozen=True)
@@ -71,11 +74,8 @@ def help_mean(
     estimate lies in [0, 1]. Raises ValueError for wrong shapes and infinities.
     """
     y, f = to_columns(labels=labels, verdicts=verdicts)
-    units = layout or lay_out(len(y))
-    estimate = estimate_share if is_rate else estimate_mean
-    of_people = estimate(y, units)
-    helped = of_people.helped_by(_find_zero(y, f, units))
-    return _compare_precision(of_people, helped, rated=~np.isnan(y))
+    estimates = _estimate_with_zero(y, f, layout or lay_out(len(y)), is_rate=is_rate)
+    return _compare_precision(estimates, rated=~np.isnan(y))
 
 
 def help_difference(
@@ -95,22 +95,50 @@ def help_difference(
         verdicts_b=verdicts_b,
     )
     layout = lay_out(len(y_a))
-    a, b = (estimate_mean(y, layout) for y in (y_a, y_b))
-    gap = replace(a - b, used=min(a.used, b.used, key=np.sum))
-    helped = gap.helped_by(_find_zero(y_a, f_a, layout).join(_find_zero(y_b, f_b, layout)))
-    return _compare_precision(gap, helped, rated=~np.isnan(np.append(y_a, y_b)))
+    a = _estimate_with_zero(y_a, f_a, layout)
+    b = _estimate_with_zero(y_b, f_b, layout)
+    both = replace(a.join(b), used=min(a.used, b.used, key=np.sum))
+    gap_and_zeros = np.array([[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, 0, 1]])
+    return _compare_precision(both.contrast(gap_and_zeros), rated=~np.isnan(np.append(y_a, y_b)))
 
 
-def _find_zero(labels: Floats, verdicts: Floats, layout: Layout) -> Estimates:
-    """The mean verdict on labelled texts minus that on all texts."""
+def _estimate_with_zero(
+    labels: Floats,
+    verdicts: Floats,
+    layout: Layout,
+    *,
+    is_rate: bool = False,
+) -> Estimates:
+    """The mean label, and the mean verdict on labelled texts minus that on all texts, whose true value is 0.
+
+    The pseudo-units of a rate are two texts with each label. On most of them the judge agrees (`AGREED`), so that a
+    good judge leaves little of them.
+    """
     is_missing = np.isnan(verdicts)
     usual = 0.0 if is_missing.all() else float(np.nanmean(verdicts))
     f = np.where(is_missing, usual, verdicts)
-    sides = np.stack([np.where(np.isnan(labels), np.nan, f), f], axis=1)
-    return estimate_mean(sides, layout).subtract([0], [1])
+    known = ~np.isnan(labels)
+    y = np.where(known, labels, 0.0)
+    sums = gather(np.stack([known, y, known * f, np.ones(len(f)), f], axis=1).astype(np.float64), layout)
+    used = sums[:, 0] > 0
+    pseudo = np.zeros(0)
+    if is_rate:
+        size = measure_design_effects(labels[:, None], layout)[0]
+        sums = np.vstack([sums, size * PSEUDO_TEXTS])
+        pseudo = np.array([AGREED, AGREED, PRIOR - AGREED, PRIOR - AGREED])
+
+    def average(weights: Floats) -> Floats:
+        labelled, of_labels, of_verdicts, texts, of_all = (weights @ sums).T
+        mean = divide_known(of_labels, labelled)
+        zero = divide_known(of_verdicts, labelled) - divide_known(of_all, texts)
+        return np.stack([mean, zero], axis=1)
+
+    return linearise(average, used, pseudo, scale="share" if is_rate else "mean")
 
 
-def _compare_precision(of_people: Estimates, helped: Estimates, rated: np.ndarray) -> HelpedEstimate:
+def _compare_precision(estimates: Estimates, rated: np.ndarray) -> HelpedEstimate:
+    of_people = estimates.take([0])
+    helped = estimates.help()
     n = int(rated.sum())
     before = float(of_people.variances[0])
     after = float(helped.variances[0])

@@ -17,7 +17,6 @@ from meta_eval.chance import measure_preference_chance
 from meta_eval.crowds import tabulate_people
 from meta_eval.estimates import estimate_difference, estimate_share
 from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import Resampling
 from meta_eval.labels import estimate_kappa
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
@@ -255,14 +254,13 @@ def measure_untied(
 def agree_among(
     table: Floats,
     layout: Layout,
-    resampling: Resampling,
 ) -> Estimate:
     """Computes Krippendorff's alpha of win, tie and loss among raters, from outcomes of shape (raters, n).
 
     Each judgement counts in both orders, so that alpha does not depend on which system is called a.
     """
     both, twice = in_both_orders(to_outcomes(table - 0.5), layout)
-    return krippendorff_alpha(both, "nominal", resampling, layout=twice)
+    return krippendorff_alpha(both, "nominal", layout=twice)
 
 
 def find_majority(table: Floats) -> Floats:

@@ -26,7 +26,6 @@ from judge.verbs.score import add_scores, open_stages
 from judge.wording import note_resolution
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.estimates import estimate_share
-from meta_eval.intervals import Resampling
 from meta_eval.labels import SingleAgreement, agree_with_single
 from meta_eval.preferences import (
     OUTCOMES,
@@ -75,7 +74,6 @@ def prefer(
     family: Family = (),
     answers: Path | str | None = None,
     stages: Path | str | None = None,
-    resamples: int = 1000,
     seed: int = 0,
     level: float = 0.05,
     margin: float | None = None,
@@ -98,7 +96,6 @@ def prefer(
         family: the systems of the judge's own family, or by judge those of each, to measure self-preference.
         answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge.
         stages: a folder that keeps the scores of the metrics and the replies of the judge.
-        resamples: of intervals, and swaps drawn by the tests of more than 15 inputs.
         seed: of what is drawn.
         level: significance level, for clusters.
         margin: a distance of win rates from 1/2 that does not matter: pairs whose rates are shown to lie within it are
@@ -138,17 +135,16 @@ def prefer(
     has_people = read.given is not None or labels is not None
     rivals = hold_against_people(asked, judged.judges, texts, read.places, has_people=has_people)
     refuse_silence(asked, rivals, judged.verdicts, texts.name)
-    resampling = Resampling(resamples=resamples, seed=seed)
     lengths = find_lengths(asked, texts, read.places)
     people = judged.ranked.by_rater()
     shown = _list_answers(judged, read, has_people=has_people)
     ranked = judged.ranked
     return PreferenceStudy(
-        signature=_sign(judged, texts, labels, resampling, level=level, margin=margin),
+        signature=_sign(judged, texts, labels, seed=seed, level=level, margin=margin),
         ranking=rank_by_preferences(ranked, seed, level),
         level=level,
         equal=find_equal(ranked, margin, level),
-        among=measure_among(people, judged.judges, asked, resampling, raters=len(ranked.named_raters)),
+        among=measure_among(people, judged.judges, asked, raters=len(ranked.named_raters)),
         single=list_single(people, rivals, asked),
         favours=find_favours(asked, rivals, lengths, family),
         agreement=measure_agreement(asked, rivals, seed),
@@ -159,7 +155,7 @@ def prefer(
         resolution=(
             *ranked.notes,
             *note_one_side(judged.listed),
-            *note_resolution(ranked.layout.input_count, resamples, "resamples", level),
+            *note_resolution(ranked.layout.input_count, level),
         ),
         asked=shown,
         files=write_answers(shown, written),
@@ -255,14 +251,14 @@ def _sign(
     judged: JudgedPairs,
     texts: ScoredSet,
     labels: Preferences | int | None,
-    resampling: Resampling,
     *,
+    seed: int,
     level: float,
     margin: float | None,
 ) -> str:
     """The signature of a study."""
     ranked = judged.ranked
-    parts = [f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"]
+    parts = [f"preferences|{ranked.name}|n={len(ranked)}|seed={seed}|level={level:g}"]
     if margin is not None:
         parts.append(f"margin={margin:g}")
     if labels is not None:
@@ -338,7 +334,6 @@ def measure_among(
     people: Floats,
     judges: Mapping[str, Floats],
     asked: Preferences,
-    resampling: Resampling,
     *,
     raters: int,
 ) -> dict[str, tuple[int, Estimate]]:
@@ -349,7 +344,7 @@ def measure_among(
     by_judge = list_single_judges(judges)
     tables = {"people": (raters, [*people]), "judges": (len(by_judge), by_judge)}
     return {
-        who: (number, agree_among(np.stack(table), asked.layout, resampling))
+        who: (number, agree_among(np.stack(table), asked.layout))
         for who, (number, table) in tables.items()
         if len(table) > 1
     }

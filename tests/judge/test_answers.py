@@ -79,25 +79,25 @@ def people(tmp_path: Path) -> Path:
 
 def ask(answers: Path, outputs: Path, people: Path | None = None) -> Any:
     asking = LLMJudge(Toy(), ("coherence",))
-    return judge.prefer(outputs, judge=asking, human_labels=people, answers=answers, resamples=50)
+    return judge.prefer(outputs, judge=asking, human_labels=people, answers=answers)
 
 
 def test_answers_about_pairs_are_read_back(outputs: Path, people: Path, tmp_path: Path) -> None:
     """The lines are preferences of the judge: with the same labels they give the same figures, by the judge's name."""
     first = ask(tmp_path / "answers.jsonl", outputs, people)
-    again = judge.prefer(tmp_path / "answers.jsonl", human_labels=people, resamples=50)
+    again = judge.prefer(tmp_path / "answers.jsonl", human_labels=people)
     assert [name for name, *_ in first.agreement] == [name for name, *_ in again.agreement] == ["folder/toy-1b"]
     for one, other in zip(first.agreement.values(), again.agreement.values(), strict=True):
         assert (one.n, one.accuracy, one.kappa.value) == (other.n, other.accuracy, other.kappa.value)
     assert first.tables[0].rows == again.tables[0].rows
-    alone = judge.prefer(tmp_path / "answers.jsonl", resamples=50)
+    alone = judge.prefer(tmp_path / "answers.jsonl")
     assert alone.ranking == ask(tmp_path / "others.jsonl", outputs).ranking
     assert alone.notes[0] == "the winners in answers.jsonl are verdicts of a model, not of people"
 
 
 def test_answers_about_pairs_serve_as_labels(outputs: Path, people: Path, tmp_path: Path) -> None:
     ask(tmp_path / "answers.jsonl", outputs)
-    study = judge.prefer(people, human_labels=tmp_path / "answers.jsonl", resamples=50)
+    study = judge.prefer(people, human_labels=tmp_path / "answers.jsonl")
     assert study.agreement["judge", "all", "all"].n == INPUTS
     assert any("verdicts of a model" in note for note in study.notes)
 

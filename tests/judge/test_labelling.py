@@ -121,7 +121,9 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
     labels = [*([0, 0, 1, 1, 1] * 20), *[math.nan] * 400]
     expected = help_mean(labels, [0, 1, 1, 1, 1] * 100, lay_out(500), is_rate=True).estimate
     shown = row["corrected"]
-    assert (shown.value, shown.low, shown.high) == pytest.approx((expected.value, expected.low, expected.high), abs=0.02)
+    assert (shown.value, shown.low, shown.high) == pytest.approx(
+        (expected.value, expected.low, expected.high), abs=0.02
+    )
     assert row["worth"] > 100
     assert any(note.startswith("ok: people would give ") for note in found.notes)
     few = judge.agree(rows[:3] + rows[100:200], resamples=50, permutations=9, cues=False)

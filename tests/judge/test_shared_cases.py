@@ -118,7 +118,7 @@ def test_line_separators_in_json(cases: Path, tmp_path: Path) -> None:
 def test_battles_with_ties(cases: Path, name: str) -> None:
     folder = cases / "16-arena-ties"
     right = expect(folder)
-    found = judge.prefer(str(folder / name), resamples=20)
+    found = judge.prefer(str(folder / name))
     for each in found.ranking.systems:
         row = right["table"][each.system]
         assert (each.n, each.wins, each.ties, each.losses) == (row["n"], row["wins"], row["ties"], row["losses"])
@@ -272,7 +272,7 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     study = judge.agree(found, "word_count", cues=False, resamples=20, permutations=99)
     by_aspect = {row.aspect: row.spearman.value for row in study.rows if row.grouping == "global"}
     assert by_aspect == pytest.approx(words, abs=1e-4)
-    compared = judge.compare(found, cues=False, resamples=20, permutations=99)
+    compared = judge.compare(found, cues=False)
     means = {each.system: each.mean.value for each in compared.means["human overall"]}
     assert means == pytest.approx(right["mean overall by system"], abs=1e-4)
     unnamed = judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})

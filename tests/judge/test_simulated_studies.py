@@ -77,7 +77,7 @@ def misfit_of_an_order(rng: np.random.Generator, is_control: bool) -> bool:
         for a, b, rate in (("x", "y", 0.7), ("y", "z", 0.7), ("x", "z", 0.3 if is_control else 0.84)):
             winner = "a" if rng.random() < rate else "b"
             rows.append({"id": f"q{i}", "system_a": a, "system_b": b, "winner": winner})
-    return judge.prefer(rows, resamples=50).ranking.fit.p_value < 0.05
+    return judge.prefer(rows).ranking.fit.p_value < 0.05
 
 
 def fall_of_a_blind_metric(rng: np.random.Generator, is_control: bool) -> bool:
@@ -96,7 +96,7 @@ def labels_of_no_random_sample(rng: np.random.Generator, is_control: bool) -> bo
     chosen = [row for row in verdicts if row["winner"] == "a"] if is_control else verdicts
     at = rng.permutation(len(chosen))[:60]
     people = [{**chosen[i], "winner": "a" if rng.random() < 0.5 else "b"} for i in at]
-    return bool(judge.prefer(verdicts, human_labels=people, resamples=10).corrections.unrepresentative)
+    return bool(judge.prefer(verdicts, human_labels=people).corrections.unrepresentative)
 
 
 STUDIES: list[Study] = [

@@ -135,14 +135,14 @@ def run_score(path: Path) -> str:
 
 VERBS: dict[str, tuple[Callable[[], list[Cells]], Callable[[Path], str]]] = {
     "agree": (make_verdicts, lambda path: show(judge.agree(path, resamples=20, cues=False))),
-    "prefer battles": (make_battles, lambda path: show(judge.prefer(path, resamples=20))),
-    "prefer judgements": (make_judgements, lambda path: show(judge.prefer(path, resamples=20))),
+    "prefer battles": (make_battles, lambda path: show(judge.prefer(path))),
+    "prefer judgements": (make_judgements, lambda path: show(judge.prefer(path))),
     "label": (make_verdicts, run_label),
     "plan": (make_verdicts, lambda path: show(judge.plan(path, within=0.1))),
     "score": (make_outputs, run_score),
     "compare": (
         make_outputs,
-        lambda path: show(judge.compare(path, "bleu", resamples=20, permutations=20, cues=False)),
+        lambda path: show(judge.compare(path, "bleu", cues=False)),
     ),
 }
 

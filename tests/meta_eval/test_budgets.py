@@ -15,10 +15,10 @@ from meta_eval.budgets import (
     vary_mean,
 )
 from meta_eval.grouping import lay_out
+from meta_eval.helped import help_mean
 from meta_eval.intervals import Resampling, score_interval
 from meta_eval.labels import estimate_kappa
 from meta_eval.planning import paired_power
-from meta_eval.prediction_powered import powered_mean, powered_rate
 
 LABELS = np.array([0.0, 1.0])
 
@@ -129,7 +129,7 @@ def test_planned_studies_reach_the_width(kind, within):
         for _ in range(1000):
             y, f = draw_study(kind, rng, total)
             y = mask(y, n, rng)
-            found = powered_mean(y, f) if kind == "ratings" else powered_rate(y, f, lay_out(total))
+            found = help_mean(y, f, lay_out(total), is_rate=kind != "ratings")
             estimate = found.estimate
             rounds.append(((estimate.high - estimate.low) / 2, estimate.low <= truth <= estimate.high))
         width, covers = np.mean(rounds, axis=0)
@@ -165,6 +165,6 @@ def test_planned_studies_reach_the_power():
         for _ in range(2000):
             y = rng.normal(size=total)
             f = r * y + math.sqrt(1 - r**2) * rng.normal(size=total)
-            shown += powered_mean(mask(y + 0.2, n, rng), f).estimate.low > 0
+            shown += help_mean(mask(y + 0.2, n, rng), f).estimate.low > 0
         print(f"power with {n} labels and {total} verdicts: {shown / 2000:.3f}")
         assert shown / 2000 == pytest.approx(0.8, abs=0.03)

@@ -60,7 +60,6 @@ def test_equal_judges_are_as_good_and_few_inputs_tell_nothing() -> None:
     assert set(found.p_values.values()) == {1.0}
     (few,) = compare_judges(people[:9], {"a": judge[:9], "b": judge[:9]}, YES, lay_out(9))
     assert not few.is_as_good
-    assert all(map(math.isnan, few.p_values.values()))
     assert "at least 10" in (few.differences["kappa"].reason or "")
 
 
