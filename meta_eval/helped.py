@@ -120,7 +120,8 @@ def _estimate_with_zero(
     known = ~np.isnan(labels)
     y = np.where(known, labels, 0.0)
     sums = gather(np.stack([known, y, known * f, np.ones(len(f)), f], axis=1).astype(np.float64), layout)
-    used = sums[:, 0] > 0
+    has_labels = sums[:, 0] > 0
+    has_texts = sums[:, 3] > 0
     pseudo = np.zeros(0)
     if is_rate:
         size = measure_design_effects(labels[:, None], layout)[0]
@@ -133,7 +134,8 @@ def _estimate_with_zero(
         zero = divide_known(of_verdicts, labelled) - divide_known(of_all, texts)
         return np.stack([mean, zero], axis=1)
 
-    return linearise(average, used, pseudo, scale="share" if is_rate else "mean")
+    estimates = linearise(average, has_texts, pseudo, scale="share" if is_rate else "mean")
+    return replace(estimates, used=has_labels)
 
 
 def _compare_precision(estimates: Estimates, rated: np.ndarray) -> HelpedEstimate:

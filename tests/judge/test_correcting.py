@@ -34,9 +34,7 @@ def study(inputs: int = 300, seed: int = 0) -> tuple[list[dict[str, Any]], list[
 
 def test_few_labels_correct_a_biased_judge():
     verdicts, people = study()
-    found = judge.prefer(
-        verdicts, human_labels=people[::3][:40] + people[1::3][40:80] + people[2::3][80:120], resamples=50
-    )
+    found = judge.prefer(verdicts, human_labels=people[::3][:40] + people[1::3][40:80] + people[2::3][80:120])
     systems = found.corrections.by_labels[JUDGE]
     assert [each["system"] for each in systems] == ["x", "y", "z"]
     assert systems[2]["rank_by_judge"] == 1
