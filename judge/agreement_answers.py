@@ -10,7 +10,7 @@ from judge.judge_checks import JudgeChecks, answer_judges
 from judge.label_study import LabelStudy
 from judge.wording import format_cell, join_names
 from meta_eval.agreement import CHEAP_CUES, Agreement
-from meta_eval.chance import widen_interval
+from meta_eval.permuted import widen_interval
 from meta_eval.ranking import Ranking
 
 GROUPED = {

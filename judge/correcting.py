@@ -15,8 +15,8 @@ from meta_eval.estimates import FEWEST, estimate_share
 from meta_eval.grouping import Layout, restrict
 from meta_eval.helped import help_mean, help_strengths
 from meta_eval.length_control import Controlled, control_length
+from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.preferences import Preferences
-from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 
 WINNER = "winner"  # names the preferences themselves
 EQUAL = 1e-9  # strengths that differ by less are equal

@@ -17,7 +17,7 @@ from meta_eval.helped import help_mean
 from meta_eval.intervals import Resampling
 from meta_eval.judges import count_unity, find_constant
 from meta_eval.labels import LabelAgreement, agree_on_labels, agree_with_single, assign_labels
-from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
+from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
 
 LONGEST_TEXT = 200  # characters of a text beside a disagreement

@@ -13,7 +13,7 @@ from judge.wording import format_cell
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate
 from meta_eval.labels import LabelAgreement, SingleAgreement
-from meta_eval.sampling import SampleDifference
+from meta_eval.permuted import SampleDifference
 
 ALL = "all"  # of systems
 MOST_SHOWN = 20  # disagreements of a judge about an aspect

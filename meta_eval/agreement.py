@@ -10,11 +10,11 @@ import numpy as np
 
 from core.scores import Scores
 from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.chance import measure_correlation_chance, widen_interval
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.cues import ARE_CUES, FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Grouping, restrict
 from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate
+from meta_eval.permuted import measure_correlation_chance, widen_interval
 from meta_eval.scored_set import ScoredSet
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
@@ -49,7 +49,7 @@ class Agreement:
     # number of groups whose correlations are averaged; 0 for one in which the metric is constant
     groups: int = 1
     # two-sided, that scores and ratings of all examples are independent, adjusted for all metrics of the aspect
-    # (`meta_eval.chance`); NaN in other groupings and for cheap cues
+    # (`meta_eval.permuted`); NaN in other groupings and for cheap cues
     p_chance: float = math.nan
 
 

@@ -19,7 +19,6 @@ from itertools import combinations
 import numpy as np
 
 from meta_eval.bootstrap import Estimate, Floats, Indices, Mask
-from meta_eval.chance import measure_label_chance
 from meta_eval.crowds import seat_crowd
 from meta_eval.estimates import (
     PRIOR,
@@ -32,6 +31,7 @@ from meta_eval.estimates import (
     measure_design_effects,
 )
 from meta_eval.grouping import Layout, restrict
+from meta_eval.permuted import measure_label_chance
 
 MOST_LABELS = 10
 NEAR = 1e-9  # a score that is so near a threshold is on it; less expected disagreement is none
@@ -68,7 +68,7 @@ class LabelAgreement:
     accuracy: Estimate
     kappa: Estimate
     weighted_kappa: Estimate
-    # two-sided, that labels of judge and people are independent (`meta_eval.chance`); NaN without labels of both, and
+    # two-sided, that labels of judge and people are independent (`meta_eval.permuted`); NaN without labels of both, and
     # for weighted kappa the same by distances
     p_chance: float
     p_weighted: float

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.chance import measure_preference_chance
 from meta_eval.crowds import tabulate_people
 from meta_eval.estimates import estimate_difference, estimate_share
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.labels import estimate_kappa
+from meta_eval.permuted import measure_preference_chance
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import subtract, to_outcomes
@@ -193,7 +193,7 @@ class PreferenceAgreement:
     # Cohen's kappa (1960) of win, tie and loss. Where systems change sides, each judgement counts in both orders, so
     # that kappa does not depend on which system is called a.
     kappa: Estimate
-    # two-sided, that the outcomes of both are independent (`meta_eval.chance`); NaN without a preference of both
+    # two-sided, that the outcomes of both are independent (`meta_eval.permuted`); NaN without a preference of both
     p_chance: float = math.nan
 
 

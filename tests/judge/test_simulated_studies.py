@@ -10,7 +10,7 @@ import pytest
 import judge
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.auditing import audit_damage
-from meta_eval.chance import widen_interval
+from meta_eval.permuted import widen_interval
 
 Study = Callable[[np.random.Generator, bool], bool]
 ROUNDS = 60
