@@ -30,6 +30,7 @@ from meta_eval.judges import (
     measure_slices,
     name_difference,
     name_unity,
+    sort_unity,
 )
 from meta_eval.labels import LabelAgreement
 from meta_eval.scored_set import ScoredSet
@@ -158,8 +159,10 @@ def check_judges(
             pairs[aspect.aspect] = _compare(aspect, settings, resampling)
         if len(aspect.people) > 1:
             united = name_unity(aspect.people)
+            order = sort_unity(aspect.people)
             for judge in aspect.judged:
-                unity[aspect.aspect, judge] = _split(aspect, judge, united)
+                agreements = _split(aspect, judge, united)
+                unity[aspect.aspect, judge] = sorted(agreements, key=lambda each: order.index(each.slice))
         if settings.by is not None:
             slicing = _Slicing(scored, settings.by, labelling)
             for judge in aspect.judged:
@@ -357,7 +360,7 @@ def _describe_slices(judge: str, agreements: Sequence[SliceAgreement], level: fl
             if p_value < level:
                 shown = f"{name} {format_cell(estimate)} (p {format_number(p_value)})"
                 said.append(f"{judge} differs on {agreement.slice}: {shown}")
-    small = [agreement.slice for agreement in agreements if math.isnan(agreement.p_harshness)]
+    small = [agreement.slice for agreement in agreements if math.isnan(agreement.harshness.low)]
     if small:
         said.append(f"{judge}: {join_names(small)} {'are' if small[1:] else 'is'} too small for a test")
     return said

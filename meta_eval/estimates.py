@@ -19,9 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
-
-from meta_eval.bootstrap import CONFIDENCE, NO_SPREAD, Estimate, Floats, Indices, Mask
+from meta_eval.bootstrap import CONFIDENCE, NO_SPREAD, Estimate, Floats, Indices, Mask, t_quantile
 from meta_eval.grouping import Layout
 from meta_eval.step_down import step_down
 
@@ -175,7 +173,7 @@ class Estimates:
     def bound(self, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
         """The ends of the intervals, of shape (k,); NaN without variation."""
         errors = self.errors
-        upper = float(stdtrit(self.freedom, (1 + confidence) / 2))
+        upper = t_quantile(self.freedom, confidence)
         lower: Floats | float = -upper
         if self.scale == "mean":
             skewness = (self.parts**3).sum(axis=0) / errors**3
@@ -241,7 +239,7 @@ class Estimates:
             return np.full(len(gaps), np.nan)
         gaps = np.where(np.isnan(self.shown), np.nan, gaps)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return stdtr(self.freedom, -gaps / np.nan_to_num(self.errors))
+            return _find_tail(self.freedom, -gaps / np.nan_to_num(self.errors))
 
     def compare(self, other: Estimates, confidence: float = CONFIDENCE) -> tuple[Estimate, float]:
         """One statistic minus another one of other units, or in part of the same, with a two-sided p-value.
@@ -267,8 +265,15 @@ class Estimates:
             high=max(gap + above, difference.value),
         )
         freedom = min(self.freedom, other.freedom)
-        error = (below if gap > 0 else above) / float(stdtrit(freedom, (1 + confidence) / 2))
-        return bounded, 2 * float(stdtr(freedom, -abs(gap) / error))
+        error = (below if gap > 0 else above) / t_quantile(freedom, confidence)
+        return bounded, 2 * float(_find_tail(freedom, -abs(gap) / error))
+
+
+def _find_tail(freedom: float, t: Floats | float) -> Floats:
+    """The chance of a value of Student's t below t."""
+    from scipy.special import stdtr  # takes longer to import than many runs, which need no interval
+
+    return stdtr(freedom, t)
 
 
 def _correlate(one: Floats, other: Floats) -> float:

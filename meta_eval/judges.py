@@ -244,6 +244,18 @@ def name_unity(table: Floats) -> list[str]:
     return [_name_share(m, r) for m, r in zip(most, rated, strict=True)]
 
 
+def sort_unity(table: Floats) -> list[str]:
+    """Lists the names of `name_unity`, the most united texts first, and of equally united ones those of most labels."""
+    most, rated = count_unity(table)
+    names = np.array(name_unity(table))
+
+    def place(name: str) -> tuple[float, float]:
+        members = names == name
+        return -(most[members] / rated[members]).mean(), -rated[members].mean()
+
+    return sorted({*names.tolist()} - {""}, key=place)
+
+
 def _name_share(most: float, rated: float) -> str:
     if rated < 2:
         return ""

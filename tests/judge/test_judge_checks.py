@@ -82,7 +82,7 @@ def test_slices(study: MetricStudy) -> None:
     with pytest.raises(SettingError, match="by must be a column of the texts, but theme is none of id, topic"):
         judge.agree(draw_rows(), by="theme", **FEW)
     small = judge.agree(
-        [{**row, "topic": "rare" if i < 9 else "x"} for i, row in enumerate(draw_rows())], by="topic", **FEW
+        [{**row, "topic": "rare" if i < 4 else "x"} for i, row in enumerate(draw_rows())], by="topic", **FEW
     )
     assert any("judge_good: rare is too small for a test" in note for note in small.notes)
 

@@ -190,7 +190,7 @@ def test_a_judge_is_held_against_chance(right: float, inputs: int, answer: str) 
 
 def test_no_order_fits_a_circle() -> None:
     def compare(*pairs: str) -> tuple[str, ...]:
-        rows = [{"id": f"q{i}", "system_a": a, "system_b": b, "winner": a} for i in range(12) for a, b in pairs]
+        rows = [{"id": f"q{i}", "system_a": a, "system_b": b, "winner": a} for i in range(20) for a, b in pairs]
         return judge.prefer(rows).notes
 
     circle = "y is preferred to z, z is preferred to x, x is preferred to y"
@@ -470,7 +470,7 @@ def test_lower_scores_are_better_where_a_comparison_is_told() -> None:
         for s in ("good", "bad")
     ]
     study = judge.compare(rows, lower_is_better=["ter"], cues=False)
-    assert study.notes[-1] == "By ter (negated), good scores higher than bad (p 0.0001)."
+    assert study.notes[-1] == "By ter (negated), good scores higher than bad (p 0.001)."
     of_margin = judge.compare(rows, lower_is_better=["ter"], margin={"ter": 5}, cues=False)
     assert of_margin.margins == {"ter (negated)": 5}
     with pytest.raises(SettingError, match=r"ter \(negated\) has two"):

@@ -65,7 +65,7 @@ def write_study(path: Path, rated: int) -> np.ndarray:
 @pytest.mark.filterwarnings("default")
 def test_systems_and_few_ratings(finish: Finish, tmp_path: Path) -> None:
     quality = write_study(tmp_path / "in.jsonl", rated=30)
-    table = finish("compare", "in.jsonl", "--metric", "word_count", *FAST)["table"]
+    table = finish("compare", "in.jsonl", "--metric", "word_count")["table"]
     assert "b scores higher than a and c" in (tmp_path / "here" / "report.html").read_text("utf-8")
     pairs = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "losses" in row}
     assert len(pairs) == 9  # two metrics and the ratings of people
@@ -93,7 +93,7 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
 ) -> None:
     rows = [f"q{i},{bot},words,{mark},{mark}" for i in range(6) for bot, mark in (("one", 5), ("two", 2))]
     (tmp_path / "in.csv").write_text("\n".join(["item,bot,answer,ann,ben", *rows]))
-    asked = ["compare", "in.csv", "--columns.ratings.quality", "ann,ben", *FAST]
+    asked = ["compare", "in.csv", "--columns.ratings.quality", "ann,ben"]
     named = (*asked, "--columns.system", "bot", "--columns.group", "item")
     said = "--columns.system COLUMN names its column; unread are item, bot"
     assert f'in.csv:2: "system" is needed here, found null: {said} (the first of 12' in run(*asked).stderr
@@ -107,13 +107,13 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
 def test_full_or_no_ratings_need_no_prediction(finish: Finish, tmp_path: Path) -> None:
     for rated in (0, 60):
         write_study(tmp_path / "in.jsonl", rated)
-        table = finish("compare", "in.jsonl", *FAST, folder=f"here{rated}", plots=False)["table"]
+        table = finish("compare", "in.jsonl", folder=f"here{rated}", plots=False)["table"]
         assert not [row for row in table if "saved" in row]
 
 
 def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
     files = (f"{EXAMPLES}/preferences.jsonl", "--outputs", f"{EXAMPLES}/summaries.jsonl")
-    asked = ("--metrics", "rouge_l", "word_count", "--family.rouge_l", "new", "--resamples", "50")
+    asked = ("--metrics", "rouge_l", "word_count", "--family.rouge_l", "new")
     results = finish("prefer", *files, *asked)
     tables: dict[str, list[dict]] = {}
     for row in results["table"]:
@@ -124,13 +124,13 @@ def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
     favoured = [(row["judge"], row["favoured"]) for row in tables["What the judges favour"]]
     assert favoured == [("rouge_l", "longer text"), ("rouge_l", "own family"), ("word_count", "longer text")]
     assert tables["Agreement among raters"][0]["raters"] == 2
-    assert not (tmp_path / "here" / "plots").exists()  # ten inputs have no intervals
+    assert (tmp_path / "here" / "plots").exists()  # ten inputs have intervals
 
 
 @pytest.mark.filterwarnings("default")
 def test_a_chat_model_that_always_names_the_first_text(finish: Finish, serve: Callable[..., Server]) -> None:
     server = serve(answer_with(200, completion("A")))
-    asked = ("--judge", "llm_judge", "--judge.model", "toy", "--judge.base_url", server.url, "--resamples", "50")
+    asked = ("--judge", "llm_judge", "--judge.model", "toy", "--judge.base_url", server.url)
     results, _ = (finish("prefer", f"{EXAMPLES}/summaries.jsonl", *asked) for _ in range(2))
     questions = [request["messages"][0]["content"] for request in server.requests]
     assert len(questions) == 24  # ten pairs in both orders; the second run asks only what the endpoint takes

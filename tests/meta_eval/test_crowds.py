@@ -31,7 +31,7 @@ def draw_labels(texts: int, people: int, per_text: int, seed: int = 0) -> tuple[
 def test_a_crowd_agrees_as_the_same_people_would_on_all_texts() -> None:
     """Two people agree in .82 and judge and person in .78 of texts; half of them agree by chance."""
     table, judge = draw_labels(texts=3000, people=300, per_text=3)
-    people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(3000), FEW)
+    people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(3000))
     assert people.n == 9000
     assert people.kappa.value == pytest.approx(2 * 0.82 - 1, abs=0.03)
     assert of_judge.kappa.value == pytest.approx(2 * 0.78 - 1, abs=0.03)
@@ -103,8 +103,7 @@ def test_intervals_of_a_crowd_hold_the_true_kappas(texts: int, people: int, per_
     held = dict.fromkeys(truths, 0)
     for seed in range(400):
         table, judge = draw_labels(texts, people, per_text, seed)
-        resampling = Resampling(resamples=300, seed=seed)
-        of_people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(texts), resampling)
+        of_people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(texts))
         intervals = {"people": of_people.kappa, "judge": of_judge.kappa, "difference": of_judge.beside_people}
         for name, interval in intervals.items():
             held[name] += interval.low <= truths[name] <= interval.high

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.grouping import lay_out
+from meta_eval.grouping import Layout, lay_out
 from meta_eval.permutation import (
     PERMUTED,
     Statistic,
@@ -95,7 +95,7 @@ def test_groupings_equal_a_loop_that_swaps_whole_inputs(kind, grouping, monkeypa
     given = a, b, y
     swapped = rng.random((30, 8)) < 0.5
     monkeypatch.setattr("meta_eval.permutation.list_swaps", lambda *_, **__: [swapped])
-    layout = lay_out(48, [s for s in range(6) for _ in range(8)], [i for _ in range(6) for i in range(8)])
+    layout = Layout(np.repeat(np.arange(6), 8), np.tile(np.arange(8), 6))
     axis = {"per_input": 0, "per_system": 1}.get(grouping)
     oracle = ORACLES["kendall" if kind == "kendall" else "pearson"]
     z = y
