@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+
 from meta_eval.bootstrap import CONFIDENCE, NO_SPREAD, Estimate, Floats, Indices, Mask, t_quantile
 from meta_eval.grouping import Layout
 from meta_eval.step_down import step_down

@@ -27,7 +27,8 @@ BETAS = (0.0, 0.5, 0.75, 1.0)
 CONTRASTED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "sum")
 CONTRAST_CAPTION = (
     "log p_e - beta log p_a, pooled: with beta 0 the likelihood of the expert alone, with 1 the momentum of Eq. 1. "
-    "Spearman's rho with the ratings and the agreement beyond cheap cues, with 95 % bootstrap intervals over inputs. "
+    "Spearman's rho with the ratings, over all texts, within systems and beyond cheap cues, with 95 % intervals over "
+    "inputs. "
     "Whoever chooses beta or a pooling by this table has chosen it on the set that is reported."
 )
 SYSTEMS_CAPTION = (
@@ -127,6 +128,7 @@ def list_contrasts(rated: ScoredSet, steps: Sequence[Steps]) -> list[dict[str, A
                     **cells_by_name[agreement.metric],
                     "n": agreement.n,
                     "spearman": agreement.spearman,
+                    "within_systems": agreement.within_systems,
                     "beyond_cues": agreement.beyond_cues,
                 }
             )

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -17,7 +18,7 @@ from judge.metrics import read_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
-LINKED = (*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "notes").glob("*.md")))
+LINKED = (*PAGES, ROOT / "CONTRIBUTING.md")
 EXTEND = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 OF_THE_EXAMPLES = ("data", "ead", "experiments")  # their files lie in no folder of the repository here
 
@@ -83,6 +84,69 @@ def test_verbs_have_the_flags_that_pages_name(command: str) -> None:
 def list_settings(metric: str) -> set[str]:
     """The settings that a metric has in its file, and those of its endpoint."""
     return {*read_config(metric), *(("key_variable", "timeout") if metric == "llm_judge" else ()), "explain"}
+
+
+MARKDOWN = [*sorted(ROOT.glob("[!C]*.md")), ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OF_OTHERS = {"others.md"}  # a page with the flags of other programs
+PROGRAMS = [
+    ROOT / "Makefile",
+    *ROOT.glob("benchmarks/*.py"),
+    *ROOT.glob("experiments/**/*.py"),
+    *ROOT.glob("data/formats/*.py"),
+]
+GROUPS = {"+exp": "exp", "+recipe": "recipe", "+sweep": "sweep"} | {
+    name: name for name in ("data", "model", "scale", "trainer", "logger", "hydra/launcher")
+}
+
+
+def spans(page: Path) -> list[str]:
+    """The code spans of a page, outside its blocks of code."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+@cache
+def known_flags() -> set[str]:
+    """The flags of all verbs, and of the other programs of this repository."""
+    of_verbs = {f"--{name}" for verb in VERBS for flags in list_flags(verb) for name in flags}
+    of_programs = "\n".join(program.read_text(encoding="utf-8") for program in PROGRAMS)
+    return of_verbs | {*re.findall(r"--[\w-]+", of_programs)}
+
+
+@cache
+def known_keys(pattern: str, start: str) -> set[str]:
+    """The keys of lines that begin with `start`, in the configurations of experiments with such a path."""
+    files = [path for path in (ROOT / "configs").glob(pattern) if "metric" not in path.parts]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    return {*re.findall(rf"{start}([\w/]+):(?= |$)", text, re.MULTILINE)}
+
+
+def is_known_setting(word: str) -> bool:
+    """Whether a word `key=value` sets a key, or chooses a file of a group, of an experiment's configuration."""
+    key, _, value = word.partition("=")
+    if key in GROUPS:
+        return value.isupper() or (ROOT / "configs" / GROUPS[key] / f"{value}.yaml").is_file()
+    root, *parts = key.lstrip("+~").split(".")
+    is_one = "," not in value or value[0] in "[{'"
+    roots = {*GROUPS, *known_keys("run.yaml", "^"), *known_keys("exp/*.yaml", "^")}
+    return is_one and root in roots and {*parts} <= known_keys("**/*.yaml", "")
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_in_code_is_there(page: Path) -> None:
+    """Flags, settings and files; a setting of Python is known by its quotes, or by True and False."""
+    lost: list[str] = []
+    for span in spans(page):
+        first, *_ = words = span.split()
+        if first.startswith("--") and page.name not in OF_OTHERS:
+            lost += [span] if first.split(".")[0] not in known_flags() else []
+        elif re.match(r"[+~]?[a-z][\w./]*=(?!\"|True|False)\S", span):
+            lost += [word for word in words if "=" in word and not is_known_setting(word)]
+        elif re.fullmatch(r"[a-z_]+/[\w./-]*", span) and page.name != "extend.md":
+            room = ROOT / span.split("/")[0]
+            is_lost = room.is_dir() and room.name != "outputs" and not [*ROOT.glob(re.sub("[A-Z]{2,}", "*", span))]
+            lost += [span] if is_lost else []
+    assert not lost
 
 
 LOADED = r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(https?://[^\s\">]+)"

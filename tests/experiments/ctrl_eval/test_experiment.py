@@ -70,7 +70,7 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     results = finish(*command)
     agreement = [row for row in results["table"] if row["table"] == "agreement"]
     rows = {(row["metric"], row["aspect"]) for row in agreement}
-    assert rows == {(metric, aspect) for metric in METRICS for aspect in ASPECTS}
+    assert rows == {(metric, aspect) for metric in (*METRICS, "system_alone") for aspect in ASPECTS}
     counted = re.search(r"\|iwf=(counted_\w{16})\|", results["signature"])
     assert counted is not None
     assert any(f"sentences ({counted[1]})" in note for note in results["notes"])
