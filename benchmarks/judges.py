@@ -25,7 +25,7 @@ from benchmarks.bench import describe_machine, print_header, print_row
 from core.example import Example
 from data.builtin.stories import generate_stories
 from judge.pair_inputs import read_given
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import fit_strengths

@@ -9,9 +9,8 @@ from judge.tables import Row, Table, pick, tabulate
 from judge.wording import collect_reasons, format_number, join_names
 from meta_eval.agreement import Agreement
 from meta_eval.alternative_annotator import AlternativeTest
-from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import Floats
-from meta_eval.grouping import FEWEST_TEXTS, Layout
+from meta_eval.design import FEWEST_TEXTS, Floats, Layout
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import USUAL_RESAMPLING, Resampling
 from meta_eval.labels import PEOPLE, SingleAgreement
 from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale

@@ -18,7 +18,7 @@ from judge.tables import Result, Row, Table, pick, tabulate
 from judge.verbs.score import join_signatures
 from judge.wording import bound_answer
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from scipy.special import fdtrc
 
 from judge.wording import format_cell, format_number, join_names
 from meta_eval.agreement import NOT_METRICS, Agreement
-from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.correlation import spearman
+from meta_eval.design import Floats
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import grouped_estimate
 from meta_eval.scored_set import ScoredSet
 from meta_eval.systems import Grid

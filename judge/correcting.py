@@ -10,9 +10,8 @@ import numpy as np
 
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number
-from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.estimates import FEWEST, estimate_share
-from meta_eval.grouping import Layout, restrict
+from meta_eval.design import Floats, Layout, restrict
+from meta_eval.estimates import FEWEST, Estimate, estimate_share
 from meta_eval.helped import help_mean, help_strengths
 from meta_eval.length_control import Controlled, control_length
 from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts

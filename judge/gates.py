@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.errors import SettingError
-from meta_eval.bootstrap import Estimate, t_quantile
-from meta_eval.estimates import Estimates
+from meta_eval.estimates import Estimate, Estimates, t_quantile
 
 QUANTITIES = ("kappa", "accuracy", "harshness", "kappa drop", "accuracy drop")
 LONGEST_FIRST = "|".join(sorted(QUANTITIES, key=len, reverse=True))

@@ -17,8 +17,7 @@ from judge.label_study import LabelStudy
 from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number, join_names
-from meta_eval.bootstrap import Estimate
-from meta_eval.estimates import Estimates
+from meta_eval.estimates import Estimate, Estimates
 from meta_eval.intervals import Resampling
 from meta_eval.judges import (
     STATISTICS,

@@ -14,7 +14,6 @@ from pydantic import Field
 from core.settings import Count, Fraction, NonNegative, Positive, Several, checked_dataclass
 from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Table, tabulate
-from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.budgets import (
     Budget,
     Variation,
@@ -25,7 +24,8 @@ from meta_eval.budgets import (
     vary_mean,
 )
 from meta_eval.correlation import pearson
-from meta_eval.grouping import Layout, lay_out, restrict
+from meta_eval.design import Floats, Layout, lay_out, restrict
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import grouped_estimate
 from meta_eval.labels import estimate_kappa
 from meta_eval.planning import Statistic, count_pairs

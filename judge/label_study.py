@@ -11,7 +11,8 @@ from judge.correcting import note_sample
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate
+from meta_eval.bootstrap import FEWEST_UNITS
+from meta_eval.estimates import Estimate
 from meta_eval.labels import LabelAgreement, SingleAgreement
 from meta_eval.permuted import SampleDifference
 

@@ -13,7 +13,7 @@ from judge.judge_checks import JudgeChecks
 from judge.label_study import LabelStudy
 from judge.tables import Result, Row, Table, pick, tabulate
 from meta_eval.agreement import CHEAP_CUES, Agreement
-from meta_eval.grouping import lay_out
+from meta_eval.design import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import Ranking, RankingSettings, number_clusters
 from meta_eval.raters import Kind, correct_agreement

@@ -17,7 +17,8 @@ from judge.answers import Asked
 from judge.correcting import Corrections
 from judge.tables import Result, Row, Table, pick, tabulate
 from judge.wording import MOST_NAMED, bound_answer, format_cell, format_number, join_names
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.design import Floats
+from meta_eval.estimates import Estimate
 from meta_eval.labels import SingleAgreement
 from meta_eval.preferences import Favour, PreferenceAgreement, Preferences, Verdicts, position_effect
 from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair

@@ -11,8 +11,7 @@ from typing import Any
 from rich import markup
 
 from core.errors import printable
-from meta_eval.bootstrap import Estimate
-from meta_eval.estimates import smallest_p
+from meta_eval.estimates import Estimate, smallest_p
 
 HEADLINE = 300  # characters of the answer that stands on top of a page
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.scores import Scores
-from meta_eval.bootstrap import Estimate, Floats, Mask
 from meta_eval.correlation import correlation_ratio, kendall, pearson, spearman
 from meta_eval.cues import ARE_CUES, FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
-from meta_eval.grouping import NO_SYSTEMS, Grouping, Statistic, restrict
+from meta_eval.design import Floats, Grouping, Mask, restrict
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import NO_SYSTEMS, Statistic
 from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate, jackknife_interval
 from meta_eval.permuted import measure_correlation_chance, widen_interval
 from meta_eval.raters import find_ceiling

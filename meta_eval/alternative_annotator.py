@@ -20,9 +20,8 @@ from functools import reduce
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.estimates import FEWEST, Estimates, estimate_mean, estimate_share
-from meta_eval.grouping import Layout
+from meta_eval.design import Floats, Layout
+from meta_eval.estimates import FEWEST, Estimate, Estimates, estimate_mean, estimate_share
 
 FEWEST_PEOPLE = 3
 EPSILON = 0.1  # what a judge may be worse than a person, because it costs less; the paper takes .1 to .2

@@ -12,10 +12,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate, Floats, refuse_large, to_columns
 from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
-from meta_eval.grouping import Layout, explain_undefined, lay_out, restrict
+from meta_eval.design import Floats, Layout, lay_out, refuse_large, restrict, to_columns
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import explain_undefined
 from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate, jackknife_interval, share_interval
 from meta_eval.step_down import randomisation_p
 from meta_eval.ties import subtract, to_outcomes

@@ -14,8 +14,9 @@ from functools import partial
 
 import numpy as np
 
-from meta_eval.bootstrap import FEWEST_UNITS, Floats, Indices, t_quantile
-from meta_eval.grouping import Layout
+from meta_eval.bootstrap import FEWEST_UNITS
+from meta_eval.design import Floats, Indices, Layout
+from meta_eval.estimates import t_quantile
 from meta_eval.intervals import score_interval
 from meta_eval.planning import LARGEST, find_least, paired_power
 

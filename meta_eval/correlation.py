@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import Floats, Indices, Mask, to_columns
+from meta_eval.design import Floats, Indices, Mask, to_columns
 
 Column = Floats  # of shape (n,)
 Weights = Floats  # of shape (resamples, n)

@@ -9,7 +9,8 @@ Seats share nearly all texts. The differences between people count as noise, as 
 import numpy as np
 from scipy.sparse import csr_array
 
-from meta_eval.bootstrap import FEWEST_UNITS, Floats, Indices
+from meta_eval.bootstrap import FEWEST_UNITS
+from meta_eval.design import Floats, Indices
 
 
 def seat_crowd(table: Floats) -> Floats:

@@ -19,19 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.example import UNSPACED, Example
-from meta_eval.bootstrap import (
-    FEWEST_UNITS,
-    Estimate,
-    Floats,
-    Indices,
-    Mask,
-    bootstrap,
-    explain_few,
-    number_groups,
-    t_interval,
-)
+from meta_eval.bootstrap import FEWEST_UNITS, bootstrap, explain_few, t_interval
 from meta_eval.correlation import average_ranks
-from meta_eval.grouping import explain_undefined, lay_out
+from meta_eval.design import Floats, Indices, Mask, lay_out, number_groups
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import explain_undefined
 from meta_eval.intervals import USUAL_RESAMPLING, Resampling
 
 ARE_CUES = "the row is the cheap cues themselves, so nothing can be left beyond them"

@@ -14,15 +14,14 @@ is that of the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import CONFIDENCE, NO_SPREAD, Estimate, Floats, Indices, Mask, t_quantile
-from meta_eval.grouping import Layout
-from meta_eval.step_down import step_down
+from meta_eval.design import Floats, Indices, Layout, Mask
 
 Statistic = Callable[[Floats], Floats]  # weights of units (rows, units and pseudo-units) -> values (rows, k)
 # how an interval is made: Student's t as it is, corrected for the skewness of a mean, cut to [0, 1], or on Fisher's
@@ -36,10 +35,53 @@ ENUMERATED = 15  # units whose flips are all made: 2**14 that differ in size
 FLIPS = 1999  # of more units
 ROUNDING = 1e-9  # of sums of parts whose squares add up to 1
 BATCH = 4_000_000  # numbers held at once: 32 MB
+CONFIDENCE = 0.95  # of every interval
 FEWEST_CONTRARY = 5  # inputs whose rows contradict the majority, to tell how alike rows of an input are
 PRIOR = 2.0  # wins, and losses, that are added to a share
+NO_SPREAD = "the inputs all say the same, so there is no spread"
 UNDEFINED = "not defined on these examples"
 UNSTABLE = "not defined without some of the inputs: too little variation"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number estimated from examples, its interval, and the reason if there is none."""
+
+    # the statistic on all examples; NaN if it is undefined
+    value: float
+    # the ends of the interval; NaN if it is undefined, the value itself without any spread: that is no interval
+    low: float
+    high: float
+    # why there is no value or no interval, else None
+    reason: str | None = None
+
+    def negate(self) -> Estimate:
+        """Returns the estimate with the opposite sign.
+
+        >>> Estimate(1.0, -1.0, 3.0).negate()
+        Estimate(value=-1.0, low=-3.0, high=1.0, reason=None)
+        """
+        return Estimate(
+            value=-self.value,
+            low=-self.high,
+            high=-self.low,
+            reason=self.reason,
+        )
+
+    @classmethod
+    def undefined(cls, reason: str, value: float = math.nan) -> Estimate:
+        """Makes an estimate without an interval, and by default without a value, for this reason."""
+        return cls(value, math.nan, math.nan, reason)
+
+
+def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
+    """Returns the quantile of Student's t that bounds a two-sided interval.
+
+    Infinite `freedom` gives the normal quantile.
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + confidence) / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -488,3 +530,79 @@ def smallest_p(units: int, flips: int = FLIPS) -> float:
     (0.0625, 0.0005)
     """
     return 2.0 ** (1 - units) if units <= ENUMERATED else 1 / (1 + flips)
+
+
+def step_down(observed: ArrayLike, resampled: Floats | Iterable[Floats]) -> Floats:
+    """Computes adjusted p-values (m,): if a test counts at p <= `level`, any false positive has at most this chance.
+
+    A test's p-value is the share of resamples, (1 + count) / (1 + B), in which the largest statistic of this and all
+    weaker tests reaches the observed one. It is never below the p-value of a stronger test. If tests differ in their
+    spread under the null hypothesis, their statistics must be divided by it in every resample.
+
+    `observed` has the shape (m,); larger is more evidence. NaN is a test that cannot be made: its p-value is NaN.
+    `resampled` has the same statistics under the null hypothesis, drawn together, of shape (B, m), or blocks of such
+    rows. An undefined one counts against its own test only.
+    """
+    statistics = np.asarray(observed, dtype=np.float64)
+    tested = np.flatnonzero(~np.isnan(statistics))
+    order = np.argsort(statistics[tested], kind="stable")
+    weakest_first = tested[order]
+    ascending = statistics[weakest_first]
+    limits = ascending - ROUNDING * np.abs(ascending)
+    blocks = [resampled] if isinstance(resampled, np.ndarray) else resampled
+    reached = np.zeros(len(tested))  # resamples that reach each statistic
+    total = 0
+    for block in blocks:
+        values = block[:, weakest_first]
+        is_undefined = np.isnan(values)
+        defined = np.where(is_undefined, -np.inf, values)
+        largest = np.maximum.accumulate(defined, axis=1)
+        reached += ((largest >= limits) | is_undefined).sum(axis=0)
+        total += len(block)
+    strongest_first = (1 + reached[::-1]) / (1 + total)
+    monotone = np.maximum.accumulate(strongest_first)
+    adjusted = np.full(len(statistics), np.nan)
+    adjusted[weakest_first] = monotone[::-1]
+    return adjusted
+
+
+def clusters(
+    values: Mapping[str, float],
+    p_values: Mapping[tuple[str, str], float],
+    level: float = 0.05,
+) -> dict[str, str]:
+    """Finds the cluster of each metric (or system), "1" for the best; "1-2" is in both clusters.
+
+    A cluster is a longest run, in the order of values, in which the tests separate no pair. So no cluster contains a
+    pair that they separate. In the compact letter display of Piepho (2004), two without a common letter are always
+    separated. Here this need not be so: a pair that no test separates is in two clusters if a metric between them is
+    separated from either, because numbers of clusters follow the order.
+
+    Higher values are better. `p_values` has all pairs, each in one order; NaN separates nothing.
+    """
+    order = sorted(values, key=lambda name: -values[name])
+    separated = {frozenset(pair) for pair, p in p_values.items() if p < level}
+    runs = _find_runs(order, separated)
+    cluster_names = {}
+    for place, name in enumerate(order):
+        numbers = [number for number, run in enumerate(runs, 1) if place in run]
+        first, last = numbers[0], numbers[-1]
+        cluster_names[name] = str(first) if first == last else f"{first}-{last}"
+    return cluster_names
+
+
+def _find_runs(order: Sequence[str], separated: Set[frozenset[str]]) -> list[range]:
+    """The longest runs of places in the order that hold no separated pair; none lies within another one."""
+    ends: list[int] = []  # of the longest run from each place on, from the last place to the first
+    for start in reversed(range(len(order))):
+        end = ends[-1] if ends else start + 1
+        for place in range(start + 1, end):
+            if frozenset((order[start], order[place])) in separated:
+                end = place
+                break
+        ends.append(end)
+    runs: list[range] = []
+    for start, end in enumerate(reversed(ends)):
+        if not runs or end > runs[-1].stop:
+            runs.append(range(start, end))
+    return runs

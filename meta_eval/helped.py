@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate, Floats, to_columns
-from meta_eval.estimates import PRIOR, Estimates, divide_known, gather, linearise, measure_design_effects
-from meta_eval.grouping import Layout, lay_out
+from meta_eval.design import Floats, Layout, lay_out, to_columns
+from meta_eval.estimates import PRIOR, Estimate, Estimates, divide_known, gather, linearise, measure_design_effects
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import estimate_strengths
 

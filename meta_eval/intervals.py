@@ -23,29 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.settings import Count, Seed, checked_dataclass
-from meta_eval.bootstrap import (
-    BATCH,
-    CONFIDENCE,
-    FEWEST_UNITS,
-    Estimate,
-    Floats,
-    estimate_from,
-    explain_few,
-    resample,
-    t_interval,
-    t_quantile,
-)
+from meta_eval.bootstrap import FEWEST_UNITS, estimate_from, explain_few, resample, t_interval
 from meta_eval.correlation import keep_scored, spearman
-from meta_eval.grouping import (
-    Grouping,
-    Layout,
-    Statistic,
-    average_by_system,
-    explain_undefined,
-    group,
-    lay_out,
-    restrict,
-)
+from meta_eval.design import Floats, Grouping, Layout, lay_out, restrict
+from meta_eval.estimates import BATCH, CONFIDENCE, Estimate, t_quantile
+from meta_eval.grouping import Statistic, average_by_system, explain_undefined, group
 
 Weighted = Callable[[Floats], Floats]  # weights of inputs, of shape (resamples, inputs) -> one value per resample
 

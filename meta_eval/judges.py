@@ -14,9 +14,8 @@ from itertools import combinations
 
 import numpy as np
 
-from meta_eval.bootstrap import Estimate, Floats, Mask
-from meta_eval.estimates import Estimates, estimate_difference, estimate_mean
-from meta_eval.grouping import Layout
+from meta_eval.design import Floats, Layout, Mask
+from meta_eval.estimates import Estimate, Estimates, estimate_difference, estimate_mean
 from meta_eval.labels import estimate_accuracy, estimate_harshness, estimate_kappa
 
 STATISTICS = ("kappa", "accuracy", "harshness", "length_effect")

@@ -18,10 +18,11 @@ from itertools import combinations
 
 import numpy as np
 
-from meta_eval.bootstrap import Estimate, Floats, Indices, Mask
 from meta_eval.crowds import seat_crowd
+from meta_eval.design import Floats, Indices, Layout, Mask, restrict
 from meta_eval.estimates import (
     PRIOR,
+    Estimate,
     Estimates,
     divide_known,
     estimate_difference,
@@ -30,7 +31,6 @@ from meta_eval.estimates import (
     linearise,
     measure_design_effects,
 )
-from meta_eval.grouping import Layout, restrict
 from meta_eval.permuted import measure_label_chance
 
 MOST_LABELS = 10

@@ -30,7 +30,9 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.special import expit
 
-from meta_eval.bootstrap import FEWEST_UNITS, NO_SPREAD, Estimate, Floats, Indices, explain_few, t_interval
+from meta_eval.bootstrap import FEWEST_UNITS, explain_few, t_interval
+from meta_eval.design import Floats, Indices
+from meta_eval.estimates import NO_SPREAD, Estimate
 from meta_eval.intervals import keep_share
 from meta_eval.preferences import Preferences
 

@@ -31,10 +31,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from meta_eval.bootstrap import Indices, Mask
-from meta_eval.correlation import Floats, average_ranks, keep_scored, limited_ratio, order_pairs
-from meta_eval.grouping import Grouping, Layout, explain_undefined, restrict
-from meta_eval.step_down import list_swaps, smallest_p, step_down
+from meta_eval.correlation import average_ranks, keep_scored, limited_ratio, order_pairs
+from meta_eval.design import Floats, Grouping, Indices, Layout, Mask, restrict
+from meta_eval.estimates import step_down
+from meta_eval.grouping import explain_undefined
+from meta_eval.step_down import list_swaps, smallest_p
 
 log = logging.getLogger(__name__)
 

@@ -20,11 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from meta_eval.bootstrap import BATCH, Estimate, Floats, Indices, Mask, t_quantile
 from meta_eval.correlation import average_ranks
-from meta_eval.estimates import flip_signs, gather
-from meta_eval.grouping import Layout
-from meta_eval.step_down import step_down
+from meta_eval.design import Floats, Indices, Layout, Mask
+from meta_eval.estimates import BATCH, Estimate, flip_signs, gather, step_down, t_quantile
 
 PERMUTATIONS = 1999
 FEWEST_PERMUTATIONS = 199  # of very many texts

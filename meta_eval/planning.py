@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri, nctdtr, stdtrit
 
-from meta_eval.bootstrap import CONFIDENCE, Floats
+from meta_eval.design import Floats
+from meta_eval.estimates import CONFIDENCE
 
 Statistic = Literal["pearson", "spearman", "kendall"]
 LARGEST = 10_000_000  # the largest n of a plan

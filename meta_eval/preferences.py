@@ -12,10 +12,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.crowds import tabulate_people
-from meta_eval.estimates import estimate_difference, estimate_share
-from meta_eval.grouping import Layout, lay_out, restrict
+from meta_eval.design import Floats, Layout, lay_out, restrict
+from meta_eval.estimates import Estimate, estimate_difference, estimate_share
 from meta_eval.labels import estimate_kappa
 from meta_eval.permuted import measure_preference_chance
 from meta_eval.raters import krippendorff_alpha

@@ -11,13 +11,13 @@ import numpy as np
 
 from core.settings import Count, Fraction, checked_dataclass
 from meta_eval.agreement import CHEAP_CUES
-from meta_eval.bootstrap import Estimate, Mask
-from meta_eval.correlation import CORRELATIONS, Floats
-from meta_eval.grouping import Grouping, Layout, explain_undefined, find_common, restrict
+from meta_eval.correlation import CORRELATIONS
+from meta_eval.design import Floats, Grouping, Layout, Mask, find_common, restrict
+from meta_eval.estimates import Estimate, clusters
+from meta_eval.grouping import explain_undefined
 from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_between, estimate_grouped, weigh_grouped
 from meta_eval.permutation import UNTESTABLE, Statistic, permutation_tests
 from meta_eval.scored_set import ScoredSet
-from meta_eval.step_down import clusters
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import CORRELATIONS, Floats
+from meta_eval.correlation import CORRELATIONS
 from meta_eval.crowds import seat_crowd
-from meta_eval.grouping import NO_SYSTEMS, Grouping, Layout, lay_out, restrict
+from meta_eval.design import Floats, Grouping, Layout, lay_out, restrict
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import NO_SYSTEMS
 from meta_eval.intervals import (
     USUAL_RESAMPLING,
     Draws,

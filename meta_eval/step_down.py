@@ -5,53 +5,20 @@ replaces Holm's factor, so that the smallest p-value from B resamples is 1/(1 + 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from meta_eval.bootstrap import BATCH, Floats, Mask
+from meta_eval.design import Floats, Mask
+from meta_eval.estimates import BATCH
 
 MOST_ENUMERATED = 15  # inputs (or groups) whose swaps are all counted: 2**14 that differ in size
 ROUNDING = 1e-9  # relative: statistics of the same sums in another order are equal
 OF_UNIT_SIZE = 1e-12  # of sums of differences whose squares add up to 1: what the order of a sum changes
 
 Swaps = Mask  # (rows, n): whether each of n units is swapped
-
-
-def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Floats]) -> Floats:
-    """Computes adjusted p-values (m,): if a test counts at p <= `level`, any false positive has at most this chance.
-
-    A test's p-value is the share of resamples, (1 + count) / (1 + B), in which the largest statistic of this and all
-    weaker tests reaches the observed one. It is never below the p-value of a stronger test. If tests differ in their
-    spread under the null hypothesis, their statistics must be divided by it in every resample.
-
-    `observed` has the shape (m,); larger is more evidence. NaN is a test that cannot be made: its p-value is NaN.
-    `resampled` has the same statistics under the null hypothesis, drawn together, of shape (B, m), or blocks of such
-    rows. An undefined one counts against its own test only.
-    """
-    statistics = np.asarray(observed, dtype=np.float64)
-    tested = np.flatnonzero(~np.isnan(statistics))
-    order = np.argsort(statistics[tested], kind="stable")
-    weakest_first = tested[order]
-    ascending = statistics[weakest_first]
-    limits = ascending - ROUNDING * np.abs(ascending)
-    blocks = [resampled] if isinstance(resampled, np.ndarray) else resampled
-    reached = np.zeros(len(tested))  # resamples that reach each statistic
-    total = 0
-    for block in blocks:
-        values = block[:, weakest_first]
-        is_undefined = np.isnan(values)
-        defined = np.where(is_undefined, -np.inf, values)
-        largest = np.maximum.accumulate(defined, axis=1)
-        reached += ((largest >= limits) | is_undefined).sum(axis=0)
-        total += len(block)
-    strongest_first = (1 + reached[::-1]) / (1 + total)
-    monotone = np.maximum.accumulate(strongest_first)
-    adjusted = np.full(len(statistics), np.nan)
-    adjusted[weakest_first] = monotone[::-1]
-    return adjusted
 
 
 def randomisation_p(
@@ -175,45 +142,3 @@ def _draw_swaps(
         by_row = random_bytes.reshape(drawn, -1)
         bits = np.unpackbits(by_row, axis=1, count=n)
         yield bits.astype(np.bool_)
-
-
-def clusters(
-    values: Mapping[str, float],
-    p_values: Mapping[tuple[str, str], float],
-    level: float = 0.05,
-) -> dict[str, str]:
-    """Finds the cluster of each metric (or system), "1" for the best; "1-2" is in both clusters.
-
-    A cluster is a longest run, in the order of values, in which the tests separate no pair. So no cluster contains a
-    pair that they separate. In the compact letter display of Piepho (2004), two without a common letter are always
-    separated. Here this need not be so: a pair that no test separates is in two clusters if a metric between them is
-    separated from either, because numbers of clusters follow the order.
-
-    Higher values are better. `p_values` has all pairs, each in one order; NaN separates nothing.
-    """
-    order = sorted(values, key=lambda name: -values[name])
-    separated = {frozenset(pair) for pair, p in p_values.items() if p < level}
-    runs = _find_runs(order, separated)
-    cluster_names = {}
-    for place, name in enumerate(order):
-        numbers = [number for number, run in enumerate(runs, 1) if place in run]
-        first, last = numbers[0], numbers[-1]
-        cluster_names[name] = str(first) if first == last else f"{first}-{last}"
-    return cluster_names
-
-
-def _find_runs(order: Sequence[str], separated: Set[frozenset[str]]) -> list[range]:
-    """The longest runs of places in the order that hold no separated pair; none lies within another one."""
-    ends: list[int] = []  # of the longest run from each place on, from the last place to the first
-    for start in reversed(range(len(order))):
-        end = ends[-1] if ends else start + 1
-        for place in range(start + 1, end):
-            if frozenset((order[start], order[place])) in separated:
-                end = place
-                break
-        ends.append(end)
-    runs: list[range] = []
-    for start, end in enumerate(reversed(ends)):
-        if not runs or end > runs[-1].stop:
-            runs.append(range(start, end))
-    return runs

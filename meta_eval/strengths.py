@@ -23,11 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, expit
 
-from meta_eval.bootstrap import BATCH, Estimate, Floats
-from meta_eval.estimates import Estimates, estimate_share, flip_signs, gather
-from meta_eval.grouping import Layout
+from meta_eval.design import Floats, Layout
+from meta_eval.estimates import BATCH, Estimate, Estimates, clusters, estimate_share, flip_signs, gather
 from meta_eval.preferences import Preferences
-from meta_eval.step_down import clusters
 
 STEPS = 200  # of Newton's method; ten are the rule
 UNCOMPARED = "the two systems were never compared"

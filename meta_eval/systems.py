@@ -13,12 +13,10 @@ from itertools import combinations
 
 import numpy as np
 
-from meta_eval.bootstrap import Estimate, Floats, Indices, refuse_large
 from meta_eval.cues import Cues, difference_beyond_cues
-from meta_eval.estimates import estimate_mean, estimate_share
-from meta_eval.grouping import find_common, lay_out
+from meta_eval.design import Floats, Indices, find_common, lay_out, refuse_large
+from meta_eval.estimates import Estimate, clusters, estimate_mean, estimate_share
 from meta_eval.scored_set import ScoredSet
-from meta_eval.step_down import clusters
 from meta_eval.ties import subtract, to_outcomes
 
 HUMAN = "human "  # before the name of an aspect that people rated

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Floats, Indices
+from meta_eval.design import Floats, Indices
 
 OF_SPREAD = 1e-9  # a smaller share of the larger differences is no difference
 OF_SIZE = 1e-13  # of the scores that are compared: what the order of a sum changes

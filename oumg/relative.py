@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
+from meta_eval.bootstrap import bootstrap
+from meta_eval.design import Floats, number_groups
+from meta_eval.estimates import Estimate
 from meta_eval.ties import subtract
 
 SCORES = ("accuracy", "hsr_1", "hsr_2", "hsrd", "ur", "ties")

@@ -21,7 +21,7 @@ from data.sets.dialogues import load_convai2, load_dstc9, load_fed
 from data.sets.public import RATED
 from judge.agreement_tables import tabulate_agreement
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, list_agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import difference
 from meta_eval.scored_set import ScoredSet
 

@@ -18,7 +18,8 @@ from experiments.cdm.plans import CdmPlan
 from experiments.training import LanguageModelPlan, Trained
 from judge.tables import Table
 from meta_eval.agreement import measure_aspect
-from meta_eval.bootstrap import bootstrap, estimate_ratio, number_groups
+from meta_eval.bootstrap import bootstrap, estimate_ratio
+from meta_eval.design import number_groups
 from meta_eval.scored_set import ScoredSet
 
 LEAST_MOVE = 0.1  # of its norm: a new token whose embedding moves less is hardly learned

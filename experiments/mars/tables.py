@@ -14,8 +14,10 @@ from mars.masking import Blank, Kept
 from mars.metric import Compared
 from mars.references import AugmentedReference
 from meta_eval.agreement import agree
-from meta_eval.bootstrap import Estimate, estimate_ratio, number_groups
+from meta_eval.bootstrap import estimate_ratio
 from meta_eval.correlation import pearson
+from meta_eval.design import number_groups
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import difference
 from meta_eval.scored_set import ScoredSet
 

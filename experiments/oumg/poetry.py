@@ -26,7 +26,9 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.experiment import CAPTION, JudgesPlan, SystemPair, compare_systems
 from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
-from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
+from meta_eval.bootstrap import estimate_perplexity
+from meta_eval.design import number_groups
+from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import FEWEST_INPUTS, PairSettings, pair_texts
 from oumg.form import MARKS, Form

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from core.example import Example
-from meta_eval.bootstrap import Estimate, estimate_ratio, number_groups
+from meta_eval.bootstrap import estimate_ratio
+from meta_eval.design import number_groups
+from meta_eval.estimates import Estimate
 from oumg.form import Form
 from oumg.form_scores import keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate
 from oumg.songnet import tune_of

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from core.example import Example
 from data.files import write_examples
 from judge.wording import format_cell
-from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, number_groups
+from meta_eval.bootstrap import estimate_perplexity, estimate_ratio
+from meta_eval.design import number_groups
+from meta_eval.estimates import Estimate
 from oumg.diversity import distinct_n
 
 CAPTION = (

@@ -18,8 +18,8 @@ from judge.report.plots import plot_settings, save_figure
 from judge.report.results import name_files
 from judge.tables import Row, Table
 from judge.wording import format_cell
-from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import difference
 
 CAPTION = "{statistic}. Higher is better. Intervals: 95 %, drawn over inputs."

@@ -29,10 +29,10 @@ from judge.inputs import Columns, Source, read
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import check_fields, open_stages
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
-from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import Floats, spearman
+from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, count_cues
-from meta_eval.grouping import Layout, restrict
+from meta_eval.design import Floats, Layout, restrict
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 

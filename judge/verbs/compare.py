@@ -28,9 +28,9 @@ from judge.label_agreement import check_samples
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, open_stages
 from judge.wording import join_names, note_resolution
-from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.cues import VERSION, add_normal_scores
-from meta_eval.grouping import find_common
+from meta_eval.design import Floats, find_common
+from meta_eval.estimates import Estimate
 from meta_eval.helped import HelpedEstimate, help_difference, help_mean
 from meta_eval.scored_set import ScoredSet, name_negated
 from meta_eval.systems import (

@@ -24,8 +24,8 @@ from judge.pair_labels import add_labels, read_pair_labels
 from judge.preferences import ALL, PreferenceStudy, note_one_side
 from judge.verbs.score import add_scores, open_stages
 from judge.wording import note_resolution
-from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.estimates import estimate_share
+from meta_eval.design import Floats
+from meta_eval.estimates import Estimate, estimate_share
 from meta_eval.labels import SingleAgreement, agree_with_single
 from meta_eval.preferences import (
     OUTCOMES,

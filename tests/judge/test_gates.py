@@ -7,8 +7,8 @@ import pytest
 
 from core.errors import SettingError
 from judge.gates import Condition, GateResult, decide, find_confidence, read_conditions
+from meta_eval.design import lay_out
 from meta_eval.estimates import estimate_mean
-from meta_eval.grouping import lay_out
 from meta_eval.labels import estimate_kappa
 
 YES = np.array([0.0, 1.0])

@@ -14,7 +14,7 @@ from judge.agreement_tables import describe_enough
 from judge.metric_study import MetricStudy
 from judge.tables import Table
 from meta_eval.alternative_annotator import AlternativeTest
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from meta_eval.labels import PEOPLE, SingleAgreement
 
 FEW: dict[str, Any] = {"resamples": 60, "permutations": 99}

@@ -14,7 +14,7 @@ import judge
 from judge.comparisons import SystemsCompared
 from judge.metric_study import MetricStudy
 from judge.preferences import PreferenceStudy, contradicts
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 
 Rows = list[dict[str, Any]]
 LEVEL = 0.05

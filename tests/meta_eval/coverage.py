@@ -21,9 +21,8 @@ from functools import partial
 
 import numpy as np
 
-from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.estimates import estimate_mean, estimate_share
-from meta_eval.grouping import Layout, lay_out
+from meta_eval.design import Floats, Layout, lay_out
+from meta_eval.estimates import Estimate, estimate_mean, estimate_share
 from meta_eval.helped import help_mean
 from meta_eval.judges import compare_judges, measure_slices
 from meta_eval.labels import estimate_accuracy, estimate_harshness, estimate_kappa

@@ -13,7 +13,7 @@ from meta_eval.alternative_annotator import (
     compare_with_people,
     measure_nearness,
 )
-from meta_eval.grouping import lay_out
+from meta_eval.design import lay_out
 
 
 def draw_people(n: int, people: int, accuracy: float, per_input: int, seed: int) -> np.ndarray:

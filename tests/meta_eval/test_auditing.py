@@ -8,7 +8,7 @@ from scipy import stats
 
 from meta_eval.auditing import audit_cues, audit_damage, audit_edit
 from meta_eval.cues import Cues, combine_cues
-from meta_eval.grouping import lay_out
+from meta_eval.design import lay_out
 from meta_eval.intervals import Resampling
 
 NAN = math.nan

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from meta_eval.bootstrap import t_quantile
 from meta_eval.budgets import (
     Variation,
     has_power,
@@ -14,7 +13,8 @@ from meta_eval.budgets import (
     vary_kappa,
     vary_mean,
 )
-from meta_eval.grouping import lay_out
+from meta_eval.design import lay_out
+from meta_eval.estimates import t_quantile
 from meta_eval.helped import help_mean
 from meta_eval.intervals import Resampling, score_interval
 from meta_eval.labels import estimate_kappa

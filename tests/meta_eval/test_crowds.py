@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from meta_eval.crowds import seat_crowd
-from meta_eval.grouping import lay_out
+from meta_eval.design import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.labels import agree_with_single
 from meta_eval.preferences import Preferences

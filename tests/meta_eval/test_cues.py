@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import norm, rankdata, t
 
 from core.example import Example
-from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.cues import (
     NOTHING_LEFT,
     Cues,
@@ -19,6 +18,8 @@ from meta_eval.cues import (
     count_cues,
     difference_beyond_cues,
 )
+from meta_eval.design import Floats
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import Resampling
 from tests.meta_eval.sets import rho
 

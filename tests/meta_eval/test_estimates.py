@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from meta_eval.design import MOST_UNITS, lay_out
 from meta_eval.estimates import (
     Estimates,
     estimate_difference,
@@ -15,7 +16,6 @@ from meta_eval.estimates import (
     flip_signs,
     linearise,
 )
-from meta_eval.grouping import MOST_UNITS, lay_out
 
 NAN = math.nan
 

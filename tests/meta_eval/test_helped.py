@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from data.sets.judged_pairs import load_pandalm
-from meta_eval.grouping import lay_out
+from meta_eval.design import lay_out
 from meta_eval.helped import NOBODY, help_difference, help_mean, help_strengths
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import rank_by_preferences

@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from meta_eval.auditing import standardised_mean
-from meta_eval.bootstrap import NO_SPREAD, Estimate, estimate_perplexity, estimate_ratio, expand_confidence
+from meta_eval.bootstrap import estimate_perplexity, estimate_ratio, expand_confidence
 from meta_eval.correlation import kendall, pearson, spearman
-from meta_eval.grouping import Layout, lay_out
+from meta_eval.design import Layout, lay_out
+from meta_eval.estimates import NO_SPREAD, Estimate
 from meta_eval.intervals import (
     Resampling,
     difference,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from meta_eval.grouping import lay_out
+from meta_eval.design import lay_out
 from meta_eval.judges import (
     STATISTICS,
     compare_judges,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from meta_eval.grouping import Layout, lay_out
+from meta_eval.design import Layout, lay_out
 from meta_eval.labels import (
     CEILING,
     CHANCE,

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit
 
 from data.sets.judged_pairs import load_alpaca_eval
-from meta_eval.bootstrap import NO_SPREAD, t_quantile
 from meta_eval.correlation import kendall
+from meta_eval.estimates import NO_SPREAD, t_quantile
 from meta_eval.intervals import share_interval
 from meta_eval.length_control import CONFOUNDED, control_length
 from meta_eval.preferences import Preferences

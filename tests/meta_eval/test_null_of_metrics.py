@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from meta_eval.correlation import Floats
-from meta_eval.grouping import Grouping
+from meta_eval.design import Floats, Grouping
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import MetricPair, RankingSettings, compare_metrics, rank_metrics
 from meta_eval.scored_set import ScoredSet

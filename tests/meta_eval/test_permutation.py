@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.grouping import Layout, lay_out
+from meta_eval.design import Layout, lay_out
 from meta_eval.permutation import (
     PERMUTED,
     Statistic,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.grouping import lay_out
+from meta_eval.design import Floats, lay_out
+from meta_eval.estimates import Estimate
 from meta_eval.labels import agree_on_labels
 from meta_eval.permuted import (
     compare_verdicts,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.grouping import lay_out
+from meta_eval.design import lay_out
 from meta_eval.permutation import permutation_tests
 from meta_eval.planning import (
     LARGEST,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from meta_eval.bootstrap import expand_confidence
-from meta_eval.grouping import lay_out
+from meta_eval.design import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.raters import (
     Scale,

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from meta_eval.auditing import audit_damage, audit_edit
-from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import Floats, kendall, pearson, spearman
-from meta_eval.grouping import lay_out
+from meta_eval.correlation import kendall, pearson, spearman
+from meta_eval.design import Floats, lay_out
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import Resampling, grouped_estimate
 from meta_eval.raters import Scale, krippendorff_alpha
 

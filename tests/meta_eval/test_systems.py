@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from meta_eval.estimates import flip_signs
-from meta_eval.grouping import find_common
-from meta_eval.step_down import clusters, step_down
+from meta_eval.design import find_common
+from meta_eval.estimates import clusters, flip_signs, step_down
 from meta_eval.systems import SystemComparison, compare_pairs, rank_systems
 
 NAN = math.nan

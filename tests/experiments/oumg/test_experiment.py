@@ -12,7 +12,7 @@ import pytest
 from core.example import Example
 from data.files import write_examples
 from experiments.oumg.experiment import Findings, comparison_notes, describe_verdict
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from oumg.relative import SCORES
 from tests.experiments.conftest import list_stages
 

@@ -20,7 +20,8 @@ from judge.report.jobs import Job
 from judge.report.joint import join_jobs, joint_rows, seed_rows, split_columns
 from judge.tables import Table
 from meta_eval.agreement import list_agreement
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.design import Floats
+from meta_eval.estimates import Estimate
 from meta_eval.intervals import difference
 from meta_eval.scored_set import ScoredSet
 
