@@ -45,9 +45,7 @@ class AuditSettings:
     texts: Count = 200
     # the shares of a text to damage
     strengths: Several[Strength] = (0.25, 0.5, 1)
-    # of the intervals, which are over inputs
-    resamples: Count = 1000
-    # of the texts, the damage and the resamples
+    # of the texts and the damage
     seed: Seed = 0
 
 

@@ -18,7 +18,6 @@ from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number, join_names
 from meta_eval.estimates import Estimate, Estimates
-from meta_eval.intervals import Resampling
 from meta_eval.judges import (
     STATISTICS,
     JudgeDifference,
@@ -142,7 +141,7 @@ def check_judges(
     scored: ScoredSet,
     labelling: Labelling,
     settings: CheckSettings,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> JudgeChecks:
     """Runs the checks of judges for each labelled aspect.
 
@@ -155,7 +154,7 @@ def check_judges(
     slices: dict[tuple[str, str], Sequence[tuple[SliceAgreement, Row]]] = {}
     for aspect in labelled:
         if len(aspect.judged) > 1:
-            pairs[aspect.aspect] = _compare(aspect, settings, resampling)
+            pairs[aspect.aspect] = _compare(aspect, settings, seed)
         if len(aspect.people) > 1:
             united = name_unity(aspect.people)
             order = sort_unity(aspect.people)
@@ -184,7 +183,7 @@ def _read_conditions(labelled: Sequence[LabelledAspect], settings: CheckSettings
     return conditions
 
 
-def _compare(aspect: LabelledAspect, settings: CheckSettings, resampling: Resampling) -> list[JudgeDifference]:
+def _compare(aspect: LabelledAspect, settings: CheckSettings, seed: int) -> list[JudgeDifference]:
     lengths = np.array([len(example.full_text) for example in aspect.rated.examples], dtype=np.float64)
     return compare_judges(
         aspect.consensus,
@@ -194,7 +193,7 @@ def _compare(aspect: LabelledAspect, settings: CheckSettings, resampling: Resamp
         lengths=lengths if lengths.any() else None,
         margin=settings.margin,
         level=settings.level,
-        seed=resampling.seed,
+        seed=seed,
     )
 
 

@@ -14,7 +14,6 @@ from judge.wording import shorten
 from meta_eval.alternative_annotator import compare_with_people
 from meta_eval.estimates import estimate_mean, estimate_share
 from meta_eval.helped import help_mean
-from meta_eval.intervals import Resampling
 from meta_eval.judges import count_unity, find_constant
 from meta_eval.labels import LabelAgreement, agree_on_labels, agree_with_single, assign_labels
 from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
@@ -26,7 +25,7 @@ LONGEST_TEXT = 200  # characters of a text beside a disagreement
 def study_labels(
     scored: ScoredSet,
     labelling: Labelling,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> LabelStudy:
     """Measures the agreement of each judge that `list_labelled` finds. Raises errors as `list_labelled` does."""
     study = LabelStudy()
@@ -35,7 +34,7 @@ def study_labels(
             continue
         if len(labelled.rated) < len(scored):
             _add_corrected(study, scored, labelled, labelling)
-        _add_agreement(study, labelled, resampling)
+        _add_agreement(study, labelled, seed)
         if len(labelled.people) > 1:
             _add_single_people(study, labelled)
     return study
@@ -60,12 +59,12 @@ def _add_corrected(
 def _add_agreement(
     study: LabelStudy,
     labelled: LabelledAspect,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> None:
     """Adds the agreement of each judge, and of the most frequent label, and disagreements."""
     layout = labelled.rated.layout
     for name, judged in labelled.judged.items():
-        agreement = agree_on_labels(labelled.consensus, judged, labelled.labels, layout, resampling.seed)
+        agreement = agree_on_labels(labelled.consensus, judged, labelled.labels, layout, seed)
         study.agreement[labelled.aspect, name] = agreement
         study.disagreements.extend(_list_disagreements(labelled, name))
     study.constants[labelled.aspect] = _agree_by_constant(labelled)

@@ -26,7 +26,7 @@ from meta_eval.budgets import (
 from meta_eval.correlation import pearson
 from meta_eval.design import Floats, Layout, lay_out, restrict
 from meta_eval.estimates import Estimate
-from meta_eval.intervals import grouped_estimate
+from meta_eval.grouping import estimate_correlation
 from meta_eval.labels import estimate_kappa
 from meta_eval.planning import Statistic, count_pairs
 from meta_eval.preferences import OUTCOMES, Preferences, in_both_orders
@@ -268,7 +268,7 @@ def _correlate(
     layout: Layout,
 ) -> Estimate | float:
     """The correlation of verdicts with labels; NaN without a judge."""
-    return grouped_estimate(pearson, verdicts, labels, layout) if name else math.nan
+    return estimate_correlation(pearson, verdicts, labels, layout) if name else math.nan
 
 
 @dataclass(frozen=True)

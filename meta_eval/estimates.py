@@ -103,6 +103,8 @@ class Estimates:
     is_known_variance: bool = False
     # why there is no value, else None
     reason: str | None = None
+    # what the units are
+    what: str = "inputs"
 
     @property
     def units(self) -> int:
@@ -114,7 +116,7 @@ class Estimates:
         fewest = FEWEST_FOR_MEAN if self.scale in ("mean", "share") else FEWEST
         if self.units >= fewest:
             return None
-        return f"an interval needs at least {fewest} inputs, but there are {self.units}"
+        return f"an interval needs at least {fewest} {self.what}, but there are {self.units}"
 
     @property
     def freedom(self) -> float:
@@ -382,6 +384,42 @@ def linearise(
     )
 
 
+def estimate_weighted(
+    statistic: Statistic,
+    layout: Layout,
+    *,
+    scale: Scale = "plain",
+    reason: str | None = None,
+) -> Estimates:
+    """Estimates statistics of weighted inputs: `statistic` takes weights of inputs (rows, inputs)."""
+    unit_of_input = np.arange(layout.input_count) % max(layout.unit_count, 1)
+
+    def measure(weights: Floats) -> Floats:
+        values = statistic(weights[:, unit_of_input])
+        return values.reshape(len(weights), -1)
+
+    every_unit = np.ones(layout.unit_count, dtype=np.bool_)
+    return replace(linearise(measure, every_unit, scale=scale), reason=reason)
+
+
+def estimate_from_parts(
+    values: Floats,
+    parts: Floats,
+    layout: Layout,
+    *,
+    fitted: int = 0,
+) -> Estimates:
+    """Makes estimates of values, of shape (k,), from what each row adds to their errors, of shape (n, k)."""
+    return Estimates(
+        shown=values,
+        values=values,
+        parts=gather(parts, layout),
+        unseen=np.zeros((0, len(values))),
+        used=np.ones(layout.unit_count, dtype=np.bool_),
+        fitted=fitted,
+    )
+
+
 def gather(rows: Floats, layout: Layout) -> Floats:
     """Sums values of rows, of shape (n, k), by unit; returns shape (units, k)."""
     sums = [np.bincount(layout.units, column, minlength=layout.unit_count) for column in rows.T]
@@ -409,6 +447,20 @@ def estimate_ratio(
         return divide_known(weights @ above, weights @ below)
 
     return linearise(divide, below.sum(axis=1) > 0, scale=scale)
+
+
+def estimate_perplexity(nll: Floats, tokens: Floats, layout: Layout) -> Estimate:
+    """Estimates perplexity: exp of the mean negative log-probability of a token; lower is more likely.
+
+    `nll` are negative log-probabilities of the texts in nats, `tokens` their numbers of tokens, of shape (n,).
+    """
+    loss = estimate_ratio(nll, tokens, layout).only
+    return Estimate(
+        value=math.exp(loss.value),
+        low=math.exp(loss.low),
+        high=math.exp(loss.high),
+        reason=loss.reason,
+    )
 
 
 def estimate_share(wins: Floats, layout: Layout) -> Estimates:
@@ -506,12 +558,10 @@ def flip_signs(
     def flip(swapped: Mask) -> Floats:
         return np.abs(total - 2 * (swapped @ unit)).clip(min=ROUNDING)
 
-    return step_down(
-        observed, map(flip, _list_flips(len(shares), flips, seed, rows=max(1, BATCH // max(shares.shape))))
-    )
+    return step_down(observed, map(flip, list_flips(len(shares), flips, seed, rows=max(1, BATCH // max(shares.shape)))))
 
 
-def _list_flips(units: int, flips: int, seed: int, rows: int) -> Iterator[Mask]:
+def list_flips(units: int, flips: int, seed: int, rows: int) -> Iterator[Mask]:
     """Patterns of flipped units in blocks of shape (up to `rows`, units): all that differ in size, or random ones."""
     if units <= ENUMERATED:
         numbers = np.arange(1, max(2, 2 ** (units - 1)))

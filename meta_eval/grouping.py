@@ -17,15 +17,18 @@ of 8 simulated studies). A mean over the groups that both metrics order would hi
 inputs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from meta_eval.correlation import varies
-from meta_eval.design import FEWEST_TEXTS, Floats, Grouping, Layout
+from meta_eval.correlation import keep_scored, spearman, varies
+from meta_eval.design import FEWEST_TEXTS, Floats, Grouping, Layout, lay_out, restrict
+from meta_eval.estimates import Estimate, Estimates, estimate_weighted
 from meta_eval.ties import merge_ties
 
-Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (resamples, n) -> (resamples,)
+Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (rows, n) -> (rows,)
 
 NO_SYSTEMS = "the texts name fewer than 2 systems"
 
@@ -38,9 +41,9 @@ def group(
     grouping: Grouping,
     weights: Floats,
 ) -> Floats:
-    """Computes the statistic of x and y, both (n,), over all or within groups for each resample, (resamples,).
+    """Computes the statistic of x and y, both (n,), over all or within groups for each row of weights, (rows,).
 
-    The weights, of shape (resamples, inputs), say how often each resample contains each input.
+    The weights, of shape (rows, inputs), say how often each input counts.
     """
     if grouping == "global":
         return statistic(x, y, weights[:, layout.inputs])
@@ -50,7 +53,7 @@ def group(
         drawn = weights[:, layout.inputs[members]]
         size = drawn.sum(axis=1)
         if grouping == "within_inputs":
-            # the outputs of an input are drawn together, so the statistic is the same in all resamples
+            # the outputs of an input count together, so the statistic is the same in all rows
             drawn = np.ones((1, len(members)))
         values = statistic(x[members], y[members], drawn)
         is_defined = ~np.isnan(values) | varies(y[members], drawn)
@@ -102,3 +105,73 @@ def average_by_system(x: Floats, layout: Layout) -> Floats:
     sizes = np.bincount(layout.systems)
     sums = np.bincount(layout.systems, x)
     return merge_ties(sums / sizes, x)
+
+
+def estimate_correlations(
+    statistic: Statistic,
+    columns: Sequence[Floats],
+    ratings: Floats,
+    layout: Layout,
+    grouping: Grouping = "global",
+) -> Estimates:
+    """Estimates a statistic of several columns with ratings, all of shape (n,) without NaN, in a grouping.
+
+    Between systems the units are systems: the estimate is about other systems on these inputs. Else they are inputs.
+    """
+    if grouping == "between_systems":
+        means = [average_by_system(x, layout) for x in columns]
+        of_ratings = average_by_system(ratings, layout)
+        between = estimate_correlations(statistic, means, of_ratings, lay_out(len(of_ratings)))
+        return replace(between, what="systems")
+
+    def correlate(inputs: Floats) -> Floats:
+        found = [group(statistic, x, ratings, layout, grouping, inputs) for x in columns]
+        return np.stack(found, axis=1)
+
+    return estimate_weighted(correlate, layout, scale="correlation")
+
+
+def estimate_correlation(
+    statistic: Statistic,
+    scores: ArrayLike,
+    ratings: ArrayLike,
+    layout: Layout,
+    *,
+    grouping: Grouping = "global",
+) -> Estimate:
+    """Estimates a statistic of `scores` with `ratings`, both of shape (n,), in a grouping; NaN scores are left out.
+
+    Raises ValueError for arrays that do not have the layout's shape, infinite scores, and ratings that are not finite.
+    """
+    (x, y), kept = keep_scored(scores=scores, ratings=ratings)
+    present = restrict(layout, kept)
+    reason = explain_undefined(x, y, present, grouping)
+    if reason is not None:
+        return Estimate.undefined(reason)
+    return estimate_correlations(statistic, [x], y, present, grouping).only
+
+
+def difference(
+    scores_a: ArrayLike,
+    scores_b: ArrayLike,
+    ratings: ArrayLike,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    statistic: Statistic = spearman,
+) -> Estimate:
+    """Estimates the correlation (default: Spearman) of metric a with `ratings` minus that of metric b; all are (n,).
+
+    Both are of the same inputs, so that what makes examples easy for both cancels. Only examples that both metrics
+    scored count.
+    """
+    (a, b, y), kept = keep_scored(
+        scores_a=scores_a,
+        scores_b=scores_b,
+        ratings=ratings,
+    )
+    layout = restrict(lay_out(len(kept), inputs=groups), kept)
+    for x in (a, b):
+        reason = explain_undefined(x, y, layout)
+        if reason is not None:
+            return Estimate.undefined(reason)
+    return estimate_correlations(statistic, [a, b], y, layout).subtract([0], [1]).only

@@ -12,18 +12,29 @@ statistic must show it too: together they found one in .02 to .06.
 
 Intervals cannot replace these tests if a label is rare, because the value under independence is no difference of
 estimates.
+
+Two metrics of few inputs are compared by swaps (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization
+Evaluation Metrics using Resampling Methods"). If they were equally good, it would not matter which of them gave which
+score. Both are standardised, or ranked, within the groups in which they are correlated, and the scores of an input are
+swapped. This departs from the paper's PERM-BOTH, which swaps single outputs and so takes outputs for one input as
+independent: it called equally good metrics different in .19 of simulated studies of 30 inputs and 8 systems.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
 
 from meta_eval.correlation import average_ranks
-from meta_eval.design import Floats, Indices, Layout, Mask
-from meta_eval.estimates import BATCH, Estimate, flip_signs, gather, step_down, t_quantile
+from meta_eval.design import Floats, Grouping, Indices, Layout, Mask
+from meta_eval.estimates import BATCH, FLIPS, Estimate, flip_signs, gather, list_flips, step_down, t_quantile
 
+Kind = Literal["pearson", "spearman", "kendall"]
+
+FEWEST_FOR_FLIPS = 30  # inputs; of fewer, flips find true differences of metrics too rarely
+UNTESTABLE = "no test compares metrics by the means of systems"
 PERMUTATIONS = 1999
 FEWEST_PERMUTATIONS = 199  # of very many texts
 MOST_ORDERED = 20_000_000  # texts of all permutations
@@ -313,3 +324,80 @@ def widen_interval(estimate: Estimate, looked_at: int) -> Estimate:
         high=float(np.tanh(wide_high)),
         reason=estimate.reason,
     )
+
+
+def swap_metrics(
+    columns: Sequence[Floats],
+    ratings: Floats,
+    layout: Layout,
+    pairs: tuple[Sequence[int], Sequence[int]],
+    kind: Kind,
+    grouping: Grouping,
+    *,
+    seed: int = 0,
+) -> Floats:
+    """Computes two-sided p-values, of shape (pairs,), that two metrics agree equally well with ratings, by swaps.
+
+    `pairs` has the numbers of the first and of the second column of each pair. All pairs share the swaps of inputs, and
+    are adjusted together. A pair's differences are divided by their spread, so that all pairs have one scale. A swap
+    that leaves a metric without variation counts as a correlation of 0.
+    """
+    groups = [members for members in layout.groups(grouping) if np.ptp(ratings[members]) > 0]
+    y = _transform(ratings, groups, kind)
+    x = [_transform(column, groups, kind) for column in columns]
+    correlate = _correlate_signs if kind == "kendall" else _correlate_rows
+
+    def subtract_pairs(swaps: Mask) -> Floats:
+        is_swapped = swaps[:, layout.inputs]
+        differences = np.zeros((len(swaps), len(pairs[0])))
+        for members in groups:
+            swapped = is_swapped[:, members]
+            size = len(members) / sum(map(len, groups))
+            for pair, (i, j) in enumerate(zip(*pairs, strict=True)):
+                a = np.where(swapped, x[j][members], x[i][members])
+                b = np.where(swapped, x[i][members], x[j][members])
+                differences[:, pair] += size * (correlate(a, y[members]) - correlate(b, y[members]))
+        return differences
+
+    observed = subtract_pairs(np.zeros((1, layout.input_count), dtype=np.bool_))[0]
+    rows = max(1, BATCH // len(y))
+    null = np.concatenate([subtract_pairs(swaps) for swaps in list_flips(layout.input_count, FLIPS, seed, rows)])
+    spread = np.sqrt((null**2).mean(axis=0))
+    scale = np.where(spread > ROUNDING, spread, np.inf)  # metrics that are alike do not differ
+    return step_down(np.abs(observed) / scale, np.abs(null) / scale)
+
+
+def _transform(x: Floats, groups: Sequence[Indices], kind: Kind) -> Floats:
+    """The scores with mean 0 and deviation 1 within each group, or their ranks there."""
+    transformed = np.zeros(len(x))
+    for members in groups:
+        values = x[members]
+        if kind != "pearson":
+            values = average_ranks(values)
+        if kind != "kendall":  # ranks of Kendall stay as they are, so that equal ranks of two metrics tie
+            scale = np.abs(values - values.mean()).max()
+            centred = (values - values.mean()) / (scale or 1.0)
+            deviation = float(centred.std())
+            values = centred / (deviation or 1.0)
+        transformed[members] = values
+    return transformed
+
+
+def _correlate_rows(x: Floats, y: Floats) -> Floats:
+    """Pearson's r of each row of x, of shape (rows, n), with y; 0 for a row without variation."""
+    centred = x - x.mean(axis=1, keepdims=True)
+    of_ratings = y - y.mean()
+    spread = np.sqrt((centred**2).sum(axis=1) * (of_ratings @ of_ratings))
+    return np.divide(centred @ of_ratings, spread, out=np.zeros(len(x)), where=spread > ROUNDING)
+
+
+def _correlate_signs(x: Floats, y: Floats) -> Floats:
+    """Kendall's tau-b of each row of x, of shape (rows, n), with y; 0 for a row without variation."""
+    of_ratings = np.sign(np.subtract.outer(y, y)).ravel()
+    rows = max(1, BATCH // len(of_ratings))
+    blocks = []
+    for start in range(0, len(x), rows):
+        block = x[start : start + rows]
+        signs = np.sign(block[:, :, None] - block[:, None, :]).reshape(len(block), -1)
+        blocks.append(_correlate_rows(signs, of_ratings))
+    return np.concatenate(blocks)

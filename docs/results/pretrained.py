@@ -22,7 +22,7 @@ from data.sets.public import RATED
 from judge.agreement_tables import tabulate_agreement
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, list_agreement
 from meta_eval.estimates import Estimate
-from meta_eval.intervals import difference
+from meta_eval.grouping import difference
 from meta_eval.scored_set import ScoredSet
 
 HERE = Path(__file__).parent
@@ -135,7 +135,7 @@ def read_scores(name: str, rated: ScoredSet) -> ScoredSet:
 
 
 def compare(scored: ScoredSet, metric: str, other: str, aspect: str) -> Estimate:
-    """Estimates Spearman's rho of one metric minus that of another metric, on the same resamples of inputs."""
+    """Estimates Spearman's rho of one metric minus that of another metric, on the same inputs."""
     rated = scored.rated(aspect)
     return difference(
         rated.values(metric, aspect),

@@ -18,8 +18,8 @@ from experiments.cdm.plans import CdmPlan
 from experiments.training import LanguageModelPlan, Trained
 from judge.tables import Table
 from meta_eval.agreement import measure_aspect
-from meta_eval.bootstrap import bootstrap, estimate_ratio
-from meta_eval.design import number_groups
+from meta_eval.design import lay_out
+from meta_eval.estimates import estimate_mean, estimate_weighted
 from meta_eval.scored_set import ScoredSet
 
 LEAST_MOVE = 0.1  # of its norm: a new token whose embedding moves less is hardly learned
@@ -84,22 +84,19 @@ def _describe_system(
 ) -> dict[str, Any]:
     """E(p) of a system's texts, per text and per token, and the means of their ratings."""
     texts = [rated.examples[i] for i in indices]
-    units = number_groups(len(texts), [text.group or text.id for text in texts])
+    layout = lay_out(len(texts), inputs=[text.group or text.id for text in texts])
     momentum = np.array([steps[i].momentum.sum() for i in indices])
     tokens = np.array([len(steps[i].turn) for i in indices])
 
-    def measure(weights: np.ndarray) -> dict[str, Any]:
-        return {
-            "E(p)": distribution_quality(momentum, weights),
-            "per token": weights @ momentum / (weights @ tokens),
-        }
+    def measure(inputs: np.ndarray) -> np.ndarray:
+        weights = inputs[:, layout.inputs]
+        return np.stack([distribution_quality(momentum, weights), weights @ momentum / (weights @ tokens)], axis=1)
 
     row: dict[str, Any] = {"system": system, "n": len(texts)}
-    row |= bootstrap(measure, units)
+    row["E(p)"], row["per token"] = estimate_weighted(measure, layout).show()
     for aspect in sorted({aspect for text in texts for aspect in text.ratings}):
-        rated_texts = [i for i, text in enumerate(texts) if aspect in text.ratings]
-        ratings = np.array([texts[i].ratings[aspect] for i in rated_texts])
-        row[f"rated {aspect}"] = estimate_ratio(ratings, np.ones(len(ratings)), units[rated_texts], resamples=1000)
+        ratings = np.array([text.ratings.get(aspect, np.nan) for text in texts])
+        row[f"rated {aspect}"] = estimate_mean(ratings, layout).only
     return row
 
 

@@ -158,13 +158,15 @@ def labels(tmp_path: Path) -> Path:
 
 
 def rate(source: Path, **settings: Any) -> Any:
-    return judge.agree(source, LLMJudge(Toy(), ("coherence",)), cues=False, permutations=50, resamples=50, **settings)
+    return judge.agree(source, LLMJudge(Toy(), ("coherence",)), cues=False, **settings)
 
 
 def test_answers_about_texts_are_read_back(texts: Path, labels: Path, tmp_path: Path) -> None:
     """As FILE beside the same labels they give the same figures; as labels they are what the judge said."""
     first = rate(texts, labels=labels, answers=tmp_path / "answers.jsonl")
-    how = {"cues": False, "permutations": 50, "resamples": 50}
+    how = {
+        "cues": False,
+    }
     again = judge.agree(tmp_path / "answers.jsonl", labels=labels, **how)
     assert [row.metric for row in first.rows] == [row.metric for row in again.rows] == ["toy-1b"]
     for one, other in zip(first.rows, again.rows, strict=True):
@@ -177,7 +179,7 @@ def test_answers_about_texts_are_read_back(texts: Path, labels: Path, tmp_path: 
 def test_ratings_of_the_file_itself_stay_in_the_lines(texts: Path, tmp_path: Path) -> None:
     rows = [{**row, "ratings": {"good": i % 4}} for i, row in enumerate(read_lines(texts))]
     first = rate(write_lines(tmp_path / "rated.jsonl", rows), answers=tmp_path / "answers.jsonl")
-    again = judge.agree(tmp_path / "answers.jsonl", cues=False, permutations=50, resamples=50)
+    again = judge.agree(tmp_path / "answers.jsonl", cues=False)
     assert first.rows[0].spearman == again.rows[0].spearman
 
 
@@ -204,7 +206,7 @@ def test_the_gap_is_that_of_the_ranks() -> None:
 
 def test_metrics_that_answer_nothing_have_no_lines(tmp_path: Path) -> None:
     rows = [{"id": f"{i}", "text": "word " * i, "ratings": {"good": i}} for i in range(1, 9)]
-    study = judge.agree(rows, "word_count", answers=tmp_path / "answers.jsonl", permutations=50)
+    study = judge.agree(rows, "word_count", answers=tmp_path / "answers.jsonl")
     assert (study.asked, study.files) == ([], ())
     assert not (tmp_path / "answers.jsonl").exists()
 

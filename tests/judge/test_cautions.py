@@ -1,18 +1,14 @@
 """Notes on data that mislead in silence: each with data that deserve it and data that do not."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import judge
 from judge.cautions import RaterScales
 
-QUICK: dict[str, Any] = {"resamples": 100, "permutations": 99}
-
 
 def notes_on(rows: list[dict], **settings) -> str:
-    return "\n".join(judge.agree(rows, cues=False, **QUICK, **settings).notes)
+    return "\n".join(judge.agree(rows, cues=False, **settings).notes)
 
 
 def compare_notes(rows: list[dict]) -> str:

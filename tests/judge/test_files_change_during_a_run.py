@@ -23,7 +23,7 @@ PREFERENCES = [{"group": str(i), "system_a": "a", "system_b": "b", "winner": "a"
 COMMANDS = {
     "score": ("score", "in.jsonl", "--output", "out.jsonl"),
     "compare": ("compare", "in.jsonl"),
-    "agree": ("agree", "in.jsonl", "--resamples", "50"),
+    "agree": ("agree", "in.jsonl"),
     "prefer": ("prefer", "prefs.jsonl", "--outputs", "in.jsonl"),
 }
 

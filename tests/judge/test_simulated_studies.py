@@ -15,7 +15,7 @@ from meta_eval.permuted import widen_interval
 Study = Callable[[np.random.Generator, bool], bool]
 ROUNDS = 60
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / ROUNDS)  # two standard errors above the level
-QUICK: dict[str, Any] = {"resamples": 200, "permutations": 99, "cues": False}
+QUICK: dict[str, Any] = {"cues": False}
 
 
 def agree_on_rare_labels(rng: np.random.Generator, is_control: bool) -> bool:

@@ -13,14 +13,13 @@ from tests.judge.test_audit import texts
 
 Finish = Callable[..., dict[str, Any]]
 __all__ = ["serve"]  # a fixture
-FAST = ("--resamples", "100", "--permutations", "199")
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def test_the_tables_of_a_run(finish: Finish, tmp_path: Path) -> None:
     rows = ({"id": e.id, "text": e.text, "ratings": dict(e.ratings)} for e in texts())
     write(tmp_path / "in.jsonl", *rows)
-    results = finish("audit", "in.jsonl", "--metric", "word_count", "--resamples", "50", "--cards", ".")
+    results = finish("audit", "in.jsonl", "--metric", "word_count", "--cards", ".")
     rows = results["table"]
     (length,) = [row for row in rows if row.get("property") == "words"]
     assert (length["n"], length["spearman"]) == (40, pytest.approx(1.0))
@@ -38,7 +37,7 @@ def test_each_metric_is_audited_or_says_what_it_needs(finish: Finish, tmp_path: 
     (tmp_path / "cards").mkdir()
     corpora = ("remarks", "stories", "dialogues")
     small = [word for name in corpora for word in (f"--data.corpora.{name}.rated", "20")]
-    more = ("--metrics", "word_count", "rouge_1", "--resamples", "20", "--texts", "16", "--cards", "cards")
+    more = ("--metrics", "word_count", "rouge_1", "--texts", "16", "--cards", "cards")
     rows = finish("audit", "--data", "builtin_sets", *small, *more)["table"]
     sets = {"word_count": "builtin_remarks", "rouge_1": "builtin_stories"}
     assert [(row["metric"], row["set"], row["n"]) for row in rows] == [(*pair, 16) for pair in sets.items()]

@@ -16,7 +16,6 @@ from meta_eval.budgets import (
 from meta_eval.design import lay_out
 from meta_eval.estimates import t_quantile
 from meta_eval.helped import help_mean
-from meta_eval.intervals import Resampling, score_interval
 from meta_eval.labels import estimate_kappa
 from meta_eval.planning import paired_power
 
@@ -39,10 +38,10 @@ def test_variation_by_hand():
 
 def test_widths_by_hand():
     rate = Variation(0.3, 0.21, 0.21 * 0.36, 0.21 * 0.64, 1.0)
-    low, high = score_interval(0.3, 1.0, 100)
-    assert rate.half_width(100) == pytest.approx((high - low) / 2)
-    low, high = score_interval(0.3, 1.0, 0.21 / (0.21 * 0.36 / 98 + 0.21 * 0.64 / 900))
-    assert rate.half_width(100, 900) == pytest.approx((high - low) / 2)
+    for worth, verdicts in ((100, 0), (0.21 / (0.21 * 0.36 / 98 + 0.21 * 0.64 / 900), 900)):
+        share = (0.3 * worth + 2) / (worth + 4)
+        expected = 1.959964 * math.sqrt(share * (1 - share) / (worth + 4))
+        assert rate.half_width(100, verdicts) == pytest.approx(expected)
     mean = Variation(3.0, 4.0, 1.0, 3.0)
     assert mean.half_width(52) == pytest.approx(t_quantile(50) * math.sqrt(4 / 52))
     assert mean.half_width(52, 300) == pytest.approx(t_quantile(50) * math.sqrt(1 / 50 + 3 / 300))
@@ -146,9 +145,9 @@ def test_planned_kappas_reach_the_width(kappa, rate):
     sensitivity, specificity = rate + kappa * (1 - rate), 1 - rate + kappa * rate
     variation, widths = vary_kappa(kappa, rate), []
     n = int(plan_budget(variation, is_within(variation, 0.08), 1.0, 0.01)[0].labels)
-    for seed in range(400):
+    for _ in range(400):
         x, y = draw_labels(rng, n, rate, sensitivity, specificity)
-        found = estimate_kappa([(x, y)], LABELS, lay_out(n), Resampling(resamples=500, seed=seed))
+        found = estimate_kappa([(x, y)], LABELS, lay_out(n)).only
         widths.append((found.high - found.low) / 2)
     print(f"kappa {kappa} at {rate}: {n} labels, {np.mean(widths):.4f}")
     assert np.mean(widths) == pytest.approx(0.08, rel=0.03)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from meta_eval.correlation import spearman
 from meta_eval.design import lay_out
-from meta_eval.permutation import permutation_tests
+from meta_eval.grouping import estimate_correlations
 from meta_eval.planning import (
     LARGEST,
     Pilot,
@@ -117,15 +118,14 @@ def test_ranks_and_several_metrics_need_more():
 
 
 def simulate_power(n: int, rounds: int) -> float:
-    """How often the permutation test of `judge agree` tells metrics of .4 and .2 apart, by Spearman's rho."""
+    """How often the flips of `judge agree` tells metrics of .4 and .2 apart, by Spearman's rho."""
     factor = np.linalg.cholesky([[1, 0.4, 0.2], [0.4, 1, 0.6], [0.2, 0.6, 1]])
     rng = np.random.default_rng(0)
     shown = 0
     for _ in range(rounds):
         ratings, better, worse = factor @ rng.normal(size=(3, n))
-        scores = {"better": better, "worse": worse}
-        tests = permutation_tests(scores, ratings, lay_out(n), pairs=[("better", "worse")], permutations=400)
-        shown += tests.p_values["better", "worse"] < 0.05
+        both = estimate_correlations(spearman, [better, worse], ratings, lay_out(n))
+        shown += both.subtract([0], [1]).test()[0] < 0.05
     return shown / rounds
 
 

@@ -38,7 +38,7 @@ def test_a_row_has_the_correlations_of_the_scored_and_rated_examples() -> None:
     assert row.pearson.value == pytest.approx(stats.pearsonr(x, y)[0])
     assert row.spearman.value == pytest.approx(0.9) == pytest.approx(stats.spearmanr(x, y)[0])
     assert row.kendall.value == pytest.approx(0.8) == pytest.approx(stats.kendalltau(x, y)[0])
-    assert row.spearman.reason == "an interval over inputs needs at least 30 of them, but there are 5"
+    assert row.spearman.reason == "an interval needs at least 10 inputs, but there are 5"
     assert "cues need at least" in (row.beyond_cues.reason or "")
 
 
