@@ -21,12 +21,22 @@ from functools import partial
 
 import numpy as np
 
+from meta_eval.correlation import CORRELATIONS
 from meta_eval.design import Floats, Layout, lay_out
 from meta_eval.estimates import Estimate, estimate_mean, estimate_share
+from meta_eval.grouping import estimate_correlation, estimate_correlations
 from meta_eval.helped import help_mean
 from meta_eval.judges import compare_judges, measure_slices
 from meta_eval.labels import estimate_accuracy, estimate_harshness, estimate_kappa
+from meta_eval.permuted import (
+    FEWEST_FOR_FLIPS,
+    Kind,
+    measure_correlation_chance,
+    measure_label_chance,
+    swap_metrics,
+)
 from meta_eval.preferences import Preferences
+from meta_eval.raters import krippendorff_alpha
 from meta_eval.strengths import rank_by_preferences
 
 Draw = Callable[[np.random.Generator], Iterator[tuple[str, "Held | bool"]]]
@@ -146,7 +156,8 @@ def draw_mean(rng: np.random.Generator, inputs: int, shape: str) -> Iterator[tup
         values = np.exp(values) - math.exp(0.5)
     found = estimate_mean(values, lay_out(inputs))
     yield "mean", Held(found.only, 0.0)
-    yield "test", bool(found.test()[0] < LEVEL)
+    if shape == "normal":  # flips test whether values are symmetric
+        yield "test", bool(found.test()[0] < LEVEL)
 
 
 # Labels.
@@ -297,6 +308,47 @@ def draw_strengths(
         yield "equal systems are separated", bool(is_wrong)
 
 
+# Correlations, differences of metrics, and raters.
+
+
+def draw_correlations(rng: np.random.Generator, inputs: int, kind: str, r: float) -> Iterator[tuple[str, Held | bool]]:
+    """Normal scores and ratings: rho = 6/pi asin(r/2), tau = 2/pi asin(r)."""
+    layout = lay_inputs(rng, inputs, kind)
+    x, noise = (draw_normal(rng, layout, 0.5) for _ in "xy")
+    y = r * x + math.sqrt(1 - r * r) * noise
+    truths = {"pearson": r, "spearman": 6 / math.pi * math.asin(r / 2), "kendall": 2 / math.pi * math.asin(r)}
+    for name, truth in truths.items():
+        yield name, Held(estimate_correlation(CORRELATIONS[name], x, y, layout), truth)
+    if r == 0:
+        yield "dependence", measure_correlation_chance({"m": x}, y, layout)["m"] < LEVEL
+        yield "dependent labels", measure_label_chance((x > 0) * 1.0, (y > 0) * 1.0, layout) < LEVEL
+
+
+def draw_metrics(
+    rng: np.random.Generator, inputs: int, kind: str, r: float, statistic: Kind
+) -> Iterator[tuple[str, Held | bool]]:
+    """Three metrics that correlate equally with ratings."""
+    layout = lay_inputs(rng, inputs, kind)
+    y = draw_normal(rng, layout, 0.5)
+    noise = math.sqrt(1 - r * r)
+    columns = [r * y + noise * draw_normal(rng, layout, 0.5) for _ in "abc"]
+    found = estimate_correlations(CORRELATIONS[statistic], columns, y, layout).subtract([0, 0, 1], [1, 2, 2])
+    yield "difference of metrics", Held(found.show()[0], 0.0)
+    p_values = found.test()
+    if inputs < FEWEST_FOR_FLIPS:
+        p_values = swap_metrics(columns, y, layout, ([0, 0, 1], [1, 2, 2]), statistic, "global")
+    yield "equal metrics differ", bool(p_values.min() < LEVEL)
+
+
+def draw_raters(rng: np.random.Generator, rate: float, n: int, alpha: float) -> Iterator[tuple[str, Held | bool]]:
+    """Two people who give a label at this rate, both alike with the chance `alpha`."""
+    first = (rng.random(n) < rate).astype(np.float64)
+    second = np.where(rng.random(n) < alpha, first, rng.random(n) < rate)
+    found = krippendorff_alpha(np.stack([first, second]), "nominal")
+    if not math.isnan(found.value):
+        yield "alpha", Held(found, alpha)
+
+
 def find_logit(share: float) -> float:
     return math.log(share / (1 - share))
 
@@ -328,6 +380,16 @@ STRENGTHS += (
     ("of one pair each", (-1.0, -0.5, 0.0, 0.5, 1.0), 200, "one"),
     ("of two, .97", (0.0, find_logit(0.97)), 30, "all"),
 )
+
+
+METRICS: tuple[tuple[int, str, float, Kind], ...] = ((10, "1", 0.6, "spearman"), (30, "1", 0.6, "spearman"))
+METRICS += (
+    (100, "1", 0.6, "pearson"),
+    (30, "8", 0.6, "spearman"),
+    (30, "8", 0.6, "kendall"),
+    (30, "1", 0.9, "pearson"),
+)
+METRICS += ((60, "uneven", 0.6, "spearman"), (15, "8", 0.6, "kendall"))
 
 
 def list_designs() -> dict[str, Draw]:
@@ -362,6 +424,42 @@ def list_designs() -> dict[str, Draw]:
         designs[name] = partial(draw_helped_mean, inputs=inputs, kind=kind, shape=shape, by=by)
     for name, true, inputs, design in STRENGTHS:
         designs[f"strengths {name}, {inputs} inputs"] = partial(draw_strengths, true=true, inputs=inputs, design=design)
+    for inputs, kind in ((10, "1"), (30, "1"), (30, "8"), (60, "uneven")):
+        for r in (0.0, 0.6, 0.97):
+            name = f"correlation {r:g}, {inputs} inputs of {kind}"
+            designs[name] = partial(draw_correlations, inputs=inputs, kind=kind, r=r)
+    for inputs, kind, r, statistic in METRICS:
+        name = f"metrics {statistic} {r:g}, {inputs} inputs of {kind}"
+        designs[name] = partial(draw_metrics, inputs=inputs, kind=kind, r=r, statistic=statistic)
+    for rate, n, alpha in ((0.02, 200, 0.0), (0.02, 200, 0.5), (0.1, 100, 0.5), (0.5, 30, 0.8), (0.5, 10, 0.5)):
+        designs[f"alpha {alpha:g} at {rate:g}, {n}"] = partial(draw_raters, rate=rate, n=n, alpha=alpha)
+    return designs
+
+
+def draw_designs(number: int) -> dict[str, Draw]:
+    """Random designs of the same kinds, drawn after pseudo-units were chosen; seed 2026."""
+    rng = np.random.default_rng(2026)
+    designs: dict[str, Draw] = {}
+    for place in range(number):
+        inputs = int(np.exp(rng.uniform(np.log(10), np.log(300))))
+        kind = str(rng.choice(["1", "3", "8", "uneven"])) if inputs >= 30 else "1"
+        rate = float(np.round(np.exp(rng.uniform(np.log(0.02), np.log(0.5))), 3))
+        judge, other = (Judge(*np.round([rng.uniform(0.3, 1), rng.uniform(0.7, 1)], 2).tolist()) for _ in "ab")
+        n = 3 * inputs
+        r = float(np.round(rng.uniform(0, 0.9), 2))
+        choices: list[tuple[str, Draw]] = [
+            ("share", partial(draw_share, inputs=inputs, kind=kind, share=rate, ties=0.0)),
+            ("labels", partial(draw_labels, rate=rate, judge=judge, n=n)),
+            ("judges", partial(draw_judges, rate=rate, a=judge, b=other, n=n)),
+            ("slices", partial(draw_slices, rates=(rate, 0.5), sizes=(inputs, n), kappa=r)),
+            ("helped", partial(draw_helped, rate=rate, judge=judge, labelled=inputs, total=10 * inputs)),
+            ("correlations", partial(draw_correlations, inputs=inputs, kind=kind, r=r)),
+            ("metrics", partial(draw_metrics, inputs=inputs, kind=kind, r=r, statistic="spearman")),
+            ("alpha", partial(draw_raters, rate=rate, n=n, alpha=r)),
+        ]
+        name, draw = choices[place % len(choices)]
+        about = ", ".join(f"{key} {value}" for key, value in draw.keywords.items())
+        designs[f"{place} {name}: {about}"] = draw
     return designs
 
 
@@ -370,9 +468,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the names of designs")
     parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--random", type=int, help="simulate so many random designs instead")
     given = parser.parse_args()
     is_bad = False
-    for name, draw in list_designs().items():
+    designs = draw_designs(given.random) if given.random else list_designs()
+    for name, draw in designs.items():
         if given.names and not any(part in name for part in given.names):
             continue
         for statistic, tally in simulate(draw, given.rounds).items():
