@@ -238,18 +238,20 @@ class Estimates:
         few = self.few
         lows, highs = self.bound(confidence) if few is None else (self.values, self.values)
         shown = np.clip(self.shown, 0.0, 1.0) if self.scale == "share" else self.shown
+        is_unstable = np.isnan(self.parts).any(axis=0)
         estimates = []
-        for value, low, high in zip(shown.tolist(), lows.tolist(), highs.tolist(), strict=True):
+        for value, low, high, unstable in zip(
+            shown.tolist(), lows.tolist(), highs.tolist(), is_unstable.tolist(), strict=True
+        ):
             if math.isnan(value):
                 estimates.append(Estimate.undefined(self.reason or UNDEFINED))
-            elif few is not None or math.isnan(low):
-                estimates.append(Estimate.undefined(few or self._explain_no_error(), value))
+            elif few is not None or unstable:
+                estimates.append(Estimate.undefined(few or UNSTABLE, value))
+            elif math.isnan(low):
+                estimates.append(Estimate(value, value, value, NO_SPREAD))
             else:
                 estimates.append(Estimate(value, min(low, value), max(high, value)))
         return estimates
-
-    def _explain_no_error(self) -> str:
-        return UNSTABLE if np.isnan(self.parts).any() else NO_SPREAD
 
     @property
     def only(self) -> Estimate:
@@ -360,14 +362,14 @@ def linearise(
     count = len(present)
     blocks = [np.empty((0, len(values)))]
     rows = max(1, BATCH // len(base))
-    for start in range(0, count, rows):
+    for start in range(0, count if count > 1 else 0, rows):
         left_out = present[start : start + rows]
         weights = np.tile(base, (len(left_out), 1))
         weights[np.arange(len(left_out)), left_out] = 0
         blocks.append(statistic(weights))
     without = np.concatenate(blocks)
     parts = np.zeros((m, len(values)))
-    if count:
+    if count > 1:
         parts[present] = (count - 1) / count * (without.mean(axis=0) - without)
     unseen = np.zeros((len(pseudo), len(values)))
     if len(pseudo):
