@@ -274,10 +274,10 @@ def estimate_kappa(
     """
     k = len(labels)
     distances = measure_distances(labels, is_weighted=is_weighted)
-    marks = [mark(x, y, x == y) for x, y in pairs]
-    sizes = measure_design_effects(np.reshape(marks, (len(pairs), -1)).T, layout)
+    marks = np.array([mark(x, y, x == y) for x, y in pairs]).reshape(len(pairs), len(layout.inputs))
+    sizes = measure_design_effects(marks.T, layout)
     tables = [_count_by_unit(x, y, labels, layout) for x, y in pairs]
-    used = np.sum(tables, axis=(0, 2)) > 0
+    used = sum((table.sum(axis=1) for table in tables), start=np.zeros(layout.unit_count)) > 0
     shares = count_confusion(pairs, labels)
     shares = shares / max(shares.sum(), 1.0)
     independent = np.outer(shares.sum(axis=1), shares.sum(axis=0))

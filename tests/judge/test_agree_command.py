@@ -53,7 +53,7 @@ def test_tables_of_a_study(finish: Finish, tmp_path: Path) -> None:
     assert len(pairs) == 6
     assert pairs["good", "cheap_cues"]["better"] == "good"
     won, even = pairs["good", "bad"], pairs["bad", "word_count"]
-    assert (won["p_value"], won["better"], won["reason"], even["better"]) == (0.01, "good", "", "–")
+    assert (won["p_value"], won["better"], won["reason"], even["better"]) == (0.0005, "good", "", "–")
     assert won["difference_interval"][0] > 0
     assert good["beyond_cues_interval"][0] > 0.5
     assert rows["word_count"]["beyond_cues_interval"] == [None, None]  # a cue itself

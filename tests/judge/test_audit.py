@@ -86,7 +86,7 @@ def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
 
 def test_an_audit_of_texts_in_memory() -> None:
     found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5])
-    settings = "set=examples|n=20|cues=true|texts=20|strengths=1.0,0.5|resamples=50|seed=0"
+    settings = "set=examples|n=20|cues=true|texts=20|strengths=1.0,0.5|seed=0"
     assert found.signature.startswith(f"audit|{settings}|word_count|")
     audited = found.metrics["word_count"]
     assert (audited.n, audited.strengths) == (20, [0.5, 1])

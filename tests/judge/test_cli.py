@@ -259,7 +259,7 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
         ("score in.jsonl --text in.txt --metric bleu", "FILE and --text are two inputs: give one"),
         ("audit --data builtin_sets --systems a=in.jsonl", "--systems and --data are two inputs: give one"),
         ("prefer --data pandalm --systems a=in.jsonl", "--systems and --data are two inputs: give one"),
-        ("agree in.jsonl --resamples x", "resamples must be a valid integer"),
+        ("agree in.jsonl --seed x", "seed must be a valid integer"),
         ("agree in.jsonl --metrics bleu --config wrong.yaml", "wrong.yaml: --metrcs is no flag of judge agree"),
         ("steer --prompts a --guide b", "--generator is needed"),
         ("steer in.jsonl --prompts a", "judge steer takes no file, but got in.jsonl"),
