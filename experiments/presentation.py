@@ -148,7 +148,7 @@ def describe_best(rows: Sequence[Agreement]) -> str:
     if not metrics:
         return ""
     best = max(metrics, key=lambda row: row.spearman.value)
-    return ", ".join([_describe_over_all(known, best), *describe_systems(rows, best.metric)])
+    return "; ".join([_describe_over_all(known, best), *describe_systems(rows, best.metric)])
 
 
 def _describe_over_all(rows: Sequence[Agreement], best: Agreement) -> str:

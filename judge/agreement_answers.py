@@ -153,7 +153,7 @@ def _describe_within(metric: str, within: Estimate, looked_at: int) -> str:
 def _show(estimate: Estimate) -> str:
     """An estimate with its interval, or without one."""
     shown = format_cell(estimate)
-    return f"{shown} without an interval" if math.isnan(estimate.low) else shown
+    return f"{shown}, no interval" if math.isnan(estimate.low) else shown
 
 
 def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[str]:
@@ -186,7 +186,7 @@ def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> 
     """Whether the best metric agrees beyond cheap cues, adjusted for the choice of the best."""
     beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect) == (best, ranking.aspect))
     if math.isnan(beyond.low):
-        return f"whether it agrees beyond length, repetition and overlap is unknown ({beyond.reason})"
+        return "whether it agrees beyond length, repetition and overlap is unknown"
     is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
     verb = "agrees" if is_beyond else "is not shown to agree"
     return f"{best} {verb} beyond additive effects of length, repetition and overlap"

@@ -46,7 +46,8 @@ model.discriminator.texts=100 +model.discriminator.build.hidden_dim=8
 """
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
 METRICS = [f"ctrleval{kind}" for kind in ("", "_mean", "_max", "_min", "_bartscore_pf", "_ppl_pf")]
-METRICS += ["perplexity", "perplexity_backbone", "bartscore_backbone", "bartscore", "bleurt"]
+METRICS += ["perplexity", "perplexity_raw", "perplexity_backbone", "perplexity_backbone_raw"]
+METRICS += ["bartscore_backbone", "bartscore", "bleurt"]
 METRICS += ["discriminator", "union", "word_count"]
 
 
