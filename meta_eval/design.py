@@ -184,7 +184,7 @@ def number_groups(
     groups: Sequence[Hashable] | None,
     what: str = "groups",
 ) -> Indices:
-    """Numbers the groups of examples, such as the `units` of `bootstrap`; returns the number of each example's group.
+    """Numbers the groups of examples; returns the number of each example's group.
 
     Without `groups`, each example has a group of its own. Raises ValueError unless there is one name per example and no
     name is None; the message calls the groups `what`.

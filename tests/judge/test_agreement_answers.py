@@ -8,7 +8,7 @@ import pytest
 import judge
 from judge.agreement_answers import describe_systems
 from meta_eval.agreement import NO_QUESTION, Agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 
 NAN = math.nan
 SHOWN = Estimate(0.6, 0.5, 0.7)

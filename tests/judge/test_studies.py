@@ -69,7 +69,7 @@ def test_systems_and_few_ratings(finish: Finish, tmp_path: Path) -> None:
     pairs = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "losses" in row}
     assert len(pairs) == 9  # two metrics and the ratings of people
     clear = pairs["m", "a", "b"]
-    assert (clear["p_value"], clear["better"]) == (1 / 200, "b")
+    assert (clear["p_value"], clear["better"]) == (1 / 2000, "b")
     assert clear["difference"] == pytest.approx((quality[0] - quality[1]).mean(), abs=0.15)
     assert clear["difference_interval"][1] < 0
     assert (pairs["m", "a", "c"]["better"], pairs["word_count", "a", "b"]["ties"]) == ("not separated", 60)

@@ -22,7 +22,7 @@ from judge.tables import Table
 from meta_eval.agreement import list_agreement
 from meta_eval.design import Floats
 from meta_eval.estimates import Estimate
-from meta_eval.intervals import difference
+from meta_eval.grouping import difference
 from meta_eval.scored_set import ScoredSet
 
 N = 60
