@@ -238,7 +238,7 @@ class Estimates:
         few = self.few
         lows, highs = self.bound(confidence) if few is None else (self.values, self.values)
         shown = np.clip(self.shown, 0.0, 1.0) if self.scale == "share" else self.shown
-        is_unstable = np.isnan(self.parts).any(axis=0)
+        is_unstable: Mask = np.any(np.isnan(self.parts), axis=0)
         estimates = []
         for value, low, high, unstable in zip(
             shown.tolist(), lows.tolist(), highs.tolist(), is_unstable.tolist(), strict=True

@@ -39,7 +39,7 @@ SYSTEMS_CAPTION = (
 )
 DAMAGE_CAPTION = (
     "How far each kind of damage lowers the scores, in their standard deviations. The other kinds, and which kinds a "
-    "text could have, are held fixed (linear regression). 95 % bootstrap intervals over inputs. A good metric falls "
+    "text could have, are held fixed (linear regression). 95 % intervals over inputs. A good metric falls "
     "under every kind."
 )
 CUES_CAPTION = (
@@ -174,12 +174,14 @@ def measure_falls(rated: ScoredSet, metric: str) -> dict[str, Any]:
     )
     y = known.values(metric, aspect) / spread
 
-    def fit(weights: np.ndarray) -> dict[str, np.ndarray]:
-        weighted = weights[:, None, :] * x.T  # (resamples, columns, n)
-        slopes = (np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None])[..., 0]
-        return dict(zip(kinds, -slopes.T[1 : 1 + len(kinds)], strict=True))
+    layout = lay_out(len(known), inputs=known.groups)
 
-    return {"n": len(known), **bootstrap(fit, number_groups(len(known), known.groups))}
+    def fit(inputs: np.ndarray) -> np.ndarray:
+        weighted = inputs[:, None, layout.inputs] * x.T  # (rows, columns, n)
+        slopes = (np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None])[..., 0]
+        return -slopes[:, 1 : 1 + len(kinds)]
+
+    return {"n": len(known), **dict(zip(kinds, estimate_weighted(fit, layout).show(), strict=True))}
 
 
 def list_kinds(names: str | None) -> list[str]:

@@ -53,7 +53,7 @@ def test_inputs_of_unequal_size_are_no_evidence(kind: str) -> None:
         layout = lay_inputs(rng, 60, "uneven")
         x, y = (draw_normal(rng, layout, 0.9) for _ in "xy")
         if kind == "labels":
-            rejected += measure_label_chance((x > 0) * 1.0, (y > 0) * 1.0, layout) < 0.05
+            rejected += measure_label_chance(np.sign(x), np.sign(y), layout) < 0.05
         elif kind == "scores":
             rejected += measure_correlation_chance({"m": x}, y, layout)["m"] < 0.05
         else:
