@@ -1,7 +1,7 @@
 """Pearson, Spearman and Kendall's tau-b of weighted pairs, for many weightings at once.
 
-Weights say how often each pair counts; weights of one give the plain correlation. A correlation is NaN if the pairs that
-count have only one value of `x` or of `y`, or if no pair counts.
+Weights say how often each pair counts; weights of one give the plain correlation. A correlation is NaN if the pairs
+that count have only one value of `x` or of `y`, or if no pair counts.
 """
 
 import math
