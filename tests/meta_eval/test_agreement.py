@@ -42,7 +42,7 @@ def test_a_metric_that_knows_the_system_alone_has_nothing_within() -> None:
     assert row.within_systems.value == pytest.approx(np.average(parts, weights=[20, 30, 40]))
     assert row.within_systems.low < 0 < row.within_systems.high < row.spearman.low
     assert (row.between_systems.value, row.systems) == (pytest.approx(1), 4)
-    assert row.between_systems.reason == "an interval over systems needs at least 8 of them, but there are 4"
+    assert row.between_systems.reason == "an interval needs at least 10 systems, but there are 4"
 
 
 def ratio(ratings: np.ndarray, systems: np.ndarray) -> float:
@@ -76,7 +76,7 @@ def test_the_system_alone_is_the_root_of_the_adjusted_correlation_ratio() -> Non
         (["a"] * 4, [1.0, 2, 3, 4], None),
         (["a", "b", "c", "d"], [1.0, 2, 3, 4], "do not vary enough"),
         (["a", "a", "b", "b"], [1.0] * 4, "do not vary enough"),
-        (["a", "a", "b", "b"], [1.0, 2, 3, 4], "needs at least 30"),
+        (["a", "a", "b", "b"], [1.0, 2, 3, 4], "needs at least 10"),
     ],
 )
 def test_few_systems_and_texts_have_reasons(systems: list[str] | None, ratings: list[float], expected: str | None):
