@@ -184,7 +184,7 @@ def test_each_of_several_metrics_takes_a_set_with_what_it_needs() -> None:
     ]
     (table,) = found.tables
     assert [(row["metric"], row["cues"].reason) for row in table.rows] == [("word_count", ""), ("rouge_1", "")]
-    assert found.notes[-2] == " ".join(each.conclusion for each in found.metrics.values())
-    assert all(f"What fools {name}: " in found.notes[-2] for name in found.metrics)
+    assert found.notes[-1] == " ".join(each.conclusion for each in found.metrics.values())
+    assert all(f"What fools {name}: " in found.notes[-1] for name in found.metrics)
     with pytest.raises(SettingError, match="chrf needs references, which no set has"):
         judge.audit([sets[0], sets[0]], "chrf")
