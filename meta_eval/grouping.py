@@ -30,7 +30,7 @@ from meta_eval.ties import merge_ties
 
 Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (rows, n) -> (rows,)
 
-NO_SYSTEMS = "the texts name fewer than 2 systems"
+NO_SYSTEMS = "the scored and rated texts name fewer than 2 systems"
 
 
 def group(
