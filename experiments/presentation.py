@@ -18,7 +18,6 @@ from judge.report.plots import plot_curves, scores_against_ratings
 from judge.wording import format_cell
 from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, agree, list_agreement, note_cues
 from meta_eval.cues import FOLDS
-from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
 LONGEST = 300  # characters of a headline
@@ -84,8 +83,7 @@ def present(
 
 def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
     """Computes the agreement of every metric, and of cheap cues unless `cues=none`, with every rating."""
-    resampling = Resampling(seed=run.seed)
-    return [row for scored in sets for row in list_agreement(scored, resampling, has_cues=run.cues)]
+    return [row for scored in sets for row in list_agreement(scored, run.seed, has_cues=run.cues)]
 
 
 def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting], has_cues: bool) -> str:

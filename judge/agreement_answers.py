@@ -10,8 +10,8 @@ from judge.judge_checks import JudgeChecks, answer_judges
 from judge.label_study import LabelStudy
 from judge.wording import format_cell, format_number, join_names
 from meta_eval.agreement import NOT_METRICS, SYSTEM_ALONE, Agreement
-from meta_eval.bootstrap import Estimate
-from meta_eval.chance import widen_interval
+from meta_eval.estimates import Estimate
+from meta_eval.permuted import widen_interval
 from meta_eval.ranking import Ranking
 
 ROUNDING = 1e-9

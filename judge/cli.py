@@ -75,7 +75,6 @@ VERBS = {
         named=(TextFiles, SystemFiles, MetricNames),
         settings=(
             "meta_eval.ranking.RankingSettings",
-            "meta_eval.intervals.Resampling",
             "judge.labelling.Labelling",
         ),
     ),

@@ -19,7 +19,7 @@ from data.numeric import is_missing
 from data.records import name_people
 from data.roles import LABEL
 from judge.wording import join_names
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
 
 S = TypeVar("S", bound=ScoredSet)

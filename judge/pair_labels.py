@@ -18,7 +18,7 @@ from data.preferences import check_preferences, names_pair, read_preferences
 from data.roles import find_key
 from judge.label_joins import describe_matches, show_names
 from judge.wording import join_names
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.preferences import JUDGE, Preferences
 
 LABELS = Path("human_labels")  # names rows in memory in messages

@@ -28,10 +28,10 @@ from core.scores import Scores
 from data.sets.ctrleval import load_ctrleval
 from data.sets.public import RATED
 from meta_eval.agreement import NOT_METRICS, list_agreement
-from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import spearman
-from meta_eval.grouping import Grouping
-from meta_eval.intervals import USUAL_RESAMPLING, estimate_grouped, weigh_grouped
+from meta_eval.design import Grouping
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import estimate_correlations
 from meta_eval.scored_set import ScoredSet
 
 HERE = Path(__file__).parent
@@ -118,24 +118,16 @@ def compare(
     other: str,
     aspect: str,
 ) -> Row:
-    """Estimates Spearman's rho of one metric minus that of another on the same draws of inputs."""
+    """Estimates Spearman's rho of one metric minus that of another on the same inputs."""
     rated = scored.rated(aspect)
     ratings = rated.ratings(aspect)
     layout = rated.layout
 
+    values = [rated.values(name, aspect) for name in (metric, other)]
+
     def subtract(grouping: Grouping) -> Interval:
-        correlations = []
-        for name in (metric, other):
-            values = rated.values(name, aspect)
-            correlations.append(weigh_grouped(spearman, values, ratings, layout, grouping))
-        first, second = correlations
-        gain = estimate_grouped(
-            lambda weights: first(weights) - second(weights),
-            layout,
-            grouping,
-            USUAL_RESAMPLING,
-        )
-        return to_list(gain)
+        both = estimate_correlations(spearman, values, ratings, layout, grouping)
+        return to_list(both.subtract([0], [1]).only)
 
     systems = layout.system_count
     return {

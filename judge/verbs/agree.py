@@ -29,7 +29,6 @@ from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
 from judge.verdict_files import Names, have_texts, read_verdicts
 from judge.wording import bound_answer, join_names
 from meta_eval.agreement import NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
-from meta_eval.intervals import Resampling
 from meta_eval.ranking import (
     Ranking,
     RankingSettings,
@@ -56,6 +55,7 @@ def agree(
     cues: bool = True,
     answers: Path | str | None = None,
     stages: Path | str | None = None,
+    seed: int = 0,
     **settings: Any,
 ) -> MetricStudy:
     """Finds out which metric, or judge, agrees best with human ratings, with intervals and tests.
@@ -71,25 +71,26 @@ def agree(
         judges: the columns that hold verdicts of judges.
         labels: a file, rows or a DataFrame with people's labels of some of the texts, joined by id.
         by: a column by whose values the agreement of judges of labels is split.
-        fail_if: conditions that fail the study where a test shows them (`meta_eval.gates`), such as `kappa < 0.6`;
+        fail_if: conditions that fail the study where a test shows them (`judge.gates`), such as `kappa < 0.6`;
             `findings` then says which, and the command ends with exit code 3.
         baseline: the judge from which the drops of `fail_if` are counted.
         margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
         answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
-        settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, permutations, level, lower_is_better), of
-            `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
+        seed: of what is drawn: flips of inputs and folds of cheap cues.
+        settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, level, lower_is_better) and of
+            `judge.labelling.Labelling` (levels, thresholds).
 
     Raises SettingError for wrong settings and where there is no score, InputError as `check_rated`.
 
     >>> from judge.inputs import read
     >>> rows = [{"text": "word " * n, "ratings": {"quality": n % 4}} for n in range(1, 9)]
-    >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}), permutations=99)
+    >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}))
     >>> [(row.metric, row.n, row.spearman.value) for row in found.rows]
     [('ours', 8, 1.0)]
     """
-    comparison, resampling, labelling = _read_settings(settings)
+    comparison, labelling = _read_settings(settings)
     limits = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
     written = check_answers(answers)
     kept = open_stages(stages)
@@ -112,10 +113,10 @@ def agree(
     given_order = np.argsort(order)
     scored = unordered.take(order)
     split = scored.negate(comparison.lower_is_better).split_aspects()
-    shown = add_cheap_cues(split, resampling.seed) if has_cues else split
-    studied = study_labels(split, labelling, resampling)
-    checks = check_judges(split, labelling, limits, resampling)
-    rows, rankings = _compare_by_aspect(split, shown, comparison, resampling, has_cues=has_cues)
+    shown = add_cheap_cues(split, seed) if has_cues else split
+    studied = study_labels(split, labelling, seed)
+    checks = check_judges(split, labelling, limits, seed)
+    rows, rankings = _compare_by_aspect(split, shown, comparison, seed, has_cues=has_cues)
     sentences = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
     notes = (
         *_note_examples(scored, has_texts=has_texts),
@@ -127,11 +128,11 @@ def agree(
     asked = list_asked_texts(unordered, has_own_ratings=labels is None)
     line = join_settings("meta_eval", comparison, n=len(scored))
     return MetricStudy(
-        signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
+        signature="|".join([line, f"seed={seed}{labelling.signature}", *shown.signatures]),
         scored=shown.take(given_order),
         rows=tuple(rows),
         rankings=tuple(rankings),
-        raters=rater_tables(scored, split, comparison, resampling),
+        raters=rater_tables(scored, split, comparison),
         labels=studied,
         checks=checks,
         notes=notes,
@@ -159,7 +160,7 @@ def _compare_by_aspect(
     split: ScoredSet,
     shown: ScoredSet,
     comparison: RankingSettings,
-    resampling: Resampling,
+    seed: int,
     *,
     has_cues: bool,
 ) -> tuple[list[Agreement], list[Ranking]]:
@@ -167,15 +168,15 @@ def _compare_by_aspect(
 
     `shown` has the metrics of `split`, and `cheap_cues` where agreement is compared with theirs.
     """
-    rows = list_agreement(shown, resampling, has_cues=has_cues)
+    rows = list_agreement(shown, seed, has_cues=has_cues)
     rankings: list[Ranking] = []
     for aspect in split.aspects:
         rated = split.rated(aspect)
         with_cues = shown.rated(aspect)
         for one_comparison in comparison.expand(rated.layout):
-            ranking = rank_metrics(rated, aspect, one_comparison, resampling)
-            pairs = compare_metrics(rated, ranking, resampling)
-            against_cues = compare_with_cues(with_cues, ranking, resampling)
+            ranking = rank_metrics(rated, aspect, one_comparison)
+            pairs = compare_metrics(rated, ranking, seed)
+            against_cues = compare_with_cues(with_cues, ranking, seed)
             rankings.append(replace(ranking, pairs=pairs, against_cues=against_cues))
     return rows, rankings
 
@@ -204,9 +205,9 @@ def _note_agreement(
     yield from note_unranked(rankings)
 
 
-def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Resampling, Labelling]:
-    """The settings of the comparison, of intervals and of labels; raises SettingError for other names."""
-    kinds = (RankingSettings, Resampling, Labelling)
+def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Labelling]:
+    """The settings of the comparison and of labels; raises SettingError for other names."""
+    kinds = (RankingSettings, Labelling)
     kind_by_name = {field.name: kind for kind in kinds for field in fields(kind)}
     check_names(settings, kind_by_name, "agree")
     by_kind: dict[type, dict[str, Any]] = {kind: {} for kind in kinds}
@@ -214,7 +215,6 @@ def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Resamp
         by_kind[kind_by_name[name]][name] = value
     return (
         RankingSettings(**by_kind[RankingSettings]),
-        Resampling(**by_kind[Resampling]),
         Labelling(**by_kind[Labelling]),
     )
 

@@ -223,7 +223,7 @@ def test_a_panel_compares_pairs() -> None:
         for i, pair in enumerate(make_pairs(2))
         for s, text in zip("xy", pair, strict=True)
     ]
-    study = prefer(outputs=texts, judge=judge, resamples=20)
+    study = prefer(outputs=texts, judge=judge)
     shown = {row["judge"]: row["unanswered"] for row in study.tables[-1].rows}
     assert shown == {"panel": 0, "fair": 0, "first": 0, "last": 1}
     assert [*study.among] == ["judges"]

@@ -102,7 +102,7 @@ def test_lines_without_a_winner_are_left_out_with_a_note(tmp_path: Path) -> None
 
 def test_repeated_judgements_are_counted_as_pairs(tmp_path: Path) -> None:
     rows = [pair("a", id=f"q{i}", annotator=who) for i in range(4) for who in ("ann", "bob")]
-    found = judge.prefer(str(write(tmp_path / "x.jsonl", *rows)), resamples=20)
+    found = judge.prefer(str(write(tmp_path / "x.jsonl", *rows)))
     assert "x.jsonl: 8 rows, 4 pairs of outputs, by 2 raters" in found.notes
     assert read_preferences(tmp_path / "x.jsonl").raters[:2] == ("ann", "bob")
     nameless = [{key: value for key, value in row.items() if key != "annotator"} for row in rows]

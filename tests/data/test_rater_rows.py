@@ -79,7 +79,7 @@ def test_score_says_who_reads_rows_by_rater(tmp_path: Path) -> None:
     hint = "rows by rater, with one text, are for judge agree, which joins and scores them"
     with pytest.raises(InputError, match=f'ids must be unique, but "i" is the id of line 1 too: {hint}'):
         judge.score(str(path), "word_count", output=tmp_path / "out.jsonl")
-    assert judge.agree(str(path), "word_count", cues=False, resamples=20, permutations=99).rows[0].n == 1
+    assert judge.agree(str(path), "word_count", cues=False).rows[0].n == 1
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_agree_and_compare_count_texts() -> None:
         | {"ratings": {"q": {each["rater"]: each["ratings"]["q"] for each in rows[k : k + 3]}}}
         for k in range(0, len(rows), 3)
     ]
-    how: Any = {"metrics": "word_count", "resamples": 50, "permutations": 99, "cues": False}
+    how: Any = {"metrics": "word_count", "cues": False}
     long, wide = judge.agree(rows, **how), judge.agree(joined, **how)
     assert long.notes[0] == "examples: 240 rows, 80 texts; their raters are in rater"
     assert long.notes[1:] == wide.notes

@@ -8,7 +8,7 @@ import pytest
 import judge
 from judge.agreement_answers import describe_systems
 from meta_eval.agreement import NO_QUESTION, Agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 
 NAN = math.nan
 SHOWN = Estimate(0.6, 0.5, 0.7)
@@ -71,14 +71,13 @@ def test_within_systems(within: Estimate, said: str) -> None:
     assert describe(within, Estimate(0.1, 0.0, 0.2)) == said
 
 
-def test_the_example_of_the_readme_agrees_in_reverse_within_systems() -> None:
+def test_in_the_example_of_the_readme_the_system_tells_more_than_any_metric() -> None:
     answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l", "bleu"]).notes[-1]
-    assert "over all texts rouge_l agrees best (spearman 0.639)" in answer
-    assert f"{BETTER} (0.892, no interval) than any metric (0.639)" in answer
-    assert "within systems rouge_l agrees in reverse (-0.395, no interval)" in answer
+    assert "over all texts rouge_l agrees best (spearman 0.639 [0.30, 0.83])" in answer
+    assert f"{BETTER} (0.892 [0.86, 0.92]) than any metric (0.639)" in answer
 
 
 def test_a_study_within_systems_says_nothing_of_the_system_alone() -> None:
     answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l"], grouping="within_systems").notes[-1]
-    assert "rouge_l is the only ranked metric (spearman -0.395), within systems" in answer
+    assert "rouge_l is the only ranked metric (spearman -0.395 [-0.82, 0.32]), within systems" in answer
     assert BETTER not in answer

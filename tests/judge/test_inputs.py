@@ -142,7 +142,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "scores may not have a name of ratings, such as human quality",
     ),
     (lambda: judge.agree(read(RATED, {"cheap_cues": [1, 2]})), "rename these scores"),
-    (lambda: judge.agree(PLAIN, resample=3), "resample is not a setting of agree (did you mean resamples"),
+    (lambda: judge.agree(PLAIN, threshold=3), "threshold is not a setting of agree (did you mean thresholds"),
     (
         lambda: judge.plan(withn=1),
         "withn is not a setting of plan (did you mean within?); allowed: within, costs, texts",

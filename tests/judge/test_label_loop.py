@@ -15,7 +15,7 @@ from judge.verdict_files import read_verdicts
 RNG = np.random.default_rng(4)
 TRUTH = RNG.random(120) < 0.7
 VERDICTS = np.where(RNG.random(120) < 0.85, TRUTH, ~TRUTH)
-FEW: dict[str, Any] = {"resamples": 60, "permutations": 99, "cues": False}
+FEW: dict[str, Any] = {"cues": False}
 
 
 def write_inspect(folder: Path) -> Path:

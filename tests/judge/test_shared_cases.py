@@ -118,7 +118,7 @@ def test_line_separators_in_json(cases: Path, tmp_path: Path) -> None:
 def test_battles_with_ties(cases: Path, name: str) -> None:
     folder = cases / "16-arena-ties"
     right = expect(folder)
-    found = judge.prefer(str(folder / name), resamples=20)
+    found = judge.prefer(str(folder / name))
     for each in found.ranking.systems:
         row = right["table"][each.system]
         assert (each.n, each.wins, each.ties, each.losses) == (row["n"], row["wins"], row["ties"], row["losses"])
@@ -201,7 +201,7 @@ def test_a_long_table_of_workers(cases: Path) -> None:
     columns = asked | {f"ratings.{name}": name for name in right["aspects"]}
     found = judge.read(str(folder / "Batch_results.csv"), columns=columns)
     assert found.notes == ("Batch_results.csv: 210 rows, 42 texts; their raters are in WorkerId",)
-    study = judge.agree(found, "word_count", cues=False, resamples=20, permutations=99)
+    study = judge.agree(found, "word_count", cues=False)
     for row in (row for row in study.rows if row.metric == "word_count"):
         of = right["aspects"][row.aspect]
         assert row.n == right["texts"]
@@ -269,10 +269,10 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     found = judge.read(str(folder / "topical_chat.json"), columns=columns)
     assert (len(found), found.layout.input_count, len({*(found.systems or ())})) == (30, 5, 6)
     assert dict(found.scores) == {}
-    study = judge.agree(found, "word_count", cues=False, resamples=20, permutations=99)
+    study = judge.agree(found, "word_count", cues=False)
     by_aspect = {row.aspect: row.spearman.value for row in study.rows if row.metric == "word_count"}
     assert by_aspect == pytest.approx(words, abs=1e-4)
-    compared = judge.compare(found, cues=False, resamples=20, permutations=99)
+    compared = judge.compare(found, cues=False)
     means = {each.system: each.mean.value for each in compared.means["human overall"]}
     assert means == pytest.approx(right["mean overall by system"], abs=1e-4)
     unnamed = judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})

@@ -134,15 +134,15 @@ def run_score(path: Path) -> str:
 
 
 VERBS: dict[str, tuple[Callable[[], list[Cells]], Callable[[Path], str]]] = {
-    "agree": (make_verdicts, lambda path: show(judge.agree(path, resamples=20, cues=False))),
-    "prefer battles": (make_battles, lambda path: show(judge.prefer(path, resamples=20))),
-    "prefer judgements": (make_judgements, lambda path: show(judge.prefer(path, resamples=20))),
+    "agree": (make_verdicts, lambda path: show(judge.agree(path, cues=False))),
+    "prefer battles": (make_battles, lambda path: show(judge.prefer(path))),
+    "prefer judgements": (make_judgements, lambda path: show(judge.prefer(path))),
     "label": (make_verdicts, run_label),
     "plan": (make_verdicts, lambda path: show(judge.plan(path, within=0.1))),
     "score": (make_outputs, run_score),
     "compare": (
         make_outputs,
-        lambda path: show(judge.compare(path, "bleu", resamples=20, permutations=20, cues=False)),
+        lambda path: show(judge.compare(path, "bleu", cues=False)),
     ),
 }
 
@@ -179,7 +179,7 @@ def test_labels_are_read_in_any_spelling(tmp_path: Path, form: str, spelling: st
         given = write(
             path.parent / f"labels{form}", spell(labels, SPELLINGS[spelling] if path.parent.name == "other" else str)
         )
-        return show(judge.agree(path, labels=given, resamples=20, cues=False))
+        return show(judge.agree(path, labels=given, cues=False))
 
     compare_spellings(tmp_path, form, verdicts, SPELLINGS[spelling], run)
 
@@ -187,7 +187,7 @@ def test_labels_are_read_in_any_spelling(tmp_path: Path, form: str, spelling: st
 @pytest.mark.parametrize("form", FORMS)
 def test_messages_have_the_spelling_of_the_file(tmp_path: Path, form: str) -> None:
     path = write(tmp_path / f"table{form}", spell(make_verdicts(), SPELLINGS["spaces"]))
-    study = judge.agree(path, resamples=20, cues=False)
+    study = judge.agree(path, cues=False)
     assert (
         "labels of people: Human; verdicts of judges: Judge Verdict; rows named by Question Id and Model"
         in study.notes[0]

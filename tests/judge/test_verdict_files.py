@@ -21,7 +21,6 @@ HUMAN = (RNG.random(80) < 0.6).astype(int)
 JUDGE = np.where(RNG.random(80) < 0.85, HUMAN, 1 - HUMAN)
 ROWS = [{"id": f"q{i}", "judge": int(a), "human": int(b)} for i, (a, b) in enumerate(zip(JUDGE, HUMAN, strict=True))]
 KAPPA = cohen_kappa_score(HUMAN, JUDGE)
-FEW: dict[str, Any] = {"resamples": 60, "permutations": 99}
 
 
 def write_csv(path: Path, rows: list[dict]) -> Path:
@@ -74,7 +73,7 @@ def test_verdicts_and_labels_alone_have_an_answer(form: str, tmp_path: Path) -> 
         source.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     elif form == "frame":
         source = pytest.importorskip("pandas").DataFrame(ROWS)
-    study = judge.agree(source, **FEW)
+    study = judge.agree(source)
     assert find_kappa(study) == pytest.approx(KAPPA)
     assert "labels of people: human; verdicts of judges: judge; rows named by id" in study.notes[0]
     assert study.notes[-1].startswith("human: the kappa of judge with people is ")
@@ -86,7 +85,7 @@ def test_verdicts_and_labels_alone_have_an_answer(form: str, tmp_path: Path) -> 
 
 def test_columns_named_as_texts_that_hold_verdicts(tmp_path: Path) -> None:
     rows = [{"id": row["id"], "prediction": "pass" if row["judge"] else "fail", "gold": row["human"]} for row in ROWS]
-    study = judge.agree(write_csv(tmp_path / "v.csv", rows), **FEW)
+    study = judge.agree(write_csv(tmp_path / "v.csv", rows))
     assert find_kappa(study) == pytest.approx(KAPPA)
 
 
@@ -113,7 +112,7 @@ def test_a_wanted_label_is_no_rating_unless_people_names_it(tmp_path: Path) -> N
     path = write_csv(tmp_path / "v.csv", rows)
     with pytest.raises(InputError, match="people=label takes them for what people say"):
         judge.agree(path, "word_count")
-    study = judge.agree(path, "word_count", people="label", cues=False, **FEW)
+    study = judge.agree(path, "word_count", people="label", cues=False)
     assert study.scored.aspects == ("label",)
 
 
@@ -121,9 +120,9 @@ def test_columns_of_ones_own_choice(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "v.csv", [{"id": row["id"], "a": row["judge"], "b": row["human"]} for row in ROWS])
     with pytest.raises(SettingError, match=r"say which: `judge agree .*v.csv --people a --judges b`"):
         judge.agree(path)
-    assert find_kappa(judge.agree(path, people="b", judges="a", **FEW)) == pytest.approx(KAPPA)
+    assert find_kappa(judge.agree(path, people="b", judges="a")) == pytest.approx(KAPPA)
     columns = {"ratings.ok": "b", "scores.gpt": "a"}
-    assert find_kappa(judge.agree(path, columns=columns, **FEW)) == pytest.approx(KAPPA)
+    assert find_kappa(judge.agree(path, columns=columns)) == pytest.approx(KAPPA)
 
 
 def test_people_in_columns_and_in_rows(tmp_path: Path) -> None:
@@ -148,12 +147,12 @@ def test_labels_in_a_file_of_their_own(tmp_path: Path) -> None:
     verdicts = write_csv(tmp_path / "verdicts.csv", list_columns("id", "judge"))
     labels = list_columns("id", "human")[::-1][:50]
     path = write_csv(tmp_path / "labels.csv", [*labels, {"id": "lost", "human": 1}])
-    study = judge.agree(verdicts, labels=path, **FEW)
+    study = judge.agree(verdicts, labels=path)
     kept = [i for i in range(80) if i >= 30]
     assert find_kappa(study) == pytest.approx(cohen_kappa_score(HUMAN[kept], JUDGE[kept]))
     joined = "labels.csv: 50 of 51 labels joined by id to 50 of 80 verdicts; without a verdict: lost"
     assert joined in study.notes
-    in_memory = judge.agree(list_columns("id", "judge"), labels=labels, **FEW)
+    in_memory = judge.agree(list_columns("id", "judge"), labels=labels)
     assert find_kappa(in_memory) == find_kappa(study)
     with pytest.raises(InputError, match=r"none matches: x0, x1, x2 and 77 more there and q0, q1, q2 and 77 more"):
         judge.agree(verdicts, labels=[{**row, "id": f"x{i}"} for i, row in enumerate(list_columns("id", "human"))])
@@ -181,7 +180,7 @@ def test_one_label_column_needs_no_name_of_people() -> None:
 
 
 def test_a_scorer_of_a_log_is_a_person(tmp_path: Path) -> None:
-    study = judge.agree(write_log(tmp_path / "log.json"), people="human", **FEW)
+    study = judge.agree(write_log(tmp_path / "log.json"), people="human")
     assert find_kappa(study) == pytest.approx(KAPPA)
     assert "human" not in study.scored.scores
     with pytest.raises(SettingError, match="but ann is none of graded and human"):
@@ -210,7 +209,7 @@ def test_raters_that_are_no_people_are_judges() -> None:
         {"id": row["id"], "text": f"text {i}", "ratings": {"ok": {"ann": row["human"], "gpt": row["judge"]}}}
         for i, row in enumerate(ROWS)
     ]
-    study = judge.agree(rows, people="ann", cues=False, **FEW)
+    study = judge.agree(rows, people="ann", cues=False)
     assert find_kappa(study) == pytest.approx(KAPPA)
 
 
@@ -230,11 +229,11 @@ def test_a_model_among_the_raters_of_rows_is_a_judge(column: str, tmp_path: Path
     for row in ROWS:
         for rater, label in (("ann", row["human"]), ("ben", row["human"]), ("gpt-4o", row["judge"])):
             rows.append({"example_id": row["id"], "rater": rater, column: label})
-    study = judge.agree(write_csv(tmp_path / "rows.csv", rows), **FEW)
+    study = judge.agree(write_csv(tmp_path / "rows.csv", rows))
     assert find_kappa(study) == pytest.approx(KAPPA)
     assert [*study.scored.scores] == ["gpt-4o"]
     assert "one row by rater; judges among them: gpt-4o;" in study.notes[0]
-    chosen = judge.agree(rows, people=["ann", "gpt-4o"], **FEW)
+    chosen = judge.agree(rows, people=["ann", "gpt-4o"])
     assert [*chosen.scored.scores] == ["ben"]
 
 
@@ -244,11 +243,11 @@ def test_verdicts_and_labels_in_objects(tmp_path: Path) -> None:
     both = [{**verdict, **label} for verdict, label in zip(verdicts, labels, strict=True)]
     path = tmp_path / "both.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in both))
-    study = judge.agree(path, **FEW)
+    study = judge.agree(path)
     assert find_kappa(study) == pytest.approx(KAPPA)
     assert "people: human.label; verdicts of judges: judge.verdict; rows named by id;" in study.notes[0]
-    assert find_kappa(judge.agree(verdicts, labels=labels, **FEW)) == find_kappa(study)
-    chosen = judge.agree(path, people="judge.verdict", judges="human.label", **FEW)
+    assert find_kappa(judge.agree(verdicts, labels=labels)) == find_kappa(study)
+    chosen = judge.agree(path, people="judge.verdict", judges="human.label")
     assert find_kappa(chosen) == pytest.approx(KAPPA)
     path.write_text(path.read_text() + "{\n")
     with pytest.raises(InputError, match=r"both.jsonl:81: broken JSON"):
@@ -279,7 +278,7 @@ def test_an_id_that_systems_share_names_an_input(key: str, tmp_path: Path) -> No
     """Outputs of two models to each question in one table, labelled each."""
     judged = {"a": JUDGE, "b": JUDGE}
     rows = list_outputs(key, "model", judge=judged, human=SYSTEMS)
-    study = judge.agree(write_csv(tmp_path / "table.csv", rows), **FEW)
+    study = judge.agree(write_csv(tmp_path / "table.csv", rows))
     people = np.concatenate([HUMAN, 1 - HUMAN])
     assert find_kappa(study) == pytest.approx(cohen_kappa_score(people, np.tile(JUDGE, 2)))
     assert study.scored.systems == ["a", "b"] * 80
@@ -288,7 +287,6 @@ def test_an_id_that_systems_share_names_an_input(key: str, tmp_path: Path) -> No
     apart = judge.agree(
         write_csv(tmp_path / "verdicts.csv", list_outputs(key, "model", judge=judged)),
         labels=write_csv(tmp_path / "labels.csv", list_outputs(key, "model", human=SYSTEMS)[:-1]),
-        **FEW,
     )
     assert "labels.csv: 159 of 159 labels joined by id to 159 of 160 verdicts" in apart.notes
     assert apart.labels.agreement["human", "judge"].n == 159
@@ -298,7 +296,7 @@ def test_systems_with_the_same_labels_may_be_judges() -> None:
     """One label for each id and two models beside it: whether the models are judges is not said."""
     rows = list_outputs("id", "model", verdict={"a": JUDGE, "b": HUMAN}, human={"a": HUMAN, "b": HUMAN})
     with pytest.raises(InputError, match="but system is"):
-        judge.agree(rows, **FEW)
+        judge.agree(rows)
 
 
 def test_labels_by_several_people_of_the_outputs_of_several_systems() -> None:
@@ -451,7 +449,7 @@ def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
 
 def test_a_scorer_called_human_is_a_person(tmp_path: Path) -> None:
     path = write_log(tmp_path / "log.json")
-    study = judge.agree(path, **FEW)
+    study = judge.agree(path)
     assert find_kappa(study) == pytest.approx(KAPPA)
     assert "log.json: labels of people: human (people names other scorers)" in study.notes
 

@@ -13,7 +13,7 @@ from data.download import PUBLIC_FILES, PublicFile
 from data.files import write_examples
 from data.sets.dialogues import load_dstc9, load_fed, located_dialogues, own_dialogues, read_utt_lines
 from data.sets.public import public_corpus
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from tests.data.sets import small_files
 
 

@@ -2,7 +2,7 @@
 
 A gate fails at a condition such as `kappa < 0.6` if a one-sided test shows that the condition is true. The level is
 divided by the number of conditions (Bonferroni): for a judge within all limits, the chance of any failure is at most
-the level. The tests are t tests with the linearised variance over inputs (`meta_eval.linearised`).
+the level. The tests are read from the intervals of `meta_eval.estimates`.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.errors import SettingError
-from meta_eval.bootstrap import Estimate, t_quantile
+from meta_eval.estimates import Estimate, Estimates, t_quantile
 
 QUANTITIES = ("kappa", "accuracy", "harshness", "kappa drop", "accuracy drop")
 LONGEST_FIRST = "|".join(sorted(QUANTITIES, key=len, reverse=True))
@@ -117,34 +117,28 @@ def find_confidence(
 
 def decide(
     condition: Condition,
-    estimate: Estimate,
+    quantity: Estimates,
     *,
     aspect: str,
     judge: str,
     confidence: float,
-    inputs: int,
 ) -> GateResult:
-    """Decides whether the gate fails at a condition, by the interval `estimate` of its quantity at this confidence."""
-    if math.isnan(estimate.low) or estimate.reason is not None:
-        unknown = Estimate.undefined(estimate.reason or "it has no interval", estimate.value)
-        return GateResult(
-            aspect=aspect,
-            judge=judge,
-            condition=condition,
-            estimate=unknown,
-            has_failed=False,
-            could_show=math.nan,
-        )
-    reach = _find_reach(estimate, confidence, inputs)
+    """Decides whether the gate fails at a condition, by the interval of its quantity at this confidence."""
+    estimate = quantity.show(confidence)[0]
     limit = condition.limit
-    if condition.sign == "<":
-        has_failed = estimate.high < limit
-        could_show = limit - reach
-    else:
-        is_mirrored = condition.quantity == "harshness" and estimate.value < 0
-        sided = estimate.negate() if is_mirrored else estimate
-        has_failed = sided.low > limit
-        could_show = limit + reach
+    has_failed = False
+    could_show = math.nan
+    if not math.isnan(estimate.low):
+        half_width = (estimate.high - estimate.low) / 2
+        reach = half_width + float(quantity.errors[0]) * t_quantile(quantity.freedom, 2 * POWER - 1)
+        if condition.sign == "<":
+            has_failed = estimate.high < limit
+            could_show = limit - reach
+        else:
+            is_mirrored = condition.quantity == "harshness" and estimate.value < 0
+            sided = estimate.negate() if is_mirrored else estimate
+            has_failed = sided.low > limit
+            could_show = limit + reach
     return GateResult(
         aspect=aspect,
         judge=judge,
@@ -153,14 +147,3 @@ def decide(
         has_failed=has_failed,
         could_show=could_show,
     )
-
-
-def _find_reach(
-    estimate: Estimate,
-    confidence: float,
-    inputs: int,
-) -> float:
-    """How far from the limit a quantity must lie to be shown beyond it with a chance of `POWER`."""
-    half_width = (estimate.high - estimate.low) / 2
-    deviation = half_width / t_quantile(inputs - 1, confidence)
-    return half_width + deviation * t_quantile(inputs - 1, 2 * POWER - 1)
