@@ -45,6 +45,35 @@ class SettingError(ValueError):
     """A setting is unknown, missing or breaks its rule. The runner prints the message and exits with 2."""
 
 
+class QuestionError(SettingError):
+    """The input does not say something that settings can say; `answers` are settings that would.
+
+    `str()` writes them for Python. A program adds them to its own command.
+    """
+
+    def __init__(self, question: str, answers: Mapping[str, Sequence[str]]) -> None:
+        self.question = question
+        self.answers = dict(answers)
+        super().__init__(question + (f". Say which: {write_arguments(answers)}" if answers else ""))
+
+
+def write_arguments(settings: Mapping[str, Sequence[str]]) -> str:
+    """Writes settings as arguments of Python.
+
+    >>> print(write_arguments({"columns.text": ["answer"], "columns.id": ["n"], "people": ["ann", "ben"]}))
+    columns={'text': 'answer', 'id': 'n'}, people=['ann', 'ben']
+    """
+    arguments: dict[str, Any] = {}
+    for name, values in settings.items():
+        argument, _, key = name.partition(".")
+        value = values[0] if len(values) == 1 else list(values)
+        if key:
+            arguments.setdefault(argument, {})[key] = value
+        else:
+            arguments[argument] = value
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+
+
 class FindingError(Exception):
     """A study found what `fail_if` names as a reason to stop. The command prints the study and exits with 3."""
 

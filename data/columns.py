@@ -276,7 +276,7 @@ def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]
     'Hi'
     """
     paths = [key for _, keys in columns for key in keys if "." in key and key not in record]
-    reached = {path: _reach(record, path) for path in paths}
+    reached = {path: reach(record, path) for path in paths}
     nested = {path: value for path, value in reached.items() if value is not None}
     if any(key in nested for _, key in list_ratings(columns)):
         record = {key: value for key, value in record.items() if key != "scores"}
@@ -292,7 +292,11 @@ def list_ratings(columns: Columns) -> list[tuple[str, str]]:
     return [(name, key) for name, key in named if name.startswith((RATING, RATINGS))]
 
 
-def _reach(value: Any, path: str) -> Any:
+def reach(row: Mapping[str, Any], path: str) -> Any:
+    """The value of a column, or of a path into objects and lists such as `output.choices.0.text`; None without one."""
+    if path in row:
+        return row[path]
+    value: Any = row
     for part in path.split("."):
         if isinstance(value, list) and part.isdecimal():
             index = int(part)

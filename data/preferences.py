@@ -28,9 +28,9 @@ from data.columns import (
 )
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
 from data.input_file import TYPED, FileLike, InputFile, read_objects
+from data.label_columns import names_model
 from data.numeric import parse_finite, to_number
 from data.records import check_records, require_none
-from data.roles import names_model
 from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import TABLES
 from data.winners import PreferenceRecord, WinnerReader, find_problems

@@ -18,7 +18,6 @@ from core.example import Example, hint_column
 from core.scores import Scores
 from data.cells import json_line, read_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
-from data.doubtful_scores import note_doubtful_scores
 from data.files import iterate_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile, read_objects
 from data.rater_rows import join_rater_rows
@@ -110,7 +109,7 @@ def read_scored(
         own_scores,
         places=places,
         raters=_list_raters(places, examples),
-        notes=(*file.notes, *joined, *note_doubtful_scores(file, rows)),
+        notes=(*file.notes, *joined),
         source=source,
     )
     return add_outputs(scored_file, scores or {})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import sys
 import time
 import traceback
@@ -21,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
+from core.errors import InputError, MissingModelError, QuestionError, SettingError, fault, printable, suggest_similar
 from core.extras import suggest_extra
 from core.objects import find_object
 from core.signature import PACKAGE, version
@@ -172,6 +173,9 @@ def main(words: Sequence[str]) -> int:
         return BAD_INPUT
     except InputError as error:
         say(write_flags(str(error)))
+        return BAD_INPUT
+    except QuestionError as error:
+        say(f"{write_flags(error.question)}{propose(words, error.answers)}")
         return BAD_INPUT
     except SettingError as error:
         say(f"{write_flags(str(error))}\n`judge {first} --help` lists the settings")
@@ -339,6 +343,20 @@ def describe_missing(error: MissingModelError, words: Sequence[str]) -> str:
     flag = next(typed, error.setting)
     fetch = "; --network fetches it" if error.fetchable and "--network" not in words else ""
     return f"{flag} {error.name}: {error.what}{fetch}".lstrip()
+
+
+def propose(words: Sequence[str], answers: Mapping[str, Sequence[str]]) -> str:
+    """Writes the command with the settings that answer a question.
+
+    >>> propose(["agree", "my file.csv"], {"people": ["ann", "ben"]})
+    ". Say which, such as: judge agree 'my file.csv' --people ann ben"
+    """
+    if not answers:
+        return ""
+    command = ["judge", *words]
+    for name, values in answers.items():
+        command += [f"--{name}", *values]
+    return f". Say which, such as: {shlex.join(command)}"
 
 
 def complete_by(words: Sequence[str]) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from data.columns import name_fields
 from data.formats.tool_file import REMARK, Located, Name, Row, Rows, describe, refuse, text_of
+from data.label_columns import list_candidates
 from data.records import check_rows, layout
-from data.roles import find_judges
 
 TASKS = layout({"id": Name, "annotations": list[Any], "data": Row}, predictions=list[Any])
 ANNOTATION = layout({"result": list[Any]}, was_cancelled=bool)
@@ -25,10 +25,13 @@ SYSTEMS = ("model", "system", "generator", "name")  # of the keys of both system
 def read(rows: Located, path: Path) -> Rows:
     """Reads one text per task with each annotator's ratings and single choices; pairwise comparisons become judgements.
 
-    Predictions of models are scores, and so are verdicts in the data of tasks (`data.roles.find_judges`). Cancelled
+    Predictions of models are scores, and so is what stands in the data of tasks and can be a label. Cancelled
     annotations are left out. The id of a text is the `id` in its data, else that of the task.
     """
-    verdicts = find_judges([task["data"] for _, task in rows])
+    given = [task["data"] for _, task in rows]
+    header = list(dict.fromkeys(name for data in given for name in data))
+    fields = dict(name_fields(tuple(header)).fields)
+    verdicts = [name for name in list_candidates(given, header) if name not in fields]
     for line, task in rows:
         annotations = list(_read_annotations(task, path, line))
         given = task["data"]

@@ -207,7 +207,6 @@ def read_pilot(
         people=people,
         judges=judges,
         needs=("people",),
-        command="judge plan",
     )
 
 
