@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain, count, zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -60,6 +60,8 @@ class InputFile:
     needs_text: bool = True
     # objects in memory in place of a file; then `path` is their name in messages
     records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
+    # the lines of these objects, where they are not counted from 1
+    lines: Sequence[int] = field(default=(), repr=False)
 
     @classmethod
     def of(
@@ -259,7 +261,7 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
     """
     match file.form:
         case "records":
-            for number, record in enumerate(file.records or (), start=1):
+            for number, record in zip(file.lines or count(1), file.records or (), strict=False):
                 yield number, {str(key): to_value(value) for key, value in record.items()}
         case "lines":
             yield from _read_aligned(file, faults)
@@ -292,10 +294,10 @@ def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dic
             filled = number
             waiting = []
     counts = [min(lengths[path], filled) for path in files]
-    for path, count in zip(files, counts, strict=True):
-        if count != counts[0]:
+    for path, found in zip(files, counts, strict=True):
+        if found != counts[0]:
             rule = "aligned files must have equally many lines"
-            faults.append(fault(path, 0, f"{rule}, found {count} here and {counts[0]} in {file.path}"))
+            faults.append(fault(path, 0, f"{rule}, found {found} here and {counts[0]} in {file.path}"))
 
 
 def _align(names: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from data.columns import (
     find_column,
     find_spellings,
     fold_name,
+    name_fields,
     names_rater,
     reach,
 )
@@ -28,7 +29,7 @@ LABEL = "label"  # the aspect that several people rate where no name says what
 SAID = {"human": "people", "judge": "judges"}  # names that say whose labels a column has
 KEYS = ("id", "item_id", "sample_id", "example_id", "doc_id", "question_id", "task_id", "test_id", "uid", "item")
 KEYS += ("sample", "idx", "index", "key", "testIdx", "test", "test_index", "trace_id", "span_id", "conversation_id")
-KEYS += ("row_id", "record_id", "request_id", "message_id", "prompt_id", "query_id", "case_id", "uuid")
+KEYS += ("row_id", "record_id", "request_id", "message_id", "prompt_id", "query_id", "case_id", "uuid", "HITId")
 BATCH = frozenset(("HITId", "AssignmentId", "WorkerId"))  # columns of a batch of Mechanical Turk
 BATCH_LABEL = "Answer."  # what the names of its labels begin with
 BATCH_INPUT = "Input."  # and those of what was shown
@@ -39,6 +40,7 @@ MODELS = re.compile(
     r"|score|pred|metric"
 )
 INSTEAD = {"people": "labels takes a file of people's labels", "judges": "metrics takes metrics that score the texts"}
+MODEL_NAMES = re.compile(r"(?i)gpt|llm|gemini|llama|qwen|mi[sx]tral|deepseek|(claude|gemma|phi|nova).*\d")
 MEANINGS = {"people": "labels of people", "judges": "verdicts of judges", "text": "texts"}
 
 
@@ -68,7 +70,7 @@ def find_key(header: Collection[str]) -> str | None:
     """
     if not is_batch(header):
         return find_column(header, *KEYS)
-    return find_column(header, *(f"{BATCH_INPUT}{key}" for key in KEYS), "HITId")
+    return find_column(header, *(f"{BATCH_INPUT}{key}" for key in KEYS), KEYS[-1])
 
 
 def is_batch(header: Collection[str]) -> bool:
@@ -167,16 +169,20 @@ def name_columns(
         columns["id"] = (key,)
     if rater is not None and not names_rater(rater):
         columns["rater"] = (rater,)
+    provider = find_column(header, "provider")  # what promptfoo calls a system
+    has_system = any(name == "system" for _, name in name_fields(tuple(header)).fields)
+    if provider is not None and not has_system:
+        columns["system"] = (provider,)
     return columns
 
 
 def names_model(name: str) -> bool:
-    """Whether the name of a rater may be that of a model.
+    """Whether the name of a rater is that of a model. People may be called judge, or Claude, too.
 
-    >>> names_model("gpt-4o"), names_model("ann"), names_model("expert_judge")
-    (True, False, False)
+    >>> names_model("gpt-4o"), names_model("claude-3"), names_model("Claude"), names_model("judge_1")
+    (True, True, False, False)
     """
-    return bool(MODELS.search(name)) and not PEOPLE.search(name)
+    return bool(MODEL_NAMES.search(name)) and not PEOPLE.search(name)
 
 
 def ask(

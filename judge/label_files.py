@@ -51,7 +51,8 @@ def read_labels(
     name = ", ".join(part.name for part in opened)
     if all(part.file.tool_file is not None for part in opened):
         return _gather_labels(name, opened)
-    rows = [row for part in opened for row in _read_label_rows(part, are_several=len(opened) > 1)]
+    located = [row for part in opened for row in _read_label_rows(part, are_several=len(opened) > 1)]
+    rows = [row for _, row in located]
     rows = _spell_names(rows, FIXED)
     if are_answers(rows):
         rows, people = to_labels(rows)
@@ -75,7 +76,13 @@ def read_labels(
     chosen = _choose_labels(rows, header, levels, people)
     columns = name_columns(header, chosen, (), find_rater(header))
     records = [{key: _read_cell(cell, is_label=key in chosen) for key, cell in row.items()} for row in rows]
-    file = replace(opened[0].file, records=records, columns=tuple(columns.items()), needs_text=False)
+    file = replace(
+        opened[0].file,
+        records=records,
+        lines=[line for line, _ in located],
+        columns=tuple(columns.items()),
+        needs_text=False,
+    )
     notes = [f"{name}: labels of people: {', '.join(chosen)}"] if chosen else []
     labelled = _keep_rated(name, read_scored(file), notes)
     return GivenLabels(name, labelled, key=key, is_drawn=is_drawn, people=chosen)
@@ -228,17 +235,17 @@ def _keep_rated(
     return replace(labelled.take(rated), scores={}, notes=(*notes, *labelled.notes))
 
 
-def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> Rows:
-    """The rows of one of the files; raises InputError for faults and for none."""
+def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> list[tuple[int, dict[str, Any]]]:
+    """The rows of one of the files with their lines; raises InputError for faults and for none."""
     faults: list[str] = []
-    rows = [row for _, row in read_objects(opened.file, faults)]
+    rows = [*read_objects(opened.file, faults)]
     if faults:
         raise InputError(faults)
     if not rows:
         raise InputError([fault(opened.name, 0, "labels need at least one row, found none")])
-    if are_several and find_rater(_list_header(rows)) is None:
+    if are_several and find_rater(_list_header([row for _, row in rows])) is None:
         annotator = Path(opened.name).stem
-        return [{**row, USUAL_RATERS[0]: annotator} for row in rows]
+        return [(line, {**row, USUAL_RATERS[0]: annotator}) for line, row in rows]
     return rows
 
 

@@ -116,10 +116,11 @@ def _read_whole(
     people = request.people
     if not (people or texts.aspects) and "people" in request.needs:
         people = [name for name in texts.scores if SAID.get(fold_name(name)) == "people"]
+        note = f"{texts.name}: labels of people: {', '.join(people)} (people names other scorers)"
+        texts = replace(texts, notes=(*texts.notes, note)) if people else texts
     texts = _choose(texts, people, request.judges)
     if "people" in request.needs and texts.scores and not texts.aspects:
-        lacking = [role for role in request.needs if role == "people" or (role == "judges" and len(texts.scores) < 2)]
-        raise ask(lacking, [*texts.scores])
+        raise ask([role for role in request.needs if role != "text"], [*texts.scores])
     return texts
 
 
@@ -182,27 +183,30 @@ def _check_needs(
     """Raises QuestionError where no column gives what is needed, SettingError for names that nothing has."""
     raters = _list_values(rows, rater)
     scorers = _list_scorers(rows) if "scores" in names else []
-    given = (*request.people, *request.judges)
     known = (*header, *raters, *scorers)
-    if not any(name.startswith(RATING) or name == "ratings" for name in names):  # which name their raters themselves
-        for name in given:
+    others = [name for name in (*request.people, *request.judges) if name not in header]
+    has_ratings = any(name.startswith(RATING) or name == "ratings" for name in names)
+    if not has_ratings:  # which may name their raters
+        for name in others:
             if name not in known:
                 raise SettingError(
                     f"people and judges name columns, but {printable(name)} is none of {join_names(known)}"
                 )
     is_there = {
         "text": any(name in TEXT_FIELDS for name in names),
-        "people": "ratings" in names or any(name.startswith(RATING) for name in names) or {*given} & {*scorers},
-        "judges": "scores" in names or any(name.startswith(SCORE) for name in names) or {*given} & {*raters},
+        "people": has_ratings or any(name in scorers for name in others),
+        "judges": "scores" in names or any(name.startswith(SCORE) for name in names) or bool(others),
     }
     lacking = [role for role in request.needs if not is_there[role]]
     if not lacking:
         return
     key = find_key(header)
     keys = [str(reach(row, str(key))) for row in rows]
-    if key and not rater and "system" not in names and len({*keys}) < len(keys) and {"people", "judges"} & {*lacking}:
-        rule = f"rows with one {key} must be of several raters, but no column says who rated: columns.rater=COLUMN names it"
-        raise SettingError(f"{rule}; verdicts of several judges are columns, or labels a file of their own")
+    is_repeated = key is not None and len({*keys}) < len(keys)
+    if is_repeated and not rater and "system" not in names and lacking != ["text"]:
+        rule = f"rows with one {key} must be of several raters, but no column says who rated"
+        hint = "columns.rater=COLUMN names it; verdicts of several judges are columns"
+        raise SettingError(f"{rule}: {hint}, or labels are a file of their own")
     taken = [name for of_role in said.values() for name in of_role]
     free = [*scorers, *(name for name in candidates if name not in taken and varies(rows, name))]
     texts = [name for name in header if name not in candidates and not names_rater(name)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.errors import InputError, SettingError
+from core.errors import InputError, QuestionError
 from data.input_file import InputFile
 from data.preferences import read_judged, read_preferences
 from data.scored import read_scored
@@ -255,7 +255,7 @@ def test_one_file_a_person(cases: Path) -> None:
     labels = [folder / f"potato_{name}_annotated_instances.jsonl" for name in ("ann", "ben")]
     assert [each.id for each in read_scored(labels[0]).examples] == ["1", "2", "3"]
     verdicts = [{"id": name, "gpt": score} for name, score in (("1", 3), ("2", 4), ("3", 5))]
-    found = read_verdicts(verdicts, labels=labels)
+    found = read_verdicts(verdicts, judges="gpt", labels=labels)
     np.testing.assert_array_equal(found.raters["fluency"], [[3, 4, 5], [2, 3, 4]])
     np.testing.assert_array_equal(found.raters["sentiment"], [[2, 0, 1], [2, 1, 1]])
 
@@ -276,7 +276,7 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     means = {each.system: each.mean.value for each in compared.means["human overall"]}
     assert means == pytest.approx(right["mean overall by system"], abs=1e-4)
     unnamed = judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})
-    with pytest.raises(SettingError, match="does not say which scorer is a person"):
+    with pytest.raises(QuestionError, match="no column says that it holds labels of people"):
         judge.agree(unnamed)
 
 
