@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -16,6 +16,7 @@ RULES = {
     "mapping_type": "must be an object",
     "model_type": "must be an object",
 }
+SettingWriter: TypeAlias = Callable[[str, Sequence[str]], str]  # of a name and its values, of which there may be none
 SHOWN_CHARACTERS = 60
 SHOWN_FAULTS = 100  # in a message
 GROUPED_FROM = 3  # equal faults in a file
@@ -48,30 +49,48 @@ class SettingError(ValueError):
 class QuestionError(SettingError):
     """The input does not say something that settings can say; `answers` are settings that would.
 
-    `str()` writes them for Python. A program adds them to its own command.
+    A program adds them to its own command.
     """
 
     def __init__(self, question: str, answers: Mapping[str, Sequence[str]]) -> None:
         self.question = question
         self.answers = dict(answers)
-        super().__init__(question + (f". Say which: {write_arguments(answers)}" if answers else ""))
+        settings = ", ".join(setting(name, *values) for name, values in answers.items())
+        super().__init__(f"{question}. Say which, such as: {settings}" if answers else question)
 
 
-def write_arguments(settings: Mapping[str, Sequence[str]]) -> str:
-    """Writes settings as arguments of Python.
+def write_argument(name: str, values: Sequence[str]) -> str:
+    """Writes a setting as an argument of Python.
 
-    >>> print(write_arguments({"columns.text": ["answer"], "columns.id": ["n"], "people": ["ann", "ben"]}))
-    columns={'text': 'answer', 'id': 'n'}, people=['ann', 'ben']
+    >>> print(write_argument("columns.text", ["COLUMN"]), write_argument("people", ["ann", "ben"]))
+    columns={"text": "COLUMN"} people=["ann", "ben"]
+    >>> write_argument("data.download", ["true"]), write_argument("text", [])
+    ('download=True', 'text')
     """
-    arguments: dict[str, Any] = {}
-    for name, values in settings.items():
-        argument, _, key = name.partition(".")
-        value = values[0] if len(values) == 1 else list(values)
-        if key:
-            arguments.setdefault(argument, {})[key] = value
-        else:
-            arguments[argument] = value
-    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    argument, _, key = name.removeprefix("data.").partition(".")
+    listed = json.dumps(list(values), ensure_ascii=False)
+    value = "True" if [*values] == ["true"] else listed if len(values) > 1 else listed[1:-1] or "..."
+    if key:
+        return f'{argument}={{"{key}": {value}}}'
+    return f"{argument}={value}" if values else argument
+
+
+WRITERS: list[SettingWriter] = [write_argument]  # of the running program, the last one counts
+
+
+def setting(name: str, *values: str) -> str:
+    """Writes a setting, and values for it, for a message: as the running program takes it, else as Python does."""
+    return WRITERS[-1](name, values)
+
+
+@contextmanager
+def write_settings_by(writer: SettingWriter) -> Iterator[None]:
+    """Lets a program say how messages write its settings."""
+    WRITERS.append(writer)
+    try:
+        yield
+    finally:
+        WRITERS.pop()
 
 
 class FindingError(Exception):

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from core.errors import SettingError, format_value, list_first
+from core.errors import WRITERS, SettingError, SettingWriter, format_value, list_first, setting
 from core.example import SHOWN_COLUMNS, Example
 
 FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
@@ -115,13 +115,13 @@ def describe_spellings(columns: Sequence[str]) -> str:
 def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
     """Makes the setting `columns` hashable. Raises SettingError for values that are not names of columns."""
     if not isinstance(columns, Mapping):
-        raise SettingError(f"data.columns must be by field, as data.columns.text=COLUMN, but is {columns!r}")
+        raise SettingError(f"columns must be by field, as {setting('columns.text', 'COLUMN')}, but is {columns!r}")
     frozen: list[tuple[str, tuple[str, ...]]] = []
     for name, given in _flatten(columns).items():
         keys = [given] if isinstance(given, str | int) else given
         are_names = isinstance(keys, Sequence) and all(isinstance(key, str | int) for key in keys)
         if not keys or not are_names:
-            raise SettingError(f"data.columns.{name} must be a column or several, but is {given!r}")
+            raise SettingError(f"{setting(f'columns.{name}')} must be a column or several, but is {given!r}")
         frozen.append((name, tuple(map(str, keys))))  # a column may be called 0
     return tuple(frozen)
 
@@ -165,7 +165,6 @@ class ColumnMapping:
         return values, extra
 
 
-@lru_cache(maxsize=1024)
 def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     """Maps the keys of a line to fields: by `columns` first, then by the fields' names and other usual names.
 
@@ -177,10 +176,17 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     >>> name_fields(("answer", "text"), (("text", ("answer",)),)).extra
     (('text', 'unread_text'),)
     >>> name_fields(("text", "prediction")).problems
-    ('"text" and "prediction" both give the text: data.columns.text=text chooses one',)
+    ('"text" and "prediction" both give the text: columns={"text": "text"} chooses one',)
     >>> name_fields(("text", "lable")).problems
-    ('"lable" is no field (did you mean "label"?): data.columns.lable=lable passes it on',)
+    ('"lable" is no field (did you mean "label"?): columns={"lable": "lable"} passes it on',)
     """
+    return _name_fields(keys, columns, WRITERS[-1])
+
+
+@lru_cache(maxsize=1024)
+def _name_fields(keys: tuple[str, ...], columns: Columns, writer: SettingWriter) -> ColumnMapping:
+    """The mapping, with problems in the words of the program whose settings `writer` writes."""
+    del writer
     chosen: dict[str, list[str]] = {}
     for name, names in columns:
         for key in names:
@@ -241,22 +247,23 @@ def _list_problems(
         if len(keys) > 1 and not are_references:
             rule = f"{' and '.join(map(format_value, keys))} both give the {name}"
             if name == "ratings":
-                yield f"{rule}: data.columns.{RATINGS}ASPECT={','.join(keys)} reads several people"
+                yield f"{rule}: {setting(f'columns.{RATINGS}ASPECT', *keys)} reads several people"
             else:
-                yield f"{rule}: data.columns.{name}={keys[0]} chooses one"
+                yield f"{rule}: {setting(f'columns.{name}', keys[0])} chooses one"
     open_columns = [key for key, name in extra if key not in chosen and not name.startswith("unread_")]
     for spellings in find_spellings(open_columns):
-        yield f"{describe_spellings(spellings)}: data.columns.NAME={spellings[0]} renames one"
+        yield f"{describe_spellings(spellings)}: {setting('columns.NAME', spellings[0])} renames one"
     counts = Counter(name for _, name in extra)
     for key, name in extra:
         if name == "scores":
-            yield f"{format_value(name)} is a key of the output of scores: data.columns.my_{name}={key} renames it"
+            renamed = setting(f"columns.my_{name}", key)
+            yield f"{format_value(name)} is a key of the output of scores: {renamed} renames it"
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
         alike = next((field for field in _find_similar(name) if field not in giving), "")
         if alike and name not in chosen.get(key, ()):
             hint = f"(did you mean {format_value(alike)}?)"
-            yield f"{format_value(key)} is no field {hint}: data.columns.{key}={key} passes it on"
+            yield f"{format_value(key)} is no field {hint}: {setting(f'columns.{key}', key)} passes it on"
 
 
 @lru_cache(maxsize=2 * MOST_COLUMNS)

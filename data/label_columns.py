@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from core.errors import QuestionError, SettingError, list_first, printable
+from core.errors import QuestionError, SettingError, list_first, printable, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import (
     PLAIN,
@@ -225,9 +225,8 @@ def ask(
         rest += [INSTEAD[role] for role in lacking if role in INSTEAD]
         return QuestionError("; ".join([question, *rest]), {})
     if len(people) > 1:
-        question += (
-            "; several columns of people are several people, and columns.ratings.NAME names a question of several"
-        )
+        named = setting("columns.ratings.NAME", "COLUMN")
+        question += f"; several columns of people are several people, and {named} names a question of several"
     names = {"text": "columns.text"}
     answers = {names.get(role, role): given[role] for role in lacking}
     return QuestionError(question, answers)

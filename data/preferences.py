@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, check_names, fault, list_first, read_all
+from core.errors import InputError, check_names, fault, list_first, read_all, setting
 from core.example import SHOWN_COLUMNS
 from data.cells import name_of
 from data.columns import (
@@ -75,7 +75,7 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     if file.tool_file is not None:
         return _read_tool_file(file.path, file.tool_file)
     names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
-    check_names(names, FIELDS, "data.columns of judgements")
+    check_names(names, FIELDS, "columns of judgements")
     rows = read_objects(file, faults)
     if file.form in TABLES:
         rows = ((line, _drop_empty(row)) for line, row in rows)
@@ -113,7 +113,8 @@ def _note_repeated(preferences: Preferences) -> list[str]:
     if pairs == rows:
         return []
     people = len(set(preferences.raters) - {None})
-    by = f"by {people} raters" if people else "by raters that no column names: columns.rater=COLUMN"
+    unnamed = f"by raters that no column names: {setting('columns.rater', 'COLUMN')}"
+    by = f"by {people} raters" if people else unnamed
     return [f"{preferences.name}: {rows} rows, {pairs} pairs of outputs, {by}"]
 
 
@@ -166,7 +167,7 @@ def _describe_models(models: Sequence[str]) -> str:
     are = "are models by their names, but count as people"
     if len(models) == 1:
         are = "is a model by its name, but counts as a person"
-    return f"{', '.join(models)} {are}: judges.NAME=COLUMN names its verdicts"
+    return f"{', '.join(models)} {are}: {setting('columns.judges.NAME', 'COLUMN')} names its verdicts"
 
 
 def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
@@ -214,7 +215,7 @@ class RepeatedPrompts:
         if len(self.ids) <= len(self.different):
             return []
         rule = f"{len(self.ids)} ids have {len(self.different)} different prompts, but each id is an input of its own"
-        return [f"{rule}: columns.group={self.column} makes prompts the inputs"]
+        return [f"{rule}: {setting('columns.group', self.column)} makes prompts the inputs"]
 
 
 def _count_rows(number: int) -> str:
@@ -245,7 +246,7 @@ def _find_spellings(columns: Columns, seen: Iterable[str]) -> list[str]:
     chosen = {key for _, keys in columns for key in keys}
     open_columns = [key for key in seen if key not in chosen]
     return [
-        f"{describe_spellings(spellings)}: data.columns.FIELD={spellings[0]} chooses one"
+        f"{describe_spellings(spellings)}: {setting('columns.FIELD', spellings[0])} chooses one"
         for spellings in find_spellings(open_columns)
     ]
 
@@ -260,7 +261,7 @@ def _check_one_hot(
     if winner not in ONE_HOT or not ONE_HOT.keys() <= seen.keys():
         return []
     rule = f"the columns {', '.join(ONE_HOT)} are read together"
-    return [fault(path, 0, f"{rule}, but data.columns.winner names {winner} alone: leave this setting out")]
+    return [fault(path, 0, f"{rule}, but {setting('columns.winner')} names {winner} alone: leave this setting out")]
 
 
 def _join_records(
@@ -307,10 +308,12 @@ def _check_first(
     rule = "judgements of two systems (system_a, system_b, winner) are needed, found"
     fields = [name for _, name in name_fields(tuple(rows[0])).fields]
     if "text" in fields:
-        hint = "give data.outputs=FILE beside judgements, or judge=llm_judge to judge the texts"
-        raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
+        hint = f"give {setting('outputs', 'FILE')} beside judgements"
+        by_judge = setting("judge", "llm_judge")
+        raise InputError([fault(path, 0, f"{rule} texts: {hint}, or {by_judge} to judge the texts")])
     known = list_first(keys, SHOWN_COLUMNS)
-    hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
+    answers = f"{setting('columns.chosen')} and {setting('columns.rejected')}"
+    hint = f"{setting('columns.system_a', 'COLUMN')} names a column, {answers} those of answers"
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
 

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from core.errors import InputError, fault, format_value
+from core.errors import InputError, fault, format_value, setting
 from core.example import Example, hint_column
 from data.columns import find_rater
 from data.label_columns import find_key
@@ -87,7 +87,7 @@ def _find_groups(
     texts = {(example.text, example.turns, example.context, example.system) for _, example, _ in rows}
     if rater and len(texts) < len(rows):
         rule = f"rows by {rater} need a column with the id of their text, because texts are repeated"
-        raise InputError([fault(path, 0, f"{rule}: columns.id=COLUMN names it")])
+        raise InputError([fault(path, 0, f"{rule}: {setting('columns.id', 'COLUMN')} names it")])
     return by_id
 
 
@@ -119,7 +119,8 @@ def _describe_groups(
     """How many rows are how many texts, where the names of raters are, and which ratings do not count."""
     rows = sum(map(len, groups))
     texts = "1 text" if len(groups) == 1 else f"{len(groups)} texts"
-    who = f"their raters are in {rater}" if rater else "their raters are numbered; columns.rater=COLUMN names them"
+    numbered = f"their raters are numbered; {setting('columns.rater', 'COLUMN')} names them"
+    who = f"their raters are in {rater}" if rater else numbered
     note = f"{name}: {rows} rows, {texts}; {who}"
     again = rows - sum(len(_name_raters(group, rater)) for group in groups)
     if again:

@@ -22,7 +22,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.errors import InputError, MissingModelError, QuestionError, SettingError, fault, printable, suggest_similar
+from core.errors import (
+    InputError,
+    MissingModelError,
+    QuestionError,
+    SettingError,
+    fault,
+    printable,
+    suggest_similar,
+    write_settings_by,
+)
 from core.extras import suggest_extra
 from core.objects import find_object
 from core.signature import PACKAGE, version
@@ -36,7 +45,7 @@ from judge.flags import (
     list_fields,
     list_parameters,
     read_flags,
-    write_flags,
+    write_flag,
 )
 from judge.input_flags import SetFiles, SystemFiles, TextFiles, read_inputs
 from judge.metric_flags import JudgeName, MetricNames, describe_metrics, plan_given
@@ -163,22 +172,22 @@ def main(words: Sequence[str]) -> int:
         say(refuse_verb(first))
         return BAD_INPUT
     try:
-        with suggest_extra("demo" if first == "demo" else None):
+        with write_settings_by(write_flag), suggest_extra("demo" if first == "demo" else None):
             if first == COMPLETION:
                 print(complete_by(words[1:]))
                 return FINE
             return run_verb(first, [*words[1:]])
     except MissingModelError as error:
-        say(write_flags(describe_missing(error, words)))
+        say(describe_missing(error, words))
         return BAD_INPUT
     except InputError as error:
-        say(write_flags(str(error)))
+        say(str(error))
         return BAD_INPUT
     except QuestionError as error:
-        say(f"{write_flags(error.question)}{propose(words, error.answers)}")
+        say(f"{error.question}{propose(words, error.answers)}")
         return BAD_INPUT
     except SettingError as error:
-        say(f"{write_flags(str(error))}\n`judge {first} --help` lists the settings")
+        say(f"{error}\n`judge {first} --help` lists the settings")
         return BAD_INPUT
     except KeyboardInterrupt:
         say("interrupted: run the same command again to continue; finished stages are kept")
@@ -353,10 +362,8 @@ def propose(words: Sequence[str], answers: Mapping[str, Sequence[str]]) -> str:
     """
     if not answers:
         return ""
-    command = ["judge", *words]
-    for name, values in answers.items():
-        command += [f"--{name}", *values]
-    return f". Say which, such as: {shlex.join(command)}"
+    flags = [write_flag(name, values) for name, values in answers.items()]
+    return f". Say which, such as: {shlex.join(['judge', *words])} {' '.join(flags)}"
 
 
 def complete_by(words: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from core.errors import InputError, SettingError, check_names, fault, printable
+from core.errors import InputError, SettingError, check_names, fault, printable, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import RATING, SCORE, find_rater, fold_name, name_fields, names_rater, reach
 from data.input_file import InputFile, read_objects
@@ -205,7 +205,7 @@ def _check_needs(
     is_repeated = key is not None and len({*keys}) < len(keys)
     if is_repeated and not rater and "system" not in names and lacking != ["text"]:
         rule = f"rows with one {key} must be of several raters, but no column says who rated"
-        hint = "columns.rater=COLUMN names it; verdicts of several judges are columns"
+        hint = f"{setting('columns.rater', 'COLUMN')} names it; verdicts of several judges are columns"
         raise SettingError(f"{rule}: {hint}, or labels are a file of their own")
     taken = [name for of_role in said.values() for name in of_role]
     free = [*scorers, *(name for name in candidates if name not in taken and varies(rows, name))]

@@ -81,7 +81,7 @@ def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None 
     Raises SettingError for a name in `columns` that means nothing here, and InputError with all faults of the file.
     """
     names = (*chosen_rejected.PAIRS.model_fields, "prompt", "id", "references")
-    check_names((name for name, _ in columns), names, "data.columns of chosen and rejected answers")
+    check_names((name for name, _ in columns), names, "columns of chosen and rejected answers")
     faults: list[str] = []
     seen: dict[str, None] = {}
     renamed: list[tuple[int, Row]] = []

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from core.errors import setting
 from data.formats.tool_file import Row, Rows, ToolFile, describe, refuse
 from data.numeric import is_missing, to_number
 from data.text_files import read_lines
@@ -77,7 +78,7 @@ def _choose_pair(folder: Path, split: str | None) -> str:
     pairs = sorted(child.name for child in (folder / OUTPUTS).iterdir() if child.is_dir())
     pair = pairs[0] if split is None and len(pairs) == 1 else split
     if pair is None or pair not in pairs:
-        raise refuse(folder, 0, f"data.split must be a language pair, one of {', '.join(pairs)}, found {split}")
+        raise refuse(folder, 0, f"{setting('split')} must be a language pair, one of {', '.join(pairs)}, found {split}")
     return pair
 
 

@@ -144,9 +144,9 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
     ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
     ('{"text": " \\n"}\n{"text": null}', [
-        " at least one text must not be empty, but all are: data.columns.text=COLUMN names another column"]),
+        ' at least one text must not be empty, but all are: columns={"text": "COLUMN"} names another column']),
     ('{"answer2": "a", "n": 1}', [
-        '1: an example needs "text" or "turns", found answer2, n: data.columns.text=COLUMN names a column']),
+        '1: an example needs "text" or "turns", found answer2, n: columns={"text": "COLUMN"} names a column']),
     ('{"id": 7.5, "text": "a"}', ['1: "id" must be a valid string, found 7.5']),
     ('{"id": " ", "text": "a"}', ['1: "id" must not be blank, found " "']),
     ('{"turns": "Hi!"}', ['1: "turns" must be a list, found "Hi!"']),
@@ -178,7 +178,7 @@ CSV: list[tuple[str | bytes, list[str]]] = [
     ('id,text\na,"b\nb\nb"\nc,d,e\n', ["5: a row must have 2 cells, found 3"]),
     ("id,text,text\na,b,c\n", ['1: a column must occur once, but "text" is repeated']),
     ("id,label\na,b\n", [
-        '1: the header needs a column "text" or "turns" (data.columns.text=NAME names another), found id, label',
+        '1: the header needs a column "text" or "turns" (columns={"text": "NAME"} names another), found id, label',
     ]),
     ("text,rating:q\na,good\nb,nan\nc,1_0\nd,2\n", [
         '2: "q" of "ratings" must be a valid number, found "good"',

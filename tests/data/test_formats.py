@@ -466,7 +466,7 @@ def test_a_folder_of_wmt(tmp_path: Path) -> None:
     assert str(InputFile(folder).tool_file).endswith("4 texts, chrF-refA as score, esa as rating")
     assert InputFile(folder).sha256() == InputFile(folder).sha256()
     (folder / "system-outputs" / "en-cs").mkdir()
-    with pytest.raises(InputError, match=r"data.split must be a language pair, one of en-cs, en-de, found None"):
+    with pytest.raises(InputError, match=r"split must be a language pair, one of en-cs, en-de, found None"):
         read_scored(folder)
     assert len(read_scored(folder, split="en-de")) == 4
     for name, content, fault in (
@@ -709,9 +709,9 @@ def test_columns_of_chosen_answers_must_exist(tmp_path: Path) -> None:
     path.write_text('{"good": "a", "bad": "b"}\n')
     with pytest.raises(InputError, match='columns needs the column "worse" for rejected, found only good, bad'):
         read_preferences(path, {"chosen": "good", "rejected": "worse"})
-    with pytest.raises(SettingError, match=r"^winner is not a setting of data.columns of chosen"):
+    with pytest.raises(SettingError, match=r"^winner is not a setting of columns of chosen"):
         read_preferences(path, {"chosen": "good", "rejected": "bad", "winner": "good"})
-    with pytest.raises(InputError, match=r"found good, bad: .*data.columns.chosen"):
+    with pytest.raises(InputError, match=r"found good, bad: .*columns=.*chosen"):
         read_preferences(path)
 
 

@@ -149,7 +149,7 @@ def test_faults_name_the_file_of_the_system(tmp_path: Path) -> None:
     for wrong in (["a.txt"], ["=a.txt"], ["a="]):
         with pytest.raises(SettingError, match="NAME=FILE for each system"):
             read_scored(systems=wrong)
-    with pytest.raises(SettingError, match=r"without data.path"):
+    with pytest.raises(SettingError, match="without path"):
         read_scored(tmp_path / "a.txt", systems=["a=a.txt"])
 
 
@@ -231,7 +231,7 @@ def test_the_input_may_be_a_column_of_another_field(tmp_path: Path) -> None:
     """The prompt is read as context, so no column is left over; it names the input all the same."""
     rows = ["prompt,model,text\n", *(f"Q{i // 2},{'xy'[i % 2]},t{i}\n" for i in range(6))]
     (tmp_path / "x.csv").write_text("".join(rows))
-    with pytest.raises(InputError, match=r'"group" is needed here, found null: data.columns.group=COLUMN names its'):
+    with pytest.raises(InputError, match=r'"group" is needed here, found null: columns={"group": "COLUMN"} names its'):
         place_outputs(read_scored(tmp_path / "x.csv"))
     scored = read_scored(tmp_path / "x.csv", columns={"group": "prompt"})
     assert len(place_outputs(scored)) == 6

@@ -111,7 +111,7 @@ def test_a_wanted_label_is_no_rating_unless_people_names_it(tmp_path: Path) -> N
     """A metric that scores texts may read the label that was asked for: it never counts as people's without a word."""
     rows = [{"id": str(i), "text": f"Answer {'x ' * (i % 7)}", "label": HUMAN[i]} for i in range(len(HUMAN))]
     path = write_csv(tmp_path / "v.csv", rows)
-    with pytest.raises(QuestionError, match="people='label'"):
+    with pytest.raises(QuestionError, match='people="label"'):
         judge.agree(path, "word_count")
     study = judge.agree(path, "word_count", people="label", cues=False, **FEW)
     assert study.scored.aspects == ("label",)
@@ -119,7 +119,7 @@ def test_a_wanted_label_is_no_rating_unless_people_names_it(tmp_path: Path) -> N
 
 def test_columns_of_ones_own_choice(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "v.csv", [{"id": row["id"], "a": row["judge"], "b": row["human"]} for row in ROWS])
-    with pytest.raises(QuestionError, match="people='a', judges='b'"):
+    with pytest.raises(QuestionError, match='people="a", judges="b"'):
         judge.agree(path)
     assert find_kappa(judge.agree(path, people="b", judges="a", **FEW)) == pytest.approx(KAPPA)
     columns = {"ratings.ok": "b", "scores.gpt": "a"}
@@ -176,7 +176,7 @@ def test_one_label_column_needs_no_name_of_people() -> None:
     )
     assert labels.labelled.aspects == ("passed",)
     rows = [{"id": "q1", "passed": 1, "checked": 0}, {"id": "q2", "passed": 0, "checked": 1}]
-    with pytest.raises(QuestionError, match=r"people=\['passed', 'checked'\]"):
+    with pytest.raises(QuestionError, match=r'people=\["passed", "checked"\]'):
         read_labels(rows)
     assert read_labels(rows, people=["passed"]).labelled.aspects == ("passed",)
     with pytest.raises(SettingError, match="labels needs a column with the ids"):
@@ -233,7 +233,7 @@ def test_a_model_among_the_raters_of_rows_is_a_judge(column: str, tmp_path: Path
     for row in ROWS:
         for rater, label in (("ann", row["human"]), ("ben", row["human"]), ("gpt-4o", row["judge"])):
             rows.append({"example_id": row["id"], "rater": rater, column: label})
-    with pytest.raises(QuestionError, match=f"people='{column}', judges='gpt-4o'"):
+    with pytest.raises(QuestionError, match=f'people="{column}", judges="gpt-4o"'):
         judge.agree(rows)
     study = judge.agree(write_csv(tmp_path / "rows.csv", rows), people=column, judges="gpt-4o", **FEW)
     assert find_kappa(study) == pytest.approx(KAPPA)
@@ -464,7 +464,7 @@ def test_a_scorer_called_human_is_a_person(tmp_path: Path) -> None:
 def test_a_log_in_which_nobody_is_a_person_lists_its_scorers(tmp_path: Path) -> None:
     path = write_log(tmp_path / "log.json")
     path.write_text(path.read_text().replace('"human"', '"match"'))
-    with pytest.raises(QuestionError, match="people='graded', judges='match'"):
+    with pytest.raises(QuestionError, match='people="graded", judges="match"'):
         judge.agree(path)
     with pytest.raises(SettingError, match="judges"):
         read_verdicts(path, people="match", judges="grade")
@@ -516,6 +516,6 @@ def test_columns_of_fields_are_not_called_unread(tmp_path: Path) -> None:
 def test_scores_without_ratings_are_named(tmp_path: Path) -> None:
     path = tmp_path / "scores.jsonl"
     path.write_text("".join(json.dumps({"text": "a", "scores": {"fluency": i}}) + "\n" for i in range(1, 5)))
-    with pytest.raises(QuestionError, match="people='fluency'"):
+    with pytest.raises(QuestionError, match='people="fluency"'):
         judge.agree(path, "word_count")
     assert judge.agree(path, "word_count", people="fluency", cues=False, **FEW).scored.aspects == ("fluency",)
