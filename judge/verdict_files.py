@@ -10,7 +10,17 @@ from core.errors import InputError, SettingError, check_names, fault, printable,
 from core.example import SHOWN_COLUMNS
 from data.columns import RATING, SCORE, find_rater, fold_name, name_fields, names_rater, reach
 from data.input_file import InputFile, read_objects
-from data.label_columns import SAID, ask, find_key, find_said, list_candidates, list_columns, name_columns, varies
+from data.label_columns import (
+    MODELS,
+    SAID,
+    ask,
+    find_key,
+    find_said,
+    list_candidates,
+    list_columns,
+    name_columns,
+    varies,
+)
 from data.numeric import is_missing
 from data.rating_words import GivenLevels
 from data.scored import ScoredFile, read_scored
@@ -209,6 +219,8 @@ def _check_needs(
         raise SettingError(f"{rule}: {hint}, or labels are a file of their own")
     taken = [name for of_role in said.values() for name in of_role]
     free = [*scorers, *(name for name in candidates if name not in taken and varies(rows, name))]
+    if "people" in lacking and "judges" in request.needs and is_there["judges"]:
+        free = [name for name in free if not MODELS.search(name)]
     texts = [name for name in header if name not in candidates and not names_rater(name)]
     texts.sort(key=lambda name: -max(len(str(reach(row, name) or "")) for row in rows))
     raise ask(lacking, free or [name for name in taken if "people" in lacking], raters, texts)
@@ -230,11 +242,11 @@ def _describe(file: InputFile, said: Mapping[str, Sequence[str]], rater: str | N
     """Describes in one line which column was taken for which role."""
     parts: list[str] = []
     if said["people"]:
-        parts.append(f"labels of people: {join_names(said['people'])}")
+        parts.append(f"labels of people: {', '.join(said['people'])}")
     if rater:
         parts.append(f"one row by {rater}")
     if said["judges"]:
-        parts.append(f"verdicts of judges: {join_names(said['judges'])}")
+        parts.append(f"verdicts of judges: {', '.join(said['judges'])}")
     key = dict(file.columns).get("id", ("id",))[0]
     parts.append(f"rows named by {key}")
     if unread:

@@ -292,7 +292,7 @@ def test_other_processes_read_the_same_input(tmp_path: Path, monkeypatch: pytest
 def test_inputs_that_contradict_each_other() -> None:
     for settings, message in (
         ({}, "give one input, but one is needed"),
-        ({"path": "x.jsonl", "text": "y"}, "two inputs: give one"),
+        ({"path": "x.jsonl", "text": "y"}, "but two are given"),
         ({"path": "x.jsonl", "references": "y"}, "are aligned with the lines"),
         ({"text": "x", "columns": {"text": "y"}}, "columns are those of a table"),
         ({"path": "x.csv", "columns": 5}, 'must be by field, as columns={"text": "COLUMN"}, but is 5'),

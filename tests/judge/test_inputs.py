@@ -161,7 +161,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         lambda: judge.score(["a"], "word_count", output="out.jsonl"),
         "output needs a file of texts with their references",
     ),
-    (lambda: judge.agree([{"text": "a", "ratings": {"q": 1}}]), "scores are needed: pass metrics or scores"),
+    (lambda: judge.agree([{"text": "a", "ratings": {"q": 1}}]), "no column says that it holds verdicts of judges"),
     (lambda: judge.compare({"a": {"i": "x"}}, "word_count"), "a comparison needs at least 2 systems, found a"),
     (
         lambda: judge.compare([{**OUTPUT, "context": "c"}, {**OUTPUT, "system": "b", "context": "d"}], "word_count"),
