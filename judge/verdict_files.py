@@ -219,11 +219,13 @@ def _check_needs(
         raise SettingError(f"{rule}: {hint}, or labels are a file of their own")
     taken = [name for of_role in said.values() for name in of_role]
     free = [*scorers, *(name for name in candidates if name not in taken and varies(rows, name))]
-    if "people" in lacking and "judges" in request.needs and is_there["judges"]:
+    if "people" in lacking and "judges" not in request.needs:
+        free = free or taken
+    elif "people" in lacking and is_there["judges"]:
         free = [name for name in free if not MODELS.search(name)]
     texts = [name for name in header if name not in candidates and not names_rater(name)]
     texts.sort(key=lambda name: -max(len(str(reach(row, name) or "")) for row in rows))
-    raise ask(lacking, free or [name for name in taken if "people" in lacking], raters, texts)
+    raise ask(lacking, free, raters, texts)
 
 
 def _list_values(rows: Sequence[Mapping[str, Any]], column: str | None) -> list[str]:
