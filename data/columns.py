@@ -1,11 +1,13 @@
 """Columns: which column of a table, or key of a line, gives which field of an example. Other columns become `extra`."""
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import WRITERS, SettingError, SettingWriter, format_value, list_first, setting
@@ -15,27 +17,17 @@ FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence, or of one person, as in rating:coherence:ann
 RATINGS = "ratings."  # an aspect in the setting `columns`, as in ratings.coherence
 SCORE = "scores."  # a column of one metric, as in scores.bleu, or of one of its aspects; data.scored reads it
-OTHER_NAMES = {  # of translations (src, mt, ref) and of data sets of prompts and answers
-    "src": "context",
-    "input": "context",
-    "mt": "text",
-    "prediction": "text",
-    "output": "text",
-    "ref": "references",
-    "reference": "references",
-    "target": "references",
-}
-USUAL_NAMES = {  # in files of answers; where the file has the field itself, such a column is passed on
-    **dict.fromkeys(("response", "actual_output", "hypothesis", "answer", "completion"), "text"),
-    **dict.fromkeys(("prompt", "question", "instruction", "source", "user_input"), "context"),
-    **dict.fromkeys(("expected_output", "reference_answer", "ground_truth"), "references"),
-    **dict.fromkeys(("model", "generator", "model_id"), "system"),
-    "question_id": "group",
-}
-RATERS = ("rater", "annotator", "worker", "labeler", "labeller", "coder", "assessor")
-USUAL_RATERS = tuple(  # of who rated, in rows by rater; `fold_name` makes annotator_id of Annotator ID
-    spelling for name in RATERS for spelling in (name, f"{name}_id", f"{name}_name", f"{name}id")
-)
+NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
+
+
+def list_names(*tables: str) -> dict[str, str]:
+    """Lists the names in tables of `names.toml` with what they stand for."""
+    return {name: field for table in tables for field, names in NAMES[table].items() for name in names.split()}
+
+
+OTHER_NAMES = list_names("own")
+USUAL_NAMES = list_names("usual")
+USUAL_RATERS = tuple(NAMES["rows"]["rater"].split())
 OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that judge score writes; data.scored leaves them out
 GAPS = re.compile(r"[\s-]+")  # between the words of a name
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming

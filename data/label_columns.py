@@ -11,6 +11,7 @@ from typing import Any
 from core.errors import QuestionError, SettingError, list_first, printable, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import (
+    NAMES,
     PLAIN,
     RATINGS,
     SCORE,
@@ -27,9 +28,7 @@ from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_
 
 LABEL = "label"  # the aspect that several people rate where no name says what
 SAID = {"human": "people", "judge": "judges"}  # names that say whose labels a column has
-KEYS = ("id", "item_id", "sample_id", "example_id", "doc_id", "question_id", "task_id", "test_id", "uid", "item")
-KEYS += ("sample", "idx", "index", "key", "testIdx", "test", "test_index", "trace_id", "span_id", "conversation_id")
-KEYS += ("row_id", "record_id", "request_id", "message_id", "prompt_id", "query_id", "case_id", "uuid", "HITId")
+KEYS = tuple(NAMES["rows"]["id"].split())
 BATCH = frozenset(("HITId", "AssignmentId", "WorkerId"))  # columns of a batch of Mechanical Turk
 BATCH_LABEL = "Answer."  # what the names of its labels begin with
 BATCH_INPUT = "Input."  # and those of what was shown

@@ -15,6 +15,7 @@ from core.errors import InputError, check_names, fault, list_first, read_all, se
 from core.example import SHOWN_COLUMNS
 from data.cells import name_of
 from data.columns import (
+    NAMES,
     USUAL_RATERS,
     Columns,
     add_nested,
@@ -24,6 +25,7 @@ from data.columns import (
     find_spellings,
     fold_name,
     fold_names,
+    list_names,
     name_fields,
 )
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
@@ -36,21 +38,15 @@ from data.table_files import TABLES
 from data.winners import PreferenceRecord, WinnerReader, find_problems
 from meta_eval.preferences import Preferences
 
-USUAL = {
-    "model_a": "system_a",
-    "model_b": "system_b",
-    "model_1": "system_a",
-    "model_2": "system_b",
-    "question_id": "group",
-    **dict.fromkeys(USUAL_RATERS, "rater"),
-}
+PROMPTS = NAMES["pairs"]["prompt"].split()  # columns of what systems answer
+USUAL = {name: field for name, field in list_names("pairs").items() if field != "prompt"}
+USUAL |= dict.fromkeys(USUAL_RATERS, "rater")
 PLACES = {key: place for place, key in enumerate(USUAL)}  # the first of several keys of a field gives it
 ONE_HOT = {
     "winner_model_a": "a",
     "winner_model_b": "b",
     "winner_tie": "tie",
 }  # a column for each winner
-PROMPTS = ("prompt", "question", "instruction", "context", "input", "source")  # columns of what systems answer
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
 Row: TypeAlias = tuple[int, Mapping[str, Any]]  # with its line
 Rows: TypeAlias = Iterable[Row]

@@ -14,7 +14,7 @@ from core.errors import InputError, SettingError, fault, format_value, printable
 from core.example import Example
 from core.scores import Scores
 from data.cells import name_of, to_value
-from data.columns import find_column, fold_name
+from data.columns import NAMES, find_column, fold_name
 from data.label_columns import LABEL
 from data.numeric import is_missing
 from data.records import name_people
@@ -25,7 +25,7 @@ from meta_eval.scored_set import ScoredSet
 S = TypeVar("S", bound=ScoredSet)
 SHOWN_ROWS = 3  # unmatched rows that a note names
 NO_TEXT = "the file has no score"
-INPUT_KEYS = ("group", "question_id", "doc_id", "testidx", "sample")  # columns that name inputs
+INPUT_KEYS = NAMES["rows"]["input"].split()
 
 
 @dataclass(frozen=True)
