@@ -227,13 +227,15 @@ def blame_file(path: Path | str) -> Iterator[None]:
 
 
 def group_faults(faults: Sequence[str]) -> list[str]:
-    """Returns the lines of a message: equal faults of a file are merged, and at most `SHOWN_FAULTS` lines are shown.
+    """Returns the lines of a message, by file and line.
+
+    Equal faults of a file are merged, and at most `SHOWN_FAULTS` lines are shown.
 
     >>> group_faults([fault("in.jsonl", line, "text is empty") for line in range(1, 100_001)])
     ['in.jsonl:1: text is empty (the first of 100,000 lines with this fault: 1, 2, 3, 4, 5, …)']
     """
     groups: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for sentence in faults:
+    for sentence in _sort_by_line(faults):
         placed = PLACED.fullmatch(sentence)
         if placed:
             groups.setdefault((placed["path"], placed["what"]), []).append((placed["line"], sentence))
@@ -251,6 +253,16 @@ def group_faults(faults: Sequence[str]) -> list[str]:
     if len(lines) > SHOWN_FAULTS:
         lines[SHOWN_FAULTS:] = [f"… and {len(lines) - SHOWN_FAULTS:,} more such lines"]
     return lines
+
+
+def _sort_by_line(faults: Sequence[str]) -> list[str]:
+    """Sorts the faults of a file by line, behind those of the file as a whole; files stay in their order."""
+    files: dict[str, list[tuple[int, str]]] = {}
+    for sentence in faults:
+        placed = PLACED.fullmatch(sentence)
+        path = placed["path"] if placed else sentence.partition(": ")[0]
+        files.setdefault(path, []).append((int(placed["line"]) if placed else 0, sentence))
+    return [sentence for numbered in files.values() for _, sentence in sorted(numbered, key=lambda pair: pair[0])]
 
 
 def format_value(value: object) -> str:

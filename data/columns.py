@@ -246,6 +246,11 @@ def _list_problems(
     for spellings in find_spellings(open_columns):
         yield f"{describe_spellings(spellings)}: {setting('columns.NAME', spellings[0])} renames one"
     counts = Counter(name for _, name in extra)
+    rated = [key for key, name in extra if _may_be_ratings(name) and name not in chosen.get(key, ())]
+    if rated and "ratings" not in giving:
+        named = " and ".join(map(format_value, rated))
+        read = setting(f"columns.{RATINGS}ASPECT", *rated)
+        yield f"{named} may be ratings: {read} reads them, {setting(f'columns.{rated[0]}', rated[0])} passes one on"
     for key, name in extra:
         if name == "scores":
             renamed = setting(f"columns.my_{name}", key)
@@ -253,9 +258,14 @@ def _list_problems(
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
         alike = next((field for field in _find_similar(name) if field not in giving), "")
-        if alike and name not in chosen.get(key, ()):
+        if alike and key not in rated and name not in chosen.get(key, ()):
             hint = f"(did you mean {format_value(alike)}?)"
             yield f"{format_value(key)} is no field {hint}: {setting(f'columns.{key}', key)} passes it on"
+
+
+def _may_be_ratings(name: str) -> bool:
+    """Whether a name is most like `ratings`, as `rating_1` is."""
+    return _find_similar(name)[:1] == ["ratings"]
 
 
 @lru_cache(maxsize=2 * MOST_COLUMNS)

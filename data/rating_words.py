@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from core.errors import SettingError, format_value
+from core.errors import SettingError, format_value, setting
 from data.numeric import GAPS, WORDS, parse_number
 
 RATED = ("ratings", "scores")
@@ -284,7 +284,7 @@ def _find_problem(
         return None
     shown = _show(words)
     rule = f"words that rate must have a known order, found {shown} in {where}"
-    return f"{rule}: levels=WORST,...,BEST gives their order"
+    return f"{rule}: {setting('levels', 'WORST', '...', 'BEST')} gives their order"
 
 
 def _describe(numbers: Iterable[Mapping[Level, float]]) -> str:

@@ -155,7 +155,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
         '1: number 3 of "turns" must not be blank, found " "',
     ]),
     ('{"text": "a", "ratings": {"q": "odd", "r": "good"}}', [
-        ' words that rate must have a known order, found odd in "q": levels=WORST,...,BEST gives their order',
+        ' words that rate must have a known order, found odd in "q": levels=["WORST", "...", "BEST"] gives their order',
     ]),
     ('{"text": "a", "ratings": {"q": NaN}}', [f'1: "q" of "ratings" {GAP}, found NaN']),
     ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
@@ -419,3 +419,17 @@ def test_a_value_has_at_most_so_many_levels(opening: str, closing: str) -> None:
     assert decode_json(whole) == json.loads(whole)
     with pytest.raises(ValueError, match="at most 100 levels, found more"):
         decode_json(f"[{whole}]")
+
+
+def test_a_comment_above_the_header_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("# version 1\ntext,label\na,b\nc,d\n")
+    with pytest.raises(InputError) as error:
+        read_scored(path)
+    assert len(error.value.faults) == 1
+    assert error.value.faults[0].startswith(f"{path}:1: a table begins with the names of its columns, found a comment")
+
+
+def test_faults_come_in_the_order_of_lines() -> None:
+    faults = ["x.csv:4: b", "x.csv:2: a", "y.csv:1: c", "x.csv: whole"]
+    assert str(InputError(faults)).splitlines() == ["x.csv: whole", "x.csv:2: a", "x.csv:4: b", "y.csv:1: c"]

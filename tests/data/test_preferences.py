@@ -124,7 +124,7 @@ def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> N
 
 def test_texts_in_place_of_judgements_name_the_setting_that_judges_them(tmp_path: Path) -> None:
     texts = write(tmp_path / "x.jsonl", {"id": "1", "text": "a", "system": "x", "group": "q"})
-    with pytest.raises(InputError, match='found texts: .* or judge="llm_judge" to judge the texts'):
+    with pytest.raises(InputError, match=r'found texts: .* or judge="llm_judge" to judge the texts'):
         read_preferences(texts)
 
 

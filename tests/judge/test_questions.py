@@ -189,3 +189,17 @@ def test_labels_of_a_second_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     command = ask(capsys, "agree", str(verdicts), "--labels", str(labels), *FEW)
     assert command.endswith("--people passed checked")
     assert main(shlex.split(command)[1:]) == 0
+
+
+def test_columns_called_almost_ratings_are_read_by_the_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"model": name, "prompt_id": f"q{i}", "output": "word " * (i % 5 + 1), "rating_1": i % 4, "rating_2": i % 3}
+        for i in range(30)
+        for name in "ab"
+    ]
+    words = ["compare", str(write_table(tmp_path / "t.csv", rows)), "--columns.group", "prompt_id"]
+    words += ["--metrics", "word_count", *FEW]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert '"rating_1" and "rating_2" may be ratings: --columns.ratings.ASPECT rating_1 rating_2 reads them' in said
+    assert main([*words, "--columns.ratings.quality", "rating_1", "rating_2"]) == 0
