@@ -93,6 +93,10 @@ def write_settings_by(writer: SettingWriter) -> Iterator[None]:
         WRITERS.pop()
 
 
+class OutsideError(Exception):
+    """What was asked outside of this program, such as an endpoint, failed. The message is one line, the exit code 1."""
+
+
 class FindingError(Exception):
     """A study found what `fail_if` names as a reason to stop. The command prints the study and exits with 3."""
 

@@ -425,7 +425,7 @@ def test_a_comment_above_the_header_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("# version 1\ntext,label\na,b\nc,d\n")
     with pytest.raises(InputError) as error:
-        read_scored(path)
+        read_examples(path)
     assert len(error.value.faults) == 1
     assert error.value.faults[0].startswith(f"{path}:1: a table begins with the names of its columns, found a comment")
 

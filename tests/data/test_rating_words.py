@@ -70,7 +70,7 @@ def test_unknown_words_are_refused_with_the_words_and_the_setting(tmp_path: Path
     with pytest.raises(InputError) as caught:
         read_scored(path)
     rule = 'words that rate must have a known order, found typical, rare, average in "q"'
-    assert caught.value.faults == (f"{path}: {rule}: levels=WORST,...,BEST gives their order",)
+    assert caught.value.faults == (f'{path}: {rule}: levels=["WORST", "...", "BEST"] gives their order',)
     found = read_scored(path, levels=["rare", "average", "typical"])
     assert found.ratings("q").tolist() == [2, 0, 2, 1]
     assert found.notes == ("x.jsonl: ratings in words: rare 0, average 1, typical 2",)
