@@ -360,6 +360,8 @@ def refuse_pair(word: str, before: str, flags: Mapping[str, Flag]) -> None:
         raise SettingError(f"{printable(word)}: write the file itself, {printable(value)}, behind the verb")
     elif first not in flags or first == before:
         return
+    if value.startswith("{"):
+        raise SettingError(f"{printable(word)}: write --{printable(name)}.KEY VALUE for each key")
     raise SettingError(f"{printable(word)}: write --{printable(name)} {printable(value)}")
 
 
