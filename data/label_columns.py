@@ -105,7 +105,7 @@ def list_candidates(
     key = find_key(header)
     free = [name for name in header if name != key and not NO_LABELS.fullmatch(name) and not names_rater(name)]
     values = {name: [reach(row, name) for row in rows] for name in free}
-    scale = {word for name in free if SAID.get(fold_name(name)) == "people" for word in _list_words(values[name])}
+    scale = {word for name in free if says(name) == "people" for word in _list_words(values[name])}
     if len(scale) > MOST_WORDS:
         scale = set()
     return [name for name in free if can_be_labels(values[name], levels) or {""} < _list_words(values[name]) <= scale]
@@ -119,6 +119,15 @@ def _list_words(values: Iterable[Any]) -> set[str]:
 def varies(rows: Iterable[Mapping[str, Any]], column: str) -> bool:
     """Whether a column has different values."""
     return len(_list_words(reach(row, column) for row in rows)) > 2
+
+
+def says(name: str) -> str | None:
+    """Whose labels a column has by its name: `people` or `judges`; None where the name does not say it.
+
+    >>> says("Human"), says("score:bleu"), says("human_1")
+    ('people', 'judges', None)
+    """
+    return "judges" if name.lower().startswith("score:") else SAID.get(fold_name(name))
 
 
 def find_said(
@@ -139,7 +148,7 @@ def find_said(
         raise SettingError(f"{describe_spellings(spellings)}: rename one, or name columns by people and judges")
     said: dict[str, list[str]] = {}
     for role in given:
-        by_name = [name for name in candidates if SAID.get(fold_name(name)) == role and name not in chosen]
+        by_name = [name for name in candidates if says(name) == role and name not in chosen]
         if role == "people" and is_batch(header):
             by_name = [*candidates]
         said[role] = [name for name in given[role] if name in header] or by_name

@@ -12,13 +12,13 @@ from data.columns import RATING, SCORE, find_rater, fold_name, name_fields, name
 from data.input_file import InputFile, read_objects
 from data.label_columns import (
     MODELS,
-    SAID,
     ask,
     find_key,
     find_said,
     list_candidates,
     list_columns,
     name_columns,
+    says,
     varies,
 )
 from data.numeric import is_missing
@@ -125,7 +125,7 @@ def _read_whole(
     texts = read(source, scores, columns=columns, levels=request.levels)
     people = request.people
     if not (people or texts.aspects) and "people" in request.needs:
-        people = [name for name in texts.scores if SAID.get(fold_name(name)) == "people"]
+        people = [name for name in texts.scores if says(name) == "people"]
         note = f"{texts.name}: labels of people: {', '.join(people)} (people names other scorers)"
         texts = replace(texts, notes=(*texts.notes, note)) if people else texts
     texts = _choose(texts, people, request.judges)

@@ -359,7 +359,11 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
         "3",
         ": a JSON file must be an array .*, or a file of a known .* found 3",
     ),
-    "an empty array": ("x.json", "[]", r": a JSON file must be an array of objects, found \[\]"),
+    "an empty array": (
+        "x.json",
+        "[]",
+        r": a JSON file must be an array of objects, .* found \[\]",
+    ),
     "an empty answer": ("x.json", [{"completion": "", "label": True}], ":1: an answer is needed here, found"),
     "several turns": (
         "x.jsonl",
@@ -384,11 +388,11 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
     ),
     "another row": ("x.jsonl", [annotate(1.5), {"text": "x"}], ':2: .*"generator_1" is required'),
     "another preference": ("x.json", [annotate(0.5)], ':1: "preference" must be from 1 to 2'),
-    "an unknown winner": ("x.jsonl", [pair("model_1", "old")], ':1: "g2_winner" must be'),
+    "an unknown winner": ("x.jsonl", [pair("model_1", "old")], ':1: "g1_winner" and "g2_winner" must be'),
     "an unknown verdict": (
         "x.jsonl",
         [{"uid": 1, "model": "m", "judge": "j", "games": [{"score": "A>>>B"}]}],
-        ":1: \"score\" must be 'A>>B'",
+        ':1: "score" must be one of A>>B',
     ),
     "questions": ("x.jsonl", [{"question_id": 1, "category": "c", "turns": ["a", "b"]}], "hold no answers"),
     "no answer in the prompt": (
@@ -420,7 +424,7 @@ def test_texts_and_judgements_are_not_taken_for_one_another(tmp_path: Path) -> N
     with pytest.raises(InputError, match=r"texts are needed, found arena battles, .*: judge prefer reads it"):
         read_scored(battles)
     ours = write(tmp_path, "texts.jsonl", OURS[0]), write(tmp_path, "pairs.jsonl", OURS[1])
-    with pytest.raises(InputError, match=r"texts\.jsonl: judgements of two systems .*, found texts: give data\."):
+    with pytest.raises(InputError, match=r"texts\.jsonl: judgements of two systems .*, found texts: give outputs="):
         read_preferences(ours[0])
     with pytest.raises(InputError, match=r"pairs\.jsonl: texts are needed, found preferences: judge prefer reads"):
         read_scored(ours[1])
