@@ -110,7 +110,10 @@ def _read_pairs(given: Row, name: str, pairs: list[tuple[str, Row]], path: Path,
         match = NUMBERED.fullmatch(key)
         if match:
             stems[match["stem"].lower()][match["side"].lower()] = key
-    keys = {stem: [sides[side] for side in sorted(sides)] for stem, sides in stems.items() if len(sides) == 2}
+    keys: dict[str, list[str]] = {}
+    for stem, sides in stems.items():
+        if len(sides) == 2:
+            keys[stem] = [sides[side] for side in sorted(sides)]
     systems = next((keys[stem] for stem in SYSTEMS if stem in keys), None)
     if systems is None:
         rule = "a comparison needs the names of both systems in its data, such as model1 and model2"
@@ -238,7 +241,9 @@ def read_mqm(path: Path) -> Rows:
             raise refuse(path, line, f"{known}, found {describe(cells.get('severity'))}")
         if severity == PLANTED:
             continue
-        weight, category, system = WEIGHTS[severity], cells["category"].lower(), cells["system"]
+        weight = WEIGHTS[severity]
+        category = cells["category"].lower()
+        system = cells["system"]
         if weight and "non-translation" in category:
             weight = 25.0
         elif severity == "minor" and category == "fluency/punctuation":

@@ -220,14 +220,10 @@ def list_deepeval(document: Row, path: Path) -> Rows:
     """Lists the test cases of a run or of the cache, each with its metrics."""
     run = document.get("testRunData") or document
     cached = run.get("test_cases_lookup_map") or {}
-    cases = (
-        run.get("testCases")
-        or run.get("test_results")
-        or [
-            {**parse_json(path, key), "metricsData": [metric["metric_data"] for metric in value["cached_metrics_data"]]}
-            for key, value in cached.items()
-        ]
-    )
+    cases = run.get("testCases") or run.get("test_results") or []
+    for key, value in () if cases else cached.items():
+        metrics = [metric["metric_data"] for metric in value["cached_metrics_data"]]
+        cases.append({**parse_json(path, key), "metricsData": metrics})
     if not cases:
         more = " (conversational ones are not read)" if run.get("conversationalTestCases") else ""
         raise refuse(path, 0, f"a test run of DeepEval needs test cases{more}, found none")

@@ -172,9 +172,11 @@ def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None 
     for line, row in iterate_objects(path, form, faults, split):
         nested = add_nested(row, columns)
         seen |= dict.fromkeys(nested)
-        values = {name: [nested[key] for key in keys if key in nested] for name, keys in columns}
-        rows.append(
-            (line, {**row, **{name: each if len(each) > 1 else each[0] for name, each in values.items() if each}})
-        )
+        named = dict(row)
+        for name, keys in columns:
+            values = [nested[key] for key in keys if key in nested]
+            if values:
+                named[name] = values if len(values) > 1 else values[0]
+        rows.append((line, named))
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
     return _read(CHOSEN, require_none(rows, faults), path)
