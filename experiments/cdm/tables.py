@@ -157,29 +157,26 @@ def tabulate_damage(scored: Sequence[ScoredSet]) -> list[Table]:
 def measure_falls(rated: ScoredSet, metric: str) -> dict[str, Any]:
     """Estimates the fall of a metric's scores under each kind of damage; {} if the scores are all the same.
 
-    The texts that could have a kind of damage (`extra`) may differ from others without it: this is held fixed, too.
+    Texts that could have a kind of damage (named in `extra`) may differ from others: this is held fixed, too.
     """
     aspect, *_ = rated.aspects
-    values = rated.values(metric, aspect)
-    known = rated.take(np.flatnonzero(~np.isnan(values)))
-    spread = np.nanstd(values)
-    if not spread:
+    known = rated.take(np.flatnonzero(rated.scored(metric, aspect=aspect)))
+    y = known.values(metric, aspect)
+    if len({*y.tolist()}) < 2:
         return {}
     damages = [list_kinds(example.label) if example.ratings[aspect] < 1 else [] for example in known.examples]
     possible = [list_kinds(example.extra.get("possible_damage")) for example in known.examples]
     kinds = sorted({*chain(*damages)})
-    x = np.array(
-        [
-            [1.0, *(kind in own for kind in kinds), *(kind in could_be for kind in kinds)]
-            for own, could_be in zip(damages, possible, strict=True)
-        ]
-    )
-    y = known.values(metric, aspect) / spread
+    columns = [np.ones(len(known))]
+    for of_texts in (damages, possible):
+        for kind in kinds:
+            columns.append(np.array([kind in names for names in of_texts]))
+    x = np.column_stack(columns)
 
     def fit(weights: np.ndarray) -> dict[str, np.ndarray]:
         weighted = weights[:, None, :] * x.T  # (resamples, columns, n)
-        slopes = (np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None])[..., 0]
-        return dict(zip(kinds, -slopes.T[1 : 1 + len(kinds)], strict=True))
+        slopes = np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None] / y.std()
+        return dict(zip(kinds, -slopes[:, 1 : 1 + len(kinds), 0].T, strict=True))
 
     return {"n": len(known), **bootstrap(fit, number_groups(len(known), known.groups))}
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import judge as judging
-from core.errors import SettingError
+from core.errors import MissingModelError, SettingError
 from core.hosts import is_this_machine, set_network
 from judge.cli import main
 from tests.baselines.test_endpoint import Server, answer_with, completion
@@ -180,6 +180,8 @@ def test_the_environment_opens_no_hub(capsys: pytest.CaptureFixture[str]) -> Non
     """Also where its library was imported before."""
     assert main(["score", "in.jsonl", "--metric", "perplexity", "--metric.model", "some/model"]) == 2
     assert "the model hub is not asked now; --network fetches it" in capsys.readouterr().err
+    with pytest.raises(MissingModelError, match="the model hub is not asked now"):
+        judging.steer("some/model", "guide", ["The"])
 
 
 @pytest.mark.usefixtures("open_machine")
