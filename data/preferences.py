@@ -308,8 +308,12 @@ def _check_first(
         by_judge = setting("judge", "llm_judge")
         raise InputError([fault(path, 0, f"{rule} texts: {hint}, or {by_judge} to judge the texts")])
     known = list_first(keys, SHOWN_COLUMNS)
-    answers = f"{setting('columns.chosen')} and {setting('columns.rejected')}"
-    hint = f"{setting('columns.system_a', 'COLUMN')} names a column, {answers} those of answers"
+    system_a = setting("columns.system_a", "COLUMN")
+    hint = f"{system_a} names a column, {setting('columns.chosen')} and {setting('columns.rejected')} those of answers"
+    sides = [key for key in keys if key.endswith("_a") and f"{key[:-1]}b" in keys]
+    if sides:  # neither of which is the chosen one in every row
+        outputs = f"{sides[0]} and {sides[0][:-1]}b"
+        hint = f"{system_a} and {setting('columns.system_b', 'COLUMN')} name the columns of the systems of {outputs}"
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
 

@@ -433,3 +433,10 @@ def test_a_comment_above_the_header_is_named(tmp_path: Path) -> None:
 def test_faults_come_in_the_order_of_lines() -> None:
     faults = ["x.csv:4: b", "x.csv:2: a", "y.csv:1: c", "x.csv: whole"]
     assert str(InputError(faults)).splitlines() == ["x.csv: whole", "x.csv:2: a", "x.csv:4: b", "y.csv:1: c"]
+
+
+def test_a_file_is_written_into_folders_that_do_not_exist(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "x.jsonl"
+    examples = (Example("1", "So."),)
+    write_examples(path, examples)
+    assert read_examples(path) == examples

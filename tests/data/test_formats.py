@@ -367,8 +367,8 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
     "an empty answer": ("x.json", [{"completion": "", "label": True}], ":1: an answer is needed here, found"),
     "several turns": (
         "x.jsonl",
-        [{"user_input": [ASKED], "response": "A"}],
-        ":1: a sample of several turns is not read",
+        [{"user_input": "So?", "response": "A"}, {"user_input": [ASKED], "response": "A"}],
+        ":2: a sample of several turns is not read",
     ),
     "metrics of one name": (
         "x.json",

@@ -188,3 +188,11 @@ def test_people_who_are_called_as_models_are_people(tmp_path: Path, names: tuple
 def test_spaces_around_a_winner_say_nothing(tmp_path: Path) -> None:
     rows = [pair(winner, id=f"q{i}") for i, winner in enumerate(["a ", " Tie", "y "])]
     assert read_preferences(write(tmp_path / "x.jsonl", *rows)).outcomes.tolist() == [1, 0.5, 0]
+
+
+def test_sides_without_systems_are_not_called_chosen(tmp_path: Path) -> None:
+    """Neither side is the chosen one in every row, so a hint must not lead there."""
+    rows = [{"prompt": "So?", "response_a": "x", "response_b": "y", "human_pref": "A"}]
+    with pytest.raises(InputError, match="name the columns of the systems of response_a and response_b") as error:
+        read_preferences(write(tmp_path / "x.jsonl", *rows))
+    assert "chosen" not in str(error.value)
