@@ -18,7 +18,13 @@ NUMBERED = re.compile(r"(?P<stem>.+?)_?(?P<side>1|2|a|b|left|right)", re.IGNOREC
 SYSTEMS = ("model", "system", "generator", "name")  # of the keys of both systems
 SIDES = {"left": "a", "right": "b"}
 ANNOTATED = re.compile(r"(?:potato_)?(?P<person>.*?)_?annotated_instances")
-WEIGHTS = {"major": 5.0, "minor": 1.0, "neutral": 0.0, "no-error": 0.0, "no error": 0.0}
+WEIGHTS = {
+    "major": 5.0,
+    "minor": 1.0,
+    "neutral": 0.0,
+    "no-error": 0.0,
+    "no error": 0.0,
+}
 MQM_COLUMNS = frozenset({"system", "doc", "rater", "source", "target", "category", "severity"})
 PLANTED = "hotw-test"  # the severity of errors that test the raters
 
@@ -52,10 +58,21 @@ def read_label_studio(rows: Rows, path: Path) -> Rows:
                 unread[str(result.get("type"))] = None
             else:
                 ratings[str(result.get("from_name"))][person] = value
-        row = {"id": name, **_read_text(given, results, path, line), "ratings": dict(ratings)}
+        row = {
+            "id": name,
+            **_read_text(given, results, path, line),
+            "ratings": dict(ratings),
+        }
         scores = {**_read_predictions(task), **{key: given.get(key) for key in verdicts}}
         remark = f"results of the kind {' and '.join(unread)} left out" if unread else ""
-        yield line, {**row, "scores": scores, REMARK: remark}
+        yield (
+            line,
+            {
+                **row,
+                "scores": scores,
+                REMARK: remark,
+            },
+        )
 
 
 def _list_results(task: Row) -> Iterator[tuple[str, Row]]:
@@ -88,7 +105,12 @@ def _read_predictions(task: Row) -> Row:
     return scores
 
 
-def _read_text(given: Row, results: list[tuple[str, Row]], path: Path, line: int) -> Row:
+def _read_text(
+    given: Row,
+    results: list[tuple[str, Row]],
+    path: Path,
+    line: int,
+) -> Row:
     """The text of a task: what was annotated, else the key with a usual name, else the only text; and fields beside."""
     fields = name_fields(tuple(given)).fields
     texts = [key for key, cell in given.items() if isinstance(cell, str)]
@@ -103,7 +125,13 @@ def _read_text(given: Row, results: list[tuple[str, Row]], path: Path, line: int
     return {**{name: given[key] for key, name in fields if name in beside}, "text": given[text]}
 
 
-def _read_pairs(given: Row, name: str, pairs: list[tuple[str, Row]], path: Path, line: int) -> Rows:
+def _read_pairs(
+    given: Row,
+    name: str,
+    pairs: list[tuple[str, Row]],
+    path: Path,
+    line: int,
+) -> Rows:
     """A judgement of each annotator, left before right, and both texts."""
     stems: dict[str, dict[str, str]] = defaultdict(dict)
     for key in given:
@@ -122,10 +150,27 @@ def _read_pairs(given: Row, name: str, pairs: list[tuple[str, Row]], path: Path,
     texts = next((both for stem, both in keys.items() if stem not in SYSTEMS), [])
     context = text_of(pick(given, "prompt", "question"))
     for system, key in zip((a, b), texts, strict=False):
-        yield line, {"system": system, "group": name, "text": text_of(given[key]), "context": context}
+        yield (
+            line,
+            {
+                "system": system,
+                "group": name,
+                "text": text_of(given[key]),
+                "context": context,
+            },
+        )
     for person, result in pairs:
         winner = SIDES.get(str((result.get("value") or {}).get("selected")))
-        yield line, {"group": name, "system_a": a, "system_b": b, "winner": winner, "rater": person}
+        yield (
+            line,
+            {
+                "group": name,
+                "system_a": a,
+                "system_b": b,
+                "winner": winner,
+                "rater": person,
+            },
+        )
 
 
 # ---- Potato: the annotations of one person ----
@@ -154,7 +199,15 @@ def read_potato(rows: Rows, path: Path) -> Rows:
         lines = re.sub(r"(?i)<br\s*/?>|</p>", "\n", row["displayed_text"])
         text = html.unescape(re.sub(r"<[^>]+>", "", lines)).strip()
         remark = f"several labels of {' and '.join(several)} left out" if several else ""
-        yield line, {"id": name, "text": text, "ratings": ratings, REMARK: remark}
+        yield (
+            line,
+            {
+                "id": name,
+                "text": text,
+                "ratings": ratings,
+                REMARK: remark,
+            },
+        )
 
 
 # ---- WMT ----
@@ -188,7 +241,12 @@ def read_wmt(folder: Path, split: str | None) -> ToolFile:
         for i, text in enumerate(_read_lines(file, n)) if system not in references else ():
             if "canary" in documents[i]:
                 continue
-            row: Row = {"id": f"{system}-{i + 1}", "system": system, "group": str(i + 1), "text": text}
+            row: Row = {
+                "id": f"{system}-{i + 1}",
+                "system": system,
+                "group": str(i + 1),
+                "text": text,
+            }
             row |= {"context": sources[i], "document": documents[i].partition("\t")[2]}
             row["references"] = [lines[i] for lines in references.values() if lines[i].strip()]
             of_people = {name: values[system][i] for name, values in ratings.items() if system in values}
@@ -249,7 +307,19 @@ def read_mqm(path: Path) -> Rows:
         elif severity == "minor" and category == "fluency/punctuation":
             weight = 0.1
         plain = {key: re.sub(r"</?v>", "", cells[key]).strip() for key in ("target", "source")}
-        row = {"id": f"{system}-{name}", "system": system, "group": name, "ratings": {"mqm": defaultdict(float)}}
-        row = rows.setdefault((system, name), {**row, "text": plain["target"], "context": plain["source"]})
+        row = {
+            "id": f"{system}-{name}",
+            "system": system,
+            "group": name,
+            "ratings": {"mqm": defaultdict(float)},
+        }
+        row = rows.setdefault(
+            (system, name),
+            {
+                **row,
+                "text": plain["target"],
+                "context": plain["source"],
+            },
+        )
         row["ratings"]["mqm"][cells["rater"]] -= weight
     return enumerate(rows.values(), 1)

@@ -13,7 +13,16 @@ from data.formats.tool_file import REMARK, Row, Rows, describe, list_values, pic
 
 QUESTIONS = ("question_id", "group", "id", "uid", "conversation_id", "question", "prompt")  # the first names the input
 PROMPTS = ("prompt", "question", "instruction", "input", "conversations")
-GAMES = {"A>>B": 1.0, "A>B": 1.0, "A=B": 0.5, "B=A": 0.5, "A<B": 0.0, "A<<B": 0.0, "B>A": 0.0, "B>>A": 0.0}
+GAMES = {
+    "A>>B": 1.0,
+    "A>B": 1.0,
+    "A=B": 0.5,
+    "B=A": 0.5,
+    "A<B": 0.0,
+    "A<<B": 0.0,
+    "B>A": 0.0,
+    "B>>A": 0.0,
+}
 TURN = "\n\nAssistant:"
 
 
@@ -28,7 +37,15 @@ def read_alpaca_outputs(rows: Rows, path: Path) -> Rows:
         if not asked.strip():
             raise refuse(path, line, f'"instruction" must not be blank, found {describe(asked)}')
         group = _name_again(seen, asked, row["generator"])
-        yield line, {"text": row["output"], "context": asked, "system": row["generator"], "group": group}
+        yield (
+            line,
+            {
+                "text": row["output"],
+                "context": asked,
+                "system": row["generator"],
+                "group": group,
+            },
+        )
 
 
 def _name_again(seen: Counter[Any], asked: str, *systems: str) -> str:
@@ -50,15 +67,35 @@ def read_alpaca_annotations(rows: Rows, path: Path) -> Rows:
         )
         group = _name_again(seen, asked, first, second)
         for system, text in ((first, row["output_1"]), (second, row["output_2"])):
-            yield line, {"system": system, "group": group, "context": asked, "text": text}
+            yield (
+                line,
+                {
+                    "system": system,
+                    "group": group,
+                    "context": asked,
+                    "text": text,
+                },
+            )
         if preference is None or preference != preference:
             winner = None
         elif preference == 0 or 1 <= preference <= 2:
             winner = 2 - preference if preference else 0.5
         else:
             raise refuse(path, line, f'"preference" must be from 1 to 2, or 0 for a tie, found {preference}')
-        judged = {"group": group, "system_a": first, "system_b": second, "winner": winner}
-        yield line, {**judged, "rater": row.get("annotator"), REMARK: remark}
+        judged = {
+            "group": group,
+            "system_a": first,
+            "system_b": second,
+            "winner": winner,
+        }
+        yield (
+            line,
+            {
+                **judged,
+                "rater": row.get("annotator"),
+                REMARK: remark,
+            },
+        )
 
 
 # ---- FastChat's judge (MT-Bench) ----
@@ -72,7 +109,14 @@ def read_mt_pairs(rows: Rows, path: Path) -> Rows:
         answers = [_find_answer(row["g1_user_prompt"], side) for side in (" A", " B")]
         if all(answers):
             for system, answer in zip(models.values(), answers, strict=True):
-                yield line, {"system": system, "group": group, **(answer or {})}
+                yield (
+                    line,
+                    {
+                        "system": system,
+                        "group": group,
+                        **(answer or {}),
+                    },
+                )
         games = {row["g1_winner"], row["g2_winner"]}
         unknown = games - {"model_1", "model_2", "tie", "error"}
         if unknown:
@@ -84,8 +128,19 @@ def read_mt_pairs(rows: Rows, path: Path) -> Rows:
             (named,) = games
             winner = row.get(named, "tie")
         judge = next(iter(list_values(row.get("judge"))), None)
-        judged = {"group": group, "system_a": models["1"], "system_b": models["2"]}
-        yield line, {**judged, "winner": None if "error" in games else winner, "rater": judge}
+        judged = {
+            "group": group,
+            "system_a": models["1"],
+            "system_b": models["2"],
+        }
+        yield (
+            line,
+            {
+                **judged,
+                "winner": None if "error" in games else winner,
+                "rater": judge,
+            },
+        )
 
 
 def read_mt_single(rows: Rows, path: Path) -> Rows:
@@ -96,7 +151,15 @@ def read_mt_single(rows: Rows, path: Path) -> Rows:
             raise refuse(path, line, "the prompt must hold the answer after [The Start of Assistant's Answer]")
         score = None if row["score"] == -1 else row["score"]
         group = f"{row['question_id']}-{row.get('turn') or 1}"
-        yield line, {"group": group, "system": row["model"], "scores": {"judge": score}, **answer}
+        yield (
+            line,
+            {
+                "group": group,
+                "system": row["model"],
+                "scores": {"judge": score},
+                **answer,
+            },
+        )
 
 
 def refuse_questions(rows: Rows, path: Path) -> Rows:
@@ -111,7 +174,11 @@ def _find_answer(prompt: str, side: str) -> Row | None:
     question = re.search(r"\[(?:User )?Question\]\n(.*?)\n\n\[The Start of", prompt, re.DOTALL)
     reference = re.search(r"The Start of Reference Answer\]\n(.*?)\n\[The End of Reference", prompt, re.DOTALL)
     references = [reference[1].strip()] if reference else []
-    return text and {"text": text[1].strip(), "context": question and question[1].strip(), "references": references}
+    return text and {
+        "text": text[1].strip(),
+        "context": question and question[1].strip(),
+        "references": references,
+    }
 
 
 # ---- battles of arenas ----
@@ -126,21 +193,41 @@ def read_battles(rows: Rows, path: Path) -> Rows:
         name = pick(row, *QUESTIONS)
         answers = {side: _read_turn(row, side) for side in "ab"}
         has_answers = any(answers.values())
-        prompt = pick(row, "question", "prompt") if pick(row, "question_id", "group") is None else None
+        prompt = pick(row, "question", "prompt")
         group = str(line if name is None else name)
-        if isinstance(prompt, str) and not has_answers:
+        is_unnamed = pick(row, "question_id", "group") is None
+        if is_unnamed and isinstance(prompt, str) and not has_answers:
             group = by_answers.setdefault(prompt, group)  # each battle of one prompt has an id of its own
         if isinstance(row.get("turn"), int) and row["turn"] > 1 and "question_id" in row:
             group += f"-{row['turn']}"
         person = row.get(rater)
-        judged = {"group": group, "system_a": row["model_a"], "system_b": row["model_b"], "winner": row["winner"]}
+        judged = {
+            "group": group,
+            "system_a": row["model_a"],
+            "system_b": row["model_b"],
+            "winner": row["winner"],
+        }
         remark = (
             "" if name is not None else f"without a question ({', '.join(QUESTIONS)}) each row is an input of its own"
         )
-        yield line, {**judged, "rater": str(person) if isinstance(person, str | int) else None, REMARK: remark}
+        yield (
+            line,
+            {
+                **judged,
+                "rater": str(person) if isinstance(person, str | int) else None,
+                REMARK: remark,
+            },
+        )
         for side, answer in answers.items():
             if answer:
-                yield line, {"system": row[f"model_{side}"], "group": group, **answer}
+                yield (
+                    line,
+                    {
+                        "system": row[f"model_{side}"],
+                        "group": group,
+                        **answer,
+                    },
+                )
 
 
 def _read_turn(row: Row, side: str) -> Row:
@@ -160,7 +247,11 @@ def read_games(rows: Rows, path: Path) -> Rows:
             verdict = (game or {}).get("score")
             if verdict is not None and verdict not in GAMES:
                 raise refuse(path, line, f'"score" must be one of {", ".join(GAMES)}, found {describe(verdict)}')
-            judged = {"group": str(pick(row, *QUESTIONS)), "system_a": a, "system_b": b}
+            judged = {
+                "group": str(pick(row, *QUESTIONS)),
+                "system_a": a,
+                "system_b": b,
+            }
             yield line, {**judged, "winner": None if verdict is None else GAMES[verdict]}
 
 
@@ -181,7 +272,8 @@ def read_chosen(rows: Rows, path: Path) -> Rows:
             "context": next(filter(None, (_join_messages(row.get(key)) for key in PROMPTS)), None),
             "references": pick(row, "references", "reference"),
         }
-        values = {side: row[side] if side in row else row[f"{side}_messages"] for side in ("chosen", "rejected")}
+        end = "" if "chosen" in row else "_messages"
+        values = {side: row[f"{side}{end}"] for side in ("chosen", "rejected")}
         models = {side: row.get(f"{side}_model") or side for side in values}
         if models["chosen"] == models["rejected"]:
             models = dict(zip(values, values, strict=True))
@@ -192,9 +284,24 @@ def read_chosen(rows: Rows, path: Path) -> Rows:
                 answer = _read_answer(value, others[side])
                 if not isinstance(answer["text"], str):
                     raise refuse(path, line, f'"{side}" must hold an answer, found {describe(values[side])}')
-                yield line, {"system": system, **of_input, **answer}
+                yield (
+                    line,
+                    {
+                        "system": system,
+                        **of_input,
+                        **answer,
+                    },
+                )
         for better, worse in product(*named.values()):
-            yield line, {"group": of_input["group"], "system_a": better, "system_b": worse, "winner": "a"}
+            yield (
+                line,
+                {
+                    "group": of_input["group"],
+                    "system_a": better,
+                    "system_b": worse,
+                    "winner": "a",
+                },
+            )
 
 
 def _name_answers(system: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -214,7 +321,8 @@ def _read_answer(value: Any, other: Any) -> Row:
         return {"text": value[end:].strip(), "context": value[:end].removesuffix(TURN).strip()}
     if isinstance(value, list) and isinstance(value[0], dict) and {"role", "from"} & value[0].keys():
         context = _join_messages(value[:-1])
-        return {"text": text_of(value[-1]), **({"context": context} if context else {})}
+        answer = {"text": text_of(value[-1])}
+        return {**answer, "context": context} if context else answer
     return {"text": text_of(value)}
 
 
@@ -230,4 +338,11 @@ def read_labelled(rows: Rows, path: Path) -> Rows:
             raise refuse(path, line, f"an answer is needed here, found {describe(row)}")
         messages = answer if isinstance(answer, list) else [answer]
         context = _join_messages(messages[:-1]) or _join_messages(row.get("prompt"))
-        yield line, {"text": text_of(messages[-1]), "context": context, "ratings": {"desired": float(row["label"])}}
+        yield (
+            line,
+            {
+                "text": text_of(messages[-1]),
+                "context": context,
+                "ratings": {"desired": float(row["label"])},
+            },
+        )

@@ -14,7 +14,12 @@ from data.text_files import parse_json, read_json
 from data.written_lists import parse_list
 from data.zip_files import check_unpacked_size
 
-INSPECT_VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
+INSPECT_VALUES = {
+    "C": 1.0,
+    "I": 0.0,
+    "P": 0.5,
+    "N": 0.0,
+}  # correct, incorrect, partial, no answer
 SAMPLE_KEYS = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
 NO_METRICS = frozenset({"", "Unnamed: 0", "index", "idx", "id", "query_length", "user_input", "question"})  # of ragas
 ERROR = 2  # promptfoo's `failureReason` of a call that failed
@@ -41,7 +46,12 @@ def read_lm_eval(rows: Rows, path: Path) -> Rows:
         for key, (_, row) in filters.items():
             scores |= {f"{name}/{key}" if has_several else name: to_number(row.get(name)) for name in names}
         line, row = next(iter(filters.values()))
-        named = {"id": str(number), "group": str(number), "system": _find_model(path), "scores": scores}
+        named = {
+            "id": str(number),
+            "group": str(number),
+            "system": _find_model(path),
+            "scores": scores,
+        }
         yield line, {**named, **_read_answer(row, path, line)}
 
 
@@ -72,7 +82,11 @@ def _read_answer(row: Row, path: Path, line: int) -> Row:
         references = row["doc"]["correct_answers"]  # truthfulqa_gen
     prompt = requests[0][0]
     context = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
-    return {"text": answer, "context": context, "references": list(filter(None, (str(r).strip() for r in references)))}
+    return {
+        "text": answer,
+        "context": context,
+        "references": list(filter(None, (str(r).strip() for r in references))),
+    }
 
 
 def _read_results(path: Path) -> Iterator[Row]:
@@ -115,7 +129,11 @@ def unpack_inspect(path: Path) -> Row:
         names = [name for name in sizes if name.startswith("samples/") and name.endswith(".json")]
         check_unpacked_size(path, (sizes[name] for name in [head, *names]))
         header = parse_json(path, packed.read(head))
-        return {"status": None, **header, "samples": [parse_json(path, packed.read(name)) for name in names]}
+        return {
+            "status": None,
+            **header,
+            "samples": [parse_json(path, packed.read(name)) for name in names],
+        }
 
 
 def list_inspect(log: Row, path: Path) -> Iterator[tuple[int, Row]]:
@@ -125,7 +143,17 @@ def list_inspect(log: Row, path: Path) -> Iterator[tuple[int, Row]]:
         raise refuse(path, 0, f'an Inspect log needs "eval" with "model", found {describe(log["eval"])}')
     if not log.get("samples"):
         raise refuse(path, 0, "this Inspect log has no samples (a header alone, or a run that stopped at once)")
-    rows = [(line, {"epoch": 1, **sample, "model": model}) for line, sample in enumerate(log["samples"], start=1)]
+    rows = [
+        (
+            line,
+            {
+                "epoch": 1,
+                **sample,
+                "model": model,
+            },
+        )
+        for line, sample in enumerate(log["samples"], start=1)
+    ]
     return iter(sorted(rows, key=lambda row: (row[1]["epoch"], str(row[1]["id"]).zfill(20))))
 
 
@@ -142,8 +170,7 @@ def read_inspect(rows: Rows, path: Path) -> Rows:
             given = score["value"]
             for part, value in (given if isinstance(given, Mapping) else {"": given}).items():
                 label = f"{scorer}/{part}" if part else scorer
-                number = INSPECT_VALUES.get(value) if isinstance(value, str) else to_number(value)
-                number = to_number(value) if number is None else number
+                number = INSPECT_VALUES.get(str(value), to_number(value))
                 if number is None and not is_missing(value):
                     unread.append(label)
                 else:
@@ -186,8 +213,10 @@ def read_promptfoo(rows: Rows, path: Path) -> Rows:
     """Reads one text per result, in the order of tests. A system is a provider, with its prompt if there are more."""
     listed = list(rows)
     prompts = {_name(row["prompt"], "raw") for _, row in listed}
-    names = [row.get("testIdx") if row.get("testIdx") is not None else json.dumps(row["vars"]) for _, row in listed]
-    tests = {name: name if isinstance(name, int) else n for n, name in enumerate(dict.fromkeys(names))}
+    names = [_name_test(row) for _, row in listed]
+    tests: dict[Any, int] = {}
+    for number, test in enumerate(dict.fromkeys(names)):
+        tests[test] = test if isinstance(test, int) else number
     answers: list[tuple[tuple[int, int], int, Row]] = []
     for name, (line, row) in zip(names, listed, strict=True):
         system = _name(row["provider"], "id")
@@ -195,7 +224,7 @@ def read_promptfoo(rows: Rows, path: Path) -> Rows:
         scores = {"score": to_number(row["score"]), "pass": float(row["success"])}
         scores |= {key: to_number(score) for key, score in (row.get("namedScores") or {}).items()}
         answer: Row = {
-            "text": output if output is None or isinstance(output, str) else json.dumps(output, ensure_ascii=False),
+            "text": _write_output(output),
             "context": row["prompt"].get("raw"),
             "group": str(tests[name]),
             "scores": scores,
@@ -207,6 +236,18 @@ def read_promptfoo(rows: Rows, path: Path) -> Rows:
             del answer["scores"]["score"]
             answer[REMARK] = "score says the same as pass in every row and is left out"
     return [(line, answer) for _, line, answer in sorted(answers, key=lambda answer: answer[:2])]
+
+
+def _name_test(row: Row) -> int | str:
+    """The number of a test; of older versions its variables."""
+    number = row.get("testIdx")
+    return json.dumps(row["vars"]) if number is None else number
+
+
+def _write_output(output: Any) -> str | None:
+    if output is None or isinstance(output, str):
+        return output
+    return json.dumps(output, ensure_ascii=False)
 
 
 def _name(part: Any, key: str) -> str:
@@ -240,7 +281,7 @@ def read_deepeval(rows: Rows, path: Path) -> Rows:
         if len(scores) < len(metrics):
             raise refuse(path, line, f"each metric needs a name of its own, found {describe([*scores])}")
         expected = pick(case, "expectedOutput", "expected_output")
-        text = case["actualOutput"] if "actualOutput" in case else case["actual_output"]
+        text = case["actualOutput" if "actualOutput" in case else "actual_output"]
         yield (
             line,
             {

@@ -86,7 +86,7 @@ def _read_path(path: Path, split: str | None) -> ToolFile | None:
     if path.is_dir():
         is_evalset = (path / "system-outputs").is_dir() and (path / "sources").is_dir()
         return annotations.read_wmt(path, split) if is_evalset else None
-    form = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+    form = Path(path.name.lower().removesuffix(".gz")).suffix
     if form == ".eval":
         return _read_document(logs.unpack_inspect(path), path)
     if form == ".json" and not holds_objects_by_line(path):

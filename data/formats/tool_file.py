@@ -92,7 +92,14 @@ def _name_texts(texts: Located, lower_is_better: Collection[str]) -> Iterator[tu
                 metric, score = f"{metric} (negated)", None if score is None else -score
             scores[metric] = score
         filled = {key: value for key, value in {**row, "scores": scores}.items() if value not in (None, "", [], {})}
-        yield line, {**filled, "id": name if ids[name] == 1 else f"{name} ({ids[name]})", "text": row["text"]}
+        yield (
+            line,
+            {
+                **filled,
+                "id": name if ids[name] == 1 else f"{name} ({ids[name]})",
+                "text": row["text"],
+            },
+        )
 
 
 def refuse(path: Path, line: int, what: str) -> InputError:
