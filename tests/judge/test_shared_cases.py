@@ -157,6 +157,11 @@ def test_alpha_with_missing_ratings(cases: Path, name: str, form: str) -> None:
         assert alpha(found, "q", scale) == pytest.approx(value, abs=1e-4)
 
 
+def test_a_column_called_score_is_a_judges(cases: Path) -> None:
+    found = read_verdicts(cases / "20-alpha-missing" / "binary2.csv")
+    assert (found.aspects, [*found.scores]) == (("q",), ["score:m"])
+
+
 @pytest.mark.parametrize("name", ["perfect_constant", "one_rater", "rater_with_one"])
 def test_alpha_that_is_undefined(cases: Path, name: str) -> None:
     assert math.isnan(alpha(read_scored(cases / "20-alpha-missing" / f"{name}.csv"), "q", "ordinal"))
