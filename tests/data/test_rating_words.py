@@ -151,3 +151,10 @@ def test_the_order_of_yes_and_no_is_said_too() -> None:
     assert turned.numbers == {("ratings", "toxic"): {"yes": 0, "no": 1}}
     booleans = [{"ratings": {"ok": value}} for value in (True, False)]
     assert order_words(booleans).description == ""
+
+
+def test_words_are_shown_as_they_stand_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("text,rating:q\na,5|5_2|2\nb,Odd-One\n")
+    with pytest.raises(InputError, match=r"found 5\|5_2\|2, Odd-One in"):
+        read_scored(path)
