@@ -197,7 +197,7 @@ def ask(
     lacking: Sequence[str],
     candidates: Sequence[str],
     raters: Sequence[str] = (),
-    others: Sequence[str] = (),
+    text: str | None = None,
 ) -> QuestionError:
     """Makes the question whose labels the columns hold, with the settings that would say so.
 
@@ -205,7 +205,7 @@ def ask(
         lacking: `people`, `judges` or `text`, what no column gives.
         candidates: columns, or scorers of a log, that can be labels.
         raters: of rows by rater.
-        others: the other columns, of which one may have the texts.
+        text: the column that may have the texts.
     """
     people = [name for name in candidates if PEOPLE.search(name) and not MODELS.search(name)]
     judges = [name for name in candidates if MODELS.search(name)]
@@ -222,7 +222,7 @@ def ask(
         judges = [name for name in candidates if name not in people]
         judges = [name for name in judges if MODELS.search(name)] or judges[:1]
         judges = judges or [name for name in raters if MODELS.search(name)]
-    given = {"people": people, "judges": judges, "text": [*others][:1]}
+    given = {"people": people, "judges": judges, "text": [text] if text else []}
     what = " and ".join(MEANINGS[role] for role in lacking)
     shown = list_first([*map(printable, candidates)], SHOWN_COLUMNS)
     question = f"no column says that it holds {what}"

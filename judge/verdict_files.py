@@ -224,8 +224,14 @@ def _check_needs(
     elif "people" in lacking and is_there["judges"]:
         free = [name for name in free if not MODELS.search(name)]
     texts = [name for name in header if name not in candidates and not names_rater(name)]
-    texts.sort(key=lambda name: -max(len(str(reach(row, name) or "")) for row in rows))
-    raise ask(lacking, free, raters, texts)
+    longest = max(texts, key=lambda name: _measure_longest(rows, name), default=None)
+    raise ask(lacking, free, raters, longest)
+
+
+def _measure_longest(rows: Sequence[Mapping[str, Any]], column: str) -> int:
+    """The characters of the longest text in a column."""
+    cells = [reach(row, column) for row in rows]
+    return max(len(cell) if isinstance(cell, str) else 0 for cell in cells)
 
 
 def _list_values(rows: Sequence[Mapping[str, Any]], column: str | None) -> list[str]:
