@@ -230,6 +230,8 @@ def ask(
     left_out = [MEANINGS[role] for role in lacking if not given[role]]
     if left_out:
         rest = [f"no column is left for {' and '.join(left_out)}"] if shown else []
+        if not shown:
+            rest.append(f"words of a scale of your own need {setting('levels', 'WORST', '...', 'BEST')}")
         rest += [INSTEAD[role] for role in lacking if role in INSTEAD]
         return QuestionError("; ".join([question, *rest]), {})
     if len(people) > 1:
