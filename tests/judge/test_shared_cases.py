@@ -190,7 +190,7 @@ def test_a_wide_table_of_workers(cases: Path) -> None:
     with pytest.raises(InputError, match=r'a column .*columns={"text": "NAME"} names another.*HITId, HITTypeId'):
         read_scored(path)
     columns = {"text": "Input.OUT7", "ratings.typical": "Answer.7"}
-    with pytest.raises(InputError, match="found invalid, very typical, specific, typical in"):
+    with pytest.raises(InputError, match="found Invalid, Very Typical, Specific, Typical in"):
         read_scored(path, columns=columns)
     levels = ["invalid", "rare", "average", "typical", "specific", "very typical"]
     found = read_scored(path, columns=columns, levels=levels)

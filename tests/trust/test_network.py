@@ -207,7 +207,7 @@ def list_experiments() -> list[str]:
 
 
 @pytest.mark.usefixtures("open_machine")
-@pytest.mark.parametrize("command", filter(OPEN.search, verb_commands()))
+@pytest.mark.parametrize("command", [*filter(OPEN.search, verb_commands())])
 def test_a_verb_of_the_docs_stays_here(server: Server, capsys: pytest.CaptureFixture[str], command: str) -> None:
     Path("docs").symlink_to(Path(__file__).parents[2] / "docs")
     words = shlex.split(command.replace("localhost:8000", server.url.split("/")[2]))
