@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from core.errors import SettingError, check_names
+from core.errors import SettingError, check_names, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import name_fields
 from judge.gates import Condition, GateResult, decide, find_confidence, read_conditions
@@ -179,7 +179,7 @@ def _read_conditions(labelled: Sequence[LabelledAspect], settings: CheckSettings
         check_names([settings.baseline], judges, "baseline")
     needs_baseline = any(condition.is_drop for condition in conditions)
     if needs_baseline and (settings.baseline is None or len(judges) < 2):
-        raise SettingError("a drop needs another judge as its baseline: baseline=JUDGE")
+        raise SettingError(f"a drop needs another judge as its baseline: {setting('baseline', 'JUDGE')}")
     return conditions
 
 

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError, SettingError, check_names, fault
-from core.example import hint_column
 from core.signature import join_settings
 from core.stages import Stages
-from data.doubtful_scores import TAKE_SCORES
-from data.roles import can_be_labels
 from judge.agreement_answers import answer_question, note_reversed, note_unranked
 from judge.answers import check_answers, list_asked_texts, write_answers
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
@@ -27,7 +24,7 @@ from judge.metric_study import MetricStudy, rater_tables
 from judge.metrics import Metrics, Planned, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
 from judge.verdict_files import Names, have_texts, read_verdicts
-from judge.wording import bound_answer, join_names
+from judge.wording import bound_answer
 from meta_eval.agreement import NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
 from meta_eval.ranking import (
     Ranking,
@@ -62,7 +59,8 @@ def agree(
 
     Args:
         source: rated texts, as `judge.read` takes them with `scores` and `columns`, or its result. Labels and verdicts
-            need no texts: their columns are recognised by name and values (`data.roles`), and a note says which.
+            need no texts: the columns `human` and `judge` are labels of people and verdicts; `people` and `judges` name
+            others.
         metrics: to run, beside those whose scores are there (`judge.load_metric`); one with several aspects counts as
             several metrics.
         scores: by name, files that `judge score` wrote for the same texts.
@@ -103,7 +101,7 @@ def agree(
         judges=judges,
         labels=labels,
         scores=scores,
-        needs=("people",) if planned else ("people", "judges"),
+        needs=("text", "people") if planned else ("people", "judges"),
     )
     check_rated(examples)
     has_texts = have_texts(examples)
@@ -237,25 +235,9 @@ def check_rated(scored: ScoredSet) -> None:
     """Raises InputError if no example is rated, or if only some rated examples have a system or group."""
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        found = f"found none in {len(scored)} examples{hint_ratings(scored)}"
-        raise InputError([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
+        raise InputError([fault(scored.locate(0)[0], 0, f"{rule}, found none in {len(scored)} examples")])
     rated = [i for i, each in enumerate(scored.examples) if each.ratings]
     for name in ("system", "group"):
         lacking = [i for i in rated if getattr(scored.examples[i], name) is None]
         if 0 < len(lacking) < len(rated):
             raise InputError(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
-
-
-def hint_ratings(scored: ScoredSet) -> str:
-    """The end of a message: how to name the ratings of people, by labels, scores or columns that the file has."""
-    examples = scored.examples
-    if any(example.label is not None for example in examples):
-        return "; labels are what a text was asked for: people=label takes them for what people say"
-    if scored.scores:
-        return f"; the file has scores ({join_names([*scored.scores])}): {TAKE_SCORES}"
-    values: dict[str, list[Any]] = {}
-    for example in examples:
-        for name, value in example.extra.items():
-            values.setdefault(name, []).append(value)
-    likely = [name for name in values if can_be_labels(values[name])]
-    return hint_column("ratings.ASPECT", likely or values)

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ExampleError, SettingError
+from core.errors import ExampleError, SettingError, setting
 from core.example import Example
 from core.progress import step
 from core.scores import Field, Metric
@@ -76,7 +76,7 @@ def audit(
     kept = open_stages(stages)
     planned = plan_metrics(metrics, settings, stages=kept and kept.root)
     if not planned:
-        raise SettingError("metrics must name the metrics to audit: metrics=bleu,rouge_l")
+        raise SettingError(f"metrics must name the metrics to audit, as {setting('metrics', 'bleu')}")
     if cards is not None and not Path(cards).is_dir():
         raise SettingError(f"cards must be an existing folder, but there is no {cards}")
     sets: list[ScoredSet] = []

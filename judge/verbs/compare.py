@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, SettingError, check_names, fault, format_value
+from core.errors import InputError, SettingError, check_names, fault, format_value, setting
 from core.example import is_invisible
 from core.settings import Fraction, Positive, check
 from data.rating_words import GivenLevels
@@ -383,7 +383,9 @@ def _list_lacking(scored: ScoredSet, first_answer: Mapping[str, int]) -> Iterato
     """A fault for each input that some system did not answer."""
     for group, names in find_lacking(scored).items():
         rule = f"all systems must answer the same inputs, but {format_value(group)} has no output of {names[0]}"
-        yield fault(*scored.locate(first_answer[group]), f"{rule}: incomplete=drop leaves such inputs out")
+        yield fault(
+            *scored.locate(first_answer[group]), f"{rule}: {setting('incomplete', 'drop')} leaves such inputs out"
+        )
 
 
 def _list_unequal(scored: ScoredSet, first_answer: Mapping[str, int]) -> Iterator[str]:

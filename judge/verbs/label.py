@@ -74,7 +74,6 @@ def label(
         levels=levels,
         judges=judges,
         needs=["judges"],  # as judge agree reads the file, so that ids are the same
-        command="judge label",
     )
     places = np.random.default_rng(seed).permutation(len(texts))[:n]
     examples = [texts.examples[place] for place in places]

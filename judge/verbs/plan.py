@@ -205,7 +205,6 @@ def read_pilot(
         people=people,
         judges=judges,
         needs=("people",),
-        command="judge plan",
     )
 
 

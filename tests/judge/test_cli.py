@@ -108,6 +108,7 @@ def test_a_file_may_follow_a_flag_of_one_word(words: tuple[str, ...]) -> None:
         ("--columns text=answer", "text=answer: write --columns.text answer"),
         ("data.path=in.jsonl", "data.path=in.jsonl: write the file itself, in.jsonl, behind the verb"),
         ("--metrics bleu seed=1", "seed=1: write --seed 1"),
+        ("columns={text:a}", "columns={text:a}: write --columns.KEY VALUE for each key"),
         ("--colums.text a", "--colums.text is no flag of judge it (did you mean --columns?)"),
         ("--metri bleu", "--metri is no flag of judge it (did you mean --metric or --metrics?)"),
         ("--seed.of 3", "--seed has no settings of its own, but got --seed.of"),

@@ -37,9 +37,9 @@ FILES = {  # what pages call the files of the reader: where an example stands in
     ),
     "mine.csv": "question,bot,answer,ann,ben\n"
     + "".join(f"q{i},one,Yes.,5,4\nq{i},two,No.,2,{i % 3 + 1}\n" for i in range(7)),
-    "batch.csv": "summary,worker,answer,references\n"
+    "batch.csv": "HITId,summary,worker,answer,references\n"
     + "".join(
-        f"Word {i} of a text.,{name},{i % 4 + 1},Word {i % 3} of it.\n" for i in range(12) for name in ("u", "v")
+        f"H{i},Word {i} of a text.,{name},{i % 4 + 1},Word {i % 3} of it.\n" for i in range(12) for name in ("u", "v")
     ),
     "in.csv": "hyp,r1,r2\nA word.,A word.,Words.\n",
     "samples_task.jsonl": '{"doc_id": 0, "doc": {}, "target": "x", "arguments": [["q", {}]], "resps": [["x"]], '

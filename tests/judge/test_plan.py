@@ -170,7 +170,7 @@ def test_labels_are_planned_from_verdicts_without_texts(tmp_path: Path) -> None:
     assert [row["quantity"] for row in of_file] == ["kappa", "rate"]
     assert of_file[1]["value"] == pytest.approx(human.mean())
     assert [row["labels"] for row in of_rows] == [row["labels"] for row in of_file]
-    with pytest.raises(SettingError, match="`judge plan "):
+    with pytest.raises(SettingError, match='people="y"'):
         judge.plan([{"id": f"q{i}", "x": 1, "y": i % 2} for i in range(9)], within=0.05)
 
 

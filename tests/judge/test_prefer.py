@@ -329,7 +329,7 @@ def test_people_are_one_more_metric() -> None:
 
 def test_incomplete_inputs_are_refused_or_dropped_and_counted() -> None:
     texts = {"a": {f"i{k}": "w " * (k + 2) for k in range(9)}, "b": {f"i{k}": "w" for k in range(6)}}
-    with pytest.raises(InputError, match="no output of b: incomplete=drop leaves such inputs out"):
+    with pytest.raises(InputError, match='no output of b: incomplete="drop" leaves such inputs out'):
         judge.compare(texts, "word_count")
     found = judge.compare(texts, "word_count", incomplete="drop")
     lacking = "3 of 9 inputs are left out, because some system has no output for them (b lacks 3)"

@@ -125,7 +125,7 @@ def test_the_command_line_opens_the_network(server: Server) -> None:
 @pytest.mark.usefixtures("open_machine")
 def test_python_asks_no_endpoint_elsewhere(server: Server) -> None:
     asked: Any = {"model": "m", "base_url": server.url}
-    refused = pytest.raises(SettingError, match=f"must not ask {ELSEWHERE} without network=true")
+    refused = pytest.raises(SettingError, match=f"must not ask {ELSEWHERE} without network=True")
     with refused:
         judging.load_metric("llm_judge", **asked)
     with refused:

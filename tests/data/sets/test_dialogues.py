@@ -106,7 +106,7 @@ def test_the_systems_of_fed_come_from_the_collections_own_file(tmp_path: Path):
         [e.ratings for e in rated.examples],
     )
     assert "fed_data.json" in without.notes[0]
-    assert "data.download=true" in without.notes[0]
+    assert "download=True" in without.notes[0]
     answers = {
         "Coherent": [2, 2, 1, 2, 2],
         "Error recovery": ["N/A (no errors)", 1, 1, 1, 1],
