@@ -12,7 +12,6 @@ import pytest
 from judge.cli import main
 
 Rows = Sequence[Mapping[str, Any]]
-FEW = ("--resamples", "40", "--permutations", "99")
 
 
 def draw_labels(n: int = 40) -> list[tuple[int, int, int]]:
@@ -123,7 +122,7 @@ def ask(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 @pytest.mark.parametrize("name", TABLES)
 def test_the_proposed_command_works(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, proposed = TABLES[name]
-    words = ["agree", str(write_table(tmp_path / "table.csv", rows)), *FEW]
+    words = ["agree", str(write_table(tmp_path / "table.csv", rows))]
     if proposed:
         command = ask(capsys, *words)
         assert command == f"{shlex.join(['judge', *words])} {proposed}"
@@ -167,7 +166,7 @@ def test_texts_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.Captur
         {"case": i, "assistant_response": "word " * (i % 7 + 1), "note": "So.", "human_1": i % 3, "human_2": i % 2}
         for i in range(30)
     ]
-    words = ["agree", str(write_table(tmp_path / "table.csv", rows)), "--metrics", "word_count", *FEW]
+    words = ["agree", str(write_table(tmp_path / "table.csv", rows)), "--metrics", "word_count"]
     command = ask(capsys, *words)
     assert command.endswith("--columns.text assistant_response --people human_1 human_2")
     assert main(shlex.split(command)[1:]) == 0
@@ -178,7 +177,13 @@ def test_a_column_called_judge_may_be_a_persons(
 ) -> None:
     del tmp_path
     path = cases / "64-judge-means-a-person" / "long.csv"
-    command = ask(capsys, "agree", str(path), "--metrics", "rouge_1", *FEW)
+    command = ask(
+        capsys,
+        "agree",
+        str(path),
+        "--metrics",
+        "rouge_1",
+    )
     assert command.endswith("--people judge")
     assert main(shlex.split(command)[1:]) == 0
 
@@ -186,7 +191,13 @@ def test_a_column_called_judge_may_be_a_persons(
 def test_labels_of_a_second_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     verdicts = write_table(tmp_path / "verdicts.csv", make_table(judge=JUDGE))
     labels = write_table(tmp_path / "labels.csv", make_table(passed=PERSON, checked=SECOND))
-    command = ask(capsys, "agree", str(verdicts), "--labels", str(labels), *FEW)
+    command = ask(
+        capsys,
+        "agree",
+        str(verdicts),
+        "--labels",
+        str(labels),
+    )
     assert command.endswith("--people passed checked")
     assert main(shlex.split(command)[1:]) == 0
 
@@ -198,7 +209,7 @@ def test_columns_called_almost_ratings_are_read_by_the_hint(tmp_path: Path, caps
         for name in "ab"
     ]
     words = ["compare", str(write_table(tmp_path / "t.csv", rows)), "--columns.group", "prompt_id"]
-    words += ["--metrics", "word_count", *FEW]
+    words += ["--metrics", "word_count"]
     assert main(words) == 2
     said = capsys.readouterr().err
     assert '"rating_1" and "rating_2" may be ratings: --columns.ratings.ASPECT rating_1 rating_2 reads them' in said
