@@ -56,8 +56,8 @@ def test_a_headline_names_what_leads_the_table() -> None:
     (table, *_) = present(cast(Run, ToyRun(cues=True)), [scored]).tables
     assert table.rows[0]["metric"] == "cheap_cues"
     cues = format_cell(table.rows[0]["spearman"])
-    best = "of the metrics length agrees best (over all texts, spearman 0.585 [0.49, 0.66])"
-    assert table.finding == f"Cheap cues alone predict q of toys best (spearman {cues}), and {best}"
+    best = "of these length agrees best (over all texts, spearman 0.585 [0.49, 0.66])"
+    assert table.finding == f"Cheap cues alone predict q of toys better (spearman {cues}) than any metric; {best}"
 
 
 def test_adversaries_are_recorded_and_in_no_table_or_headline_of_agreement() -> None:

@@ -86,7 +86,7 @@ def test_few_systems_and_texts_have_reasons(systems: list[str] | None, ratings: 
     row = find_row(rows, "m")
     assert math.isnan(row.within_systems.value)
     assert row.systems == len(set(systems or ()))
-    few = "the texts name fewer than 2 systems"
+    few = "the compared texts name fewer than 2 systems"
     assert (row.within_systems.reason == few) == (expected is None)
     assert (row.between_systems.reason == few) == (expected is None)
 
