@@ -32,6 +32,7 @@ Grouping = Literal["global", "within_systems", "within_inputs", "between_systems
 
 FEWEST_TEXTS = 10  # of a system, for a correlation within it
 NO_SYSTEMS = "the scored and rated texts name fewer than 2 systems"
+FEW_TEXTS = f"no system has {FEWEST_TEXTS} scored and rated examples"
 LEAST_COMMON = 0.5  # share of the fullest row's columns that a compared row must leave in common
 
 
@@ -148,7 +149,7 @@ def explain_undefined(
         return None
     groups = layout.groups(grouping)
     if not groups:
-        return f"no system has {FEWEST_TEXTS} scored and rated examples"
+        return FEW_TEXTS
     both_vary = [np.ptp(x[members]) > 0 and np.ptp(y[members]) > 0 for members in groups]
     if any(both_vary):
         return None

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats
 from meta_eval.crowds import seat_crowd
-from meta_eval.grouping import NO_SYSTEMS, Grouping, Layout, lay_out, restrict
+from meta_eval.grouping import FEW_TEXTS, NO_SYSTEMS, Grouping, Layout, lay_out, restrict
 from meta_eval.intervals import (
     USUAL_RESAMPLING,
     Draws,
@@ -213,6 +213,8 @@ def find_ceiling(
     table, layout = _keep_rated_units(ratings, layout)
     if grouping == "within_systems" and layout.system_count < 2:
         return Estimate.undefined(NO_SYSTEMS)
+    if not layout.groups(grouping):
+        return Estimate.undefined(FEW_TEXTS)
     ceiling = _weigh_ceiling(table, kind, layout, grouping)
     if ceiling is None:
         return Estimate.undefined(NO_PAIR)
