@@ -109,7 +109,7 @@ def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
     agreement = ranking.agreement
     where = GROUPED[ranking.comparison.one_grouping]
     shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])})"
-    equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=1e-9)]
+    equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=ROUNDING)]
     if not others:
         return f"{best} is the only ranked metric {shown}, {where}"
     if equal:
