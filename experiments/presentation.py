@@ -130,7 +130,7 @@ def list_losses(models: Mapping[str, Trained]) -> dict[str, float]:
 
 
 def name_best(rows: Sequence[Agreement]) -> str:
-    """Writes the headline: which metric agrees best with each aspect, if its interval is above 0; else "".
+    """Writes the headline: which metric agrees best with each aspect over all texts, and how it does within systems.
 
     If cheap cues predict the ratings better than the metrics do, the cues come first, as in the table.
     """
@@ -161,8 +161,8 @@ def _describe_over_all(rows: Sequence[Agreement], best: Agreement) -> str:
     if best.spearman.low <= 0:
         return f"No agreement with {rated} is shown (highest: {best.metric}, {shown})"
     if ahead:
-        cues = f"Cheap cues alone predict {rated} best (spearman {format_cell(ahead[0].spearman)})"
-        return f"{cues}, and of the metrics {best.metric} agrees best ({shown})"
+        cues = f"Cheap cues alone predict {rated} better (spearman {format_cell(ahead[0].spearman)}) than any metric"
+        return f"{cues}; of these {best.metric} agrees best ({shown})"
     return f"{best.metric} agrees best with {rated} ({shown})"
 
 

@@ -42,7 +42,7 @@ class MetricStudy(Result):
     signature: str
     # the examples with one aspect per metric, and the scores `cheap_cues`
     scored: ScoredSet
-    # the agreement of each metric with each aspect, by grouping
+    # the agreement of each metric with each aspect, over all texts, within systems and between them
     rows: tuple[Agreement, ...]
     # by aspect and grouping
     rankings: tuple[Ranking, ...]

@@ -31,6 +31,7 @@ from meta_eval.ties import merge_ties
 Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (rows, n) -> (rows,)
 
 NO_SYSTEMS = "the scored and rated texts name fewer than 2 systems"
+FEW_TEXTS = f"no system has {FEWEST_TEXTS} scored and rated examples"
 
 
 def group(
@@ -92,7 +93,7 @@ def explain_undefined(
         return None
     groups = layout.groups(grouping)
     if not groups:
-        return f"no system has {FEWEST_TEXTS} scored and rated examples"
+        return FEW_TEXTS
     both_vary = [np.ptp(x[members]) > 0 and np.ptp(y[members]) > 0 for members in groups]
     if any(both_vary):
         return None

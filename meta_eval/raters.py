@@ -22,7 +22,7 @@ from meta_eval.correlation import CORRELATIONS
 from meta_eval.crowds import seat_crowd
 from meta_eval.design import Floats, Grouping, Layout, lay_out, restrict
 from meta_eval.estimates import PRIOR, Estimate, Statistic, estimate_weighted, linearise, measure_design_effects
-from meta_eval.grouping import NO_SYSTEMS
+from meta_eval.grouping import FEW_TEXTS, NO_SYSTEMS
 
 Scale = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["pearson", "spearman"]
@@ -185,6 +185,8 @@ def find_ceiling(
     table, layout = _keep_rated_units(ratings, layout)
     if grouping == "within_systems" and layout.system_count < 2:
         return Estimate.undefined(NO_SYSTEMS)
+    if not layout.groups(grouping):
+        return Estimate.undefined(FEW_TEXTS)
     ceiling = _weigh_ceiling(table, kind, layout, grouping)
     if ceiling is None:
         return Estimate.undefined(NO_PAIR)

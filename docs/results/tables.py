@@ -182,8 +182,28 @@ def write_claims(name: str, figures: Figures) -> list[Cells]:
     for claim in SPEC["claims"][name]:
         row = figures[tuple(claim["of"])]
         found = [show(row["spearman"]), show(row["within_systems"]), str(row["n"])]
-        lines.append([claim["claim"], claim["paper"], *found, claim["here"]])
+        verdict = decide(row, is_below=claim.get("is_below", False))
+        lines.append([claim["claim"], claim["paper"], *found, verdict])
     return lines
+
+
+def decide(row: Row, *, is_below: bool) -> str:
+    """Says whether the intervals of a figure show a claim, over all texts and within systems, or its reverse."""
+    sides = [find_side(row[column]) for column in ("spearman", "within_systems")]
+    over, within = (-side if is_below else side for side in sides)
+    if not over:
+        return "not shown"
+    if over == within or row["within_systems"][0] is None:
+        return "shown" if over > 0 else "reversed"
+    return "over all texts alone" if over > 0 else "reversed over all texts alone"
+
+
+def find_side(interval: Sequence[float | None]) -> int:
+    """Returns the side of 0 on which an interval lies: 1 above, -1 below, 0 if it has 0 or is none."""
+    _, low, high = interval
+    if low is None or high is None:
+        return 0
+    return int(low > 0) - int(high < 0)
 
 
 def write_systems(name: str, figures: Figures) -> list[Cells]:

@@ -58,8 +58,8 @@ def test_a_headline_names_what_leads_the_table() -> None:
     (table, *_) = present(cast(Run, ToyRun(cues=True)), [scored]).tables
     assert table.rows[0]["metric"] == "cheap_cues"
     cues = format_cell(table.rows[0]["spearman"])
-    best = "of the metrics length agrees best (over all texts, spearman 0.585 [0.49, 0.67])"
-    assert table.finding == f"Cheap cues alone predict q of toys best (spearman {cues}), and {best}"
+    best = "of these length agrees best (over all texts, spearman 0.585 [0.49, 0.67])"
+    assert table.finding == f"Cheap cues alone predict q of toys better (spearman {cues}) than any metric; {best}"
 
 
 def test_a_headline_says_what_the_system_alone_and_texts_of_one_system_show() -> None:

@@ -54,10 +54,14 @@ def test_the_system_is_named_where_it_agrees_better_than_every_metric(alone: Est
     assert BETTER not in describe(SHOWN, alone, best=NO_QUESTION)
 
 
+def test_a_system_that_says_nothing_is_not_better_than_a_metric_in_reverse() -> None:
+    assert BETTER not in describe(SHOWN, Estimate.undefined("few inputs", 0.0), best=Estimate(-0.3, math.nan, math.nan))
+
+
 @pytest.mark.parametrize(
     ("within", "said"),
     [
-        (Estimate(0.3, 0.2, 0.4), "within systems m agrees, too (0.300 [0.20, 0.40])"),
+        (Estimate(0.3, 0.2, 0.4), "within systems m agrees (0.300 [0.20, 0.40])"),
         (Estimate(0.3, 0.01, 0.6), "within systems no agreement of m is shown (0.300 [0.01, 0.60])"),  # one of two
         (Estimate(-0.1, -0.3, 0.1), "within systems no agreement of m is shown (-0.100 [-0.30, 0.10])"),
         (Estimate(-0.4, -0.6, -0.2), "within systems m agrees in reverse (-0.400 [-0.60, -0.20])"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from meta_eval.design import lay_out
+from meta_eval.grouping import FEW_TEXTS
 from meta_eval.raters import (
     Scale,
     correct_agreement,
@@ -82,6 +83,13 @@ def test_the_ceiling_by_hand():
     found = correct_agreement([1, 3, 2], table)
     assert found.agreement.value == pytest.approx(rho([1, 3, 2], np.mean(table, axis=0)))
     assert found.corrected.value == pytest.approx(found.agreement.value / math.sqrt(6 / 7))
+
+
+def test_a_ceiling_within_small_systems_says_that_they_are_small():
+    table = np.tile(np.arange(18.0) % 5, (2, 1))
+    layout = lay_out(18, systems=["a"] * 9 + ["b"] * 9)
+    assert find_ceiling(table, layout=layout).value == pytest.approx(1)
+    assert find_ceiling(table, layout=layout, grouping="within_systems").reason == FEW_TEXTS
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
