@@ -1,0 +1,143 @@
+"""Trains the pretrained pair on dialogues and scores FED and DSTC9: python docs/results/tuned.py MODELS DATA OUT STEP
+
+MODELS holds the folders qwen-0.5b and qwen-1.5b, DATA the public sets. Every step leaves its files in OUT and goes on
+where it was stopped. STEP is `train NAME`, `nll NAME`, `read NAME SET` (the log-probability of every token), where NAME
+is `amateur` or `expert`, or `scores`, which writes docs/results/tuned_fed.jsonl and tuned_dstc9.jsonl.
+"""
+
+import json
+import random
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from peft.tuners.lora.layer import LoraLayer
+from pytorch_lightning import Trainer
+
+from cdm.infilling import Gaps, Untrained, get_turns, held_out_nll, tokenise
+from cdm.segments import Gap
+from data.corpus import Corpus
+from data.sets.public import public_corpus
+from models.causal import CausalLM
+from models.conditional import PretrainedLM
+from models.model import native_output_layer
+from models.training import LanguageModelSchedule, Lora, train_language_model
+
+HERE = Path(__file__).parent
+MODELS = {"amateur": "qwen-0.5b", "expert": "qwen-1.5b"}
+SETS = ("fed", "dstc9")
+GAPS = Gaps(max_length=128, order="left-to-right", separator="\n", most=32)  # windows of an epoch
+SCHEDULE = LanguageModelSchedule(epochs=8, learning_rate=2e-4, batch_size=4, lora=Lora())
+UNTRAINED = Untrained(order="left-to-right")  # also how many tokens a model reads when it scores
+DIALOGUES = 600  # from which windows to learn are cut
+HELD_OUT = 50  # windows behind the held-out NLL
+CHOOSING = 4  # windows that choose the epoch
+
+
+def load_corpus(root: str) -> Corpus:
+    """Loads the dialogues to learn and the rated sets."""
+    return public_corpus(list(SETS), root, training_sets=["topical_chat", "persona_chat"])
+
+
+def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Returns the held-out dialogues that choose the epoch, and those of the held-out NLL."""
+    dialogues = get_turns(data.held_out)
+    return dialogues[::2], dialogues[1::2]
+
+
+def train(model: Path, data: Corpus, folder: Path) -> None:
+    """Trains LoRA beside the frozen weights of a model, and saves the merged model."""
+    texts = random.Random(0).sample(get_turns(data.train), DIALOGUES)
+    choosing, _ = split_held_out(data)
+    lm = GAPS.build(PretrainedLM(str(model), dtype="bfloat16"), texts, 0)
+    # all of it in bfloat16: peft would copy what its float32 matrices read
+    with (
+        native_output_layer(lm.model),
+        patch.object(LoraLayer, "_cast_input_dtype", lambda layer, states, dtype: states),
+    ):
+        train_language_model(
+            lm,
+            train=GAPS.tasks(lm, texts),
+            held_out=GAPS.tasks(lm, choosing)(0)[:CHOOSING],
+            schedule=SCHEDULE,
+            folder=folder,
+            make_trainer=partial(
+                Trainer, accelerator="cpu", devices=1, precision="bf16-mixed", enable_progress_bar=False
+            ),
+        )
+
+
+def load(folder: Path) -> CausalLM:
+    """Loads a model, trained or not, that reads dialogues left to right."""
+    lm = CausalLM.from_pretrained(folder, dtype="bfloat16")
+    UNTRAINED.apply(lm)
+    return lm
+
+
+def measure_nll(folder: Path, data: Corpus) -> float:
+    """Computes the mean NLL (nats per token) of the last turns of held-out windows."""
+    lm = load(folder)
+    _, checking = split_held_out(data)
+    tokenised = tokenise(lm, checking, GAPS.max_length)
+    tasks = random.Random(0).sample(tokenised.tasks(0), HELD_OUT)
+    return held_out_nll(lm, tokenised.infilling, tasks)
+
+
+def read(folder: Path, dialogues: Sequence[Sequence[str]], out: Path) -> None:
+    """Appends a line for each dialogue to `out`: the log-probability (nats) of every token, left to right."""
+    done = len(out.read_text("utf-8").splitlines()) if out.is_file() else 0
+    lm = load(folder)
+    tokenised = tokenise(lm, dialogues, UNTRAINED.max_length)
+    for turns in tokenised.dialogues[done:]:
+        tasks = [tokenised.task(turns, Gap(t, 0, len(turn))) for t, turn in enumerate(turns) if turn]
+        pairs = [(task.source, tokenised.infilling.target(task.segment)) for task in tasks]
+        steps = np.concatenate(lm.log_probabilities(pairs)).tolist()
+        with out.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([round(step, 4) for step in steps]) + "\n")
+
+
+def write_scores(name: str, ids: Sequence[str], out: Path) -> None:
+    """Writes the scores of a set by id, of the dialogues that both tuned models have read."""
+    lines = [(out / f"{name}_{model}.jsonl").read_text("utf-8").splitlines() for model in MODELS]
+    kept: list[str] = []
+    for key, *steps in zip(ids, *lines, strict=False):
+        amateur, expert = (np.array(json.loads(line)) for line in steps)
+        momentum = expert - amateur
+        values = {
+            "contrast_average": momentum.mean(),
+            "contrast_sum": momentum.sum(),
+            "contrast_max": momentum.max(),
+            "contrast_min": momentum.min(),
+            "expert_likelihood": expert.mean(),
+            "amateur_likelihood": amateur.mean(),
+        }
+        scores = {f"{metric}_tuned": {"quality": round(float(value), 5)} for metric, value in values.items()}
+        kept.append(json.dumps({"id": key, "scores": scores}))
+    (HERE / f"tuned_{name}.jsonl").write_text("\n".join(kept) + "\n", "utf-8")
+
+
+def main(models: Path, root: str, out: Path, step: str, name: str = "", rated: str = "") -> None:
+    """Runs one step."""
+    data = load_corpus(root)
+    by_name = {scored.name: scored for scored in data.rated}
+    if step == "scores":
+        for scored in data.rated:
+            write_scores(scored.name, [example.id for example in scored.examples], out)
+        return
+    base = models / MODELS[name]
+    tuned = out / name
+    if step == "train":
+        train(base, data, tuned)
+    elif step == "nll":
+        figures = {"before": measure_nll(base, data), "after": measure_nll(tuned, data)}
+        (out / f"nll_{name}.json").write_text(json.dumps(figures) + "\n", "utf-8")
+        print(name, figures)
+    else:
+        read(tuned, get_turns(by_name[rated].examples), out / f"{rated}_{name}.jsonl")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), *sys.argv[4:])
