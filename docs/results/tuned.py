@@ -25,6 +25,7 @@ from models.causal import CausalLM
 from models.conditional import PretrainedLM
 from models.model import native_output_layer
 from models.training import LanguageModelSchedule, Lora, train_language_model
+from models.windows import Pair
 
 HERE = Path(__file__).parent
 MODELS = {"amateur": "qwen-0.5b", "expert": "qwen-1.5b"}
@@ -34,6 +35,7 @@ SCHEDULE = LanguageModelSchedule(epochs=8, learning_rate=2e-4, batch_size=4, lor
 UNTRAINED = Untrained(order="left-to-right")  # also how many tokens a model reads when it scores
 DIALOGUES = 600  # from which windows to learn are cut
 HELD_OUT = 50  # windows behind the held-out NLL
+AT_ONCE = 5  # dialogues between two lines of a file
 CHOOSING = 4  # windows that choose the epoch
 
 
@@ -91,12 +93,18 @@ def read(folder: Path, dialogues: Sequence[Sequence[str]], out: Path) -> None:
     done = len(out.read_text("utf-8").splitlines()) if out.is_file() else 0
     lm = load(folder)
     tokenised = tokenise(lm, dialogues, UNTRAINED.max_length)
-    for turns in tokenised.dialogues[done:]:
-        tasks = [tokenised.task(turns, Gap(t, 0, len(turn))) for t, turn in enumerate(turns) if turn]
-        pairs = [(task.source, tokenised.infilling.target(task.segment)) for task in tasks]
-        steps = np.concatenate(lm.log_probabilities(pairs)).tolist()
+    for first in range(done, len(dialogues), AT_ONCE):
+        pairs: list[Pair] = []
+        owners: list[int] = []  # the dialogue of each pair
+        for i, turns in enumerate(tokenised.dialogues[first : first + AT_ONCE]):
+            tasks = [tokenised.task(turns, Gap(t, 0, len(turn))) for t, turn in enumerate(turns) if turn]
+            pairs += [(task.source, tokenised.infilling.target(task.segment)) for task in tasks]
+            owners += [i] * len(tasks)
+        scores = lm.log_probabilities(pairs)
         with out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([round(step, 4) for step in steps]) + "\n")
+            for i in range(max(owners) + 1):
+                steps = np.concatenate([row for row, owner in zip(scores, owners, strict=True) if owner == i])
+                file.write(json.dumps([round(step, 4) for step in steps.tolist()]) + "\n")
 
 
 def write_scores(name: str, ids: Sequence[str], out: Path) -> None:
