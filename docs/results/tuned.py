@@ -1,8 +1,9 @@
 """Trains the pretrained pair on dialogues and scores FED and DSTC9: python docs/results/tuned.py MODELS DATA OUT STEP
 
 MODELS holds the folders qwen-0.5b and qwen-1.5b, DATA the public sets. Every step leaves its files in OUT and goes on
-where it was stopped. STEP is `train NAME`, `nll NAME`, `read NAME SET` (the log-probability of every token), where NAME
-is `amateur` or `expert`, or `scores`, which writes docs/results/tuned_fed.jsonl and tuned_dstc9.jsonl.
+where it was stopped. STEP is `train NAME`, `nll NAME before`, `nll NAME after` or `read NAME SET` (the log-probability
+of every token), where NAME is `amateur` or `expert`, or `scores`, which writes docs/results/tuned_fed.jsonl and
+tuned_dstc9.jsonl.
 """
 
 import json
@@ -127,7 +128,7 @@ def write_scores(name: str, ids: Sequence[str], out: Path) -> None:
     (HERE / f"tuned_{name}.jsonl").write_text("\n".join(kept) + "\n", "utf-8")
 
 
-def main(models: Path, root: str, out: Path, step: str, name: str = "", rated: str = "") -> None:
+def main(models: Path, root: str, out: Path, step: str, name: str = "", which: str = "") -> None:
     """Runs one step."""
     data = load_corpus(root)
     by_name = {scored.name: scored for scored in data.rated}
@@ -140,11 +141,9 @@ def main(models: Path, root: str, out: Path, step: str, name: str = "", rated: s
     if step == "train":
         train(base, data, tuned)
     elif step == "nll":
-        figures = {"before": measure_nll(base, data), "after": measure_nll(tuned, data)}
-        (out / f"nll_{name}.json").write_text(json.dumps(figures) + "\n", "utf-8")
-        print(name, figures)
+        print("held-out NLL", name, which, measure_nll(base if which == "before" else tuned, data))
     else:
-        read(tuned, get_turns(by_name[rated].examples), out / f"{rated}_{name}.jsonl")
+        read(tuned, get_turns(by_name[which].examples), out / f"{which}_{name}.jsonl")
 
 
 if __name__ == "__main__":
