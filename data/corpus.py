@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +15,7 @@ from core.errors import SettingError
 from core.example import Example
 from core.scores import Scores
 from core.settings import Share, check
+from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 
 HELD_OUT_FRACTION = 0.1  # of the texts of a public set or of a user's own file
@@ -52,19 +54,24 @@ class Corpus:
         return tuple(sorted(label for label in labels if label is not None))
 
 
-def score_published(
-    name: str,
-    examples: Sequence[Example],
-    published: Mapping[str, Mapping[str, float]],
-) -> dict[str, Scores]:
-    """Makes Scores of the published scores of the set `name`, from `published[metric][id]`; a missing score is NaN."""
+def score_published(name: str, published: Mapping[str, Sequence[float]]) -> dict[str, Scores]:
+    """Makes Scores of the published scores of the set `name`, by metric in the set's order; a missing score is NaN."""
     scores: dict[str, Scores] = {}
-    for metric, by_id in published.items():
-        values = np.array([by_id.get(example.id, math.nan) for example in examples])
+    for metric, column in published.items():
+        values = np.array(column)
         reasons = ["no published score" if missing else None for missing in np.isnan(values)]
         signature = f"{metric}|published beside {name}"
         scores[metric] = Scores({"published": values}, signature, reasons)
     return scores
+
+
+def tabulate_raters(ratings: Iterable[Sequence[float]]) -> Floats:
+    """Arranges the single ratings of each example for `ScoredSet.raters`: shape (raters, n), NaN where one is missing.
+
+    >>> tabulate_raters([[1, 2], [3]]).tolist()
+    [[1.0, 3.0], [2.0, nan]]
+    """
+    return np.array([*zip_longest(*ratings, fillvalue=math.nan)], dtype=np.float64)
 
 
 def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:

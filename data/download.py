@@ -6,7 +6,7 @@ import logging
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from io import FileIO
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -17,8 +17,6 @@ from data.text_files import open_atomically, temporary_path
 
 log = logging.getLogger(__name__)
 
-TIMEOUT_SECONDS = 30.0  # without an answer or another byte
-CHUNK = 2**16  # bytes that are read at once
 MOST_BYTES = 2**30  # of a download; the largest public file here has less
 
 
@@ -31,7 +29,7 @@ class PublicFile:
     licence: str
     # the addresses of the published files, by the name to save them under
     originals: Mapping[str, str] = field(default_factory=dict, hash=False)
-    # the checksum of the file if it can be fetched; `originals` then has its address alone
+    # the checksum of the original if it can be fetched; `originals` then has one address
     sha256: str | None = None
     # in its place, the hash by which its git repository knows it (`git_blob_hash`)
     git_blob: str | None = None
@@ -48,8 +46,13 @@ class PublicFile:
 
     @property
     def is_fetchable(self) -> bool:
-        """Whether the file can be downloaded: its checksum is known."""
+        """Whether the original can be downloaded: its checksum is known."""
         return self.sha256 is not None or self.git_blob is not None
+
+    def place(self, root: Path | str) -> Path:
+        """The folder for the originals under `root`, which may be the folder of the set itself."""
+        root = Path(root)
+        return root if root.name == self.folder else root / self.folder
 
     def check(self, path: Path) -> None:
         """Raises ValueError if the downloaded file does not have the known checksum."""
@@ -77,11 +80,8 @@ def join_licences(names: Iterable[str]) -> str:
 
 def git_blob_hash(path: Path) -> str:
     """Git's hash of a file: the sha1 of "blob", its size, a zero byte and its content."""
-    digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
-    with path.open("rb") as file:
-        for chunk in iter(partial(file.read, CHUNK), b""):
-            digest.update(chunk)
-    return digest.hexdigest()
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
@@ -119,56 +119,44 @@ def require_file(
 
     Raises InputError, with instructions how to get the file, if it is missing.
     """
-    file = find_file(root, name)
-    if file is not None:
-        return file
+    path = find_file(root, name)
     file = PUBLIC_FILES[name]
-    if download and file.is_fetchable:
-        return fetch(file, root)
-    raise InputError([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
+    if path is None and download and file.is_fetchable:
+        fetch(file, root)
+        path = find_file(root, name)
+    if path is None:
+        raise InputError([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
+    return path
 
 
-def fetch(
-    file: PublicFile,
-    root: Path | str,
-    timeout: float = TIMEOUT_SECONDS,
-) -> Path:
-    """Downloads the file to its path under `root`, first under a temporary name until its checksum is verified.
+class LimitedFile(FileIO):
+    """A file that refuses more than MOST_BYTES, whatever a server says about the length."""
+
+    def write(self, chunk: bytes) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if self.tell() + len(chunk) > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES} bytes")
+        return super().write(chunk)
+
+
+def fetch(file: PublicFile, root: Path | str) -> None:
+    """Downloads the original of the file into its folder under `root`, under a temporary name until it is verified.
 
     Raises InputError if the server cannot be reached or answers with an error (404), and for an interrupted transfer, a
     file of more than `MOST_BYTES` and a wrong checksum.
     """
-    from requests.exceptions import RequestException  # slow to import, and only needed to fetch something
+    from pooch import HTTPDownloader  # slow to import, and only needed to fetch something
 
-    target = Path(root) / file.name
-    [url] = file.originals.values()
+    [(saved, url)] = file.originals.items()
+    target = file.place(root) / saved
     log.info("fetching %s to %s (licence: %s)", url, target, file.licence)
     try:
         with temporary_path(target) as aside:
-            _download(url, aside, timeout)
+            with LimitedFile(aside, "w") as output:
+                HTTPDownloader()(url, output, pooch=None)
             file.check(aside)
-    except (RequestException, ValueError) as error:
+    except (OSError, ValueError) as error:
         hint = f"run again later, or place the file by hand at {target} and leave data.download out"
         raise InputError([fault(target, 0, f"{url} could not be fetched: {error}; {hint}")]) from error
-    return target
-
-
-def _download(
-    url: str,
-    path: Path,
-    timeout: float,
-) -> None:
-    """Writes what an address answers to a file, but not more than MOST_BYTES, whatever it says about its length."""
-    import requests
-
-    left = MOST_BYTES
-    with requests.get(url, stream=True, timeout=timeout) as response, path.open("wb") as file:
-        response.raise_for_status()
-        for chunk in response.iter_content(CHUNK):
-            left -= len(chunk)
-            if left < 0:
-                raise ValueError(f"it has more than {MOST_BYTES} bytes")
-            file.write(chunk)
 
 
 def explain_download(file: PublicFile, root: Path | str) -> str:
@@ -184,7 +172,7 @@ def explain_download(file: PublicFile, root: Path | str) -> str:
         return f"Fetch it with data.download=true, or name the folder that holds {file.folder}/ with {setting}=FOLDER."
     first = f" It needs {file.first} first." if file.first else ""
     made = "the original files, from which it is made," if file.reader else "the file"
-    folder = Path(root) / file.folder
+    folder = file.place(root)
     commands = [f"curl -L --create-dirs -o '{folder / saved}' '{url}'" for saved, url in file.originals.items()]
     rule = (
         f"Name the folder that holds {file.folder}/ with {setting}=FOLDER, or place {made} by hand (data.download=true "

@@ -61,6 +61,7 @@ def present(
     models = models or {}
     rows = agree_with_ratings(run, sets)
     curves = {model.name: model.curve for model in models.values() if model.is_trained_here}
+    set_notes = [note for scored in sets for note in scored.notes]
     return Outcome(
         signature=sign(run, models, settings or {}, has_cues=run.cues and bool(rows)),
         tables=[*head_agreement(rows), *tables],
@@ -68,7 +69,7 @@ def present(
         plots={**draw_scores(sets if plotted_sets is None else plotted_sets), **(plots or {}), **draw_curves(curves)},
         models={**list_folders(models), **(folders or {})},
         curves=curves,
-        notes=list(dict.fromkeys([*notes, *note_cues(rows)])),
+        notes=list(dict.fromkeys([*notes, *set_notes, *note_cues(rows)])),
         figures={**list_losses(models), **(figures or {})},
         files=files,
         title=title,

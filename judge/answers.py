@@ -1,10 +1,10 @@
-"""What judges were asked and what they answered: as lines that the verbs can read, and as a page for people."""
+"""What judges were asked and what they answered: as lines that the verbs can read."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -315,40 +315,13 @@ def check_answers(answers: Path | str | None) -> Path | None:
 
 
 def write_answers(asked: Sequence[Asked], path: Path | None) -> tuple[Path, ...]:
-    """Writes a file with a line for each text or pair, and a Markdown page with disagreements first.
+    """Writes a file with a line for each text or pair.
 
-    Returns both paths; an empty tuple if there is no `path` or no judge was asked.
+    Returns its path; an empty tuple if there is no `path` or no judge was asked.
     """
     if path is None or not asked:
         return ()
-    page = path.with_suffix(".md")
     with open_atomically(path) as file:
         for item in asked:
             file.write(json.dumps(item.record, ensure_ascii=False, allow_nan=False) + "\n")
-    with open_atomically(page) as file:
-        file.write("\n".join(write_page(asked)) + "\n")
-    return path, page
-
-
-def write_page(asked: Sequence[Asked]) -> Iterator[str]:
-    """Yields the lines of a page of Markdown, disagreements first; texts are quoted."""
-    yield "# Answers of judges"
-    yield ""
-    yield "The texts or pairs on which people and judges differ most come first."
-    for item in sort_by_gap(asked):
-        yield ""
-        yield f"## {' '.join(item.name.split())}"
-        yield ""
-        yield f"People: {item.people}. Judge: {item.judged}."
-        for name, text in item.texts.items():
-            yield from ("", f"**{name}**", "", quote(text))
-        for answered in item.answers:
-            verdict = "no verdict" if math.isnan(answered.verdict) else format_number(answered.verdict)
-            why = f" ({answered.reason})" if answered.reason else ""
-            yield from ("", f"**{answered.judge}**, {answered.about}: {verdict}{why}", "")
-            yield quote(answered.answer or "")
-
-
-def quote(text: str) -> str:
-    """Quotes a text as a block of Markdown that shows it exactly."""
-    return "\n".join(f"    {line}" for line in text.splitlines() or [""])
+    return (path,)

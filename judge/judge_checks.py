@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from core.errors import SettingError, check_names
 from core.example import SHOWN_COLUMNS
 from data.columns import name_fields
-from judge.label_agreement import correct_mean, weigh_texts
+from judge.label_agreement import correct_mean
 from judge.label_study import LabelStudy
 from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number, join_names
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.bootstrap import Estimate
 from meta_eval.gates import Condition, GateResult, decide, find_confidence, read_conditions
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling
@@ -143,16 +143,11 @@ def check_judges(
     labelling: Labelling,
     settings: CheckSettings,
     resampling: Resampling,
-    probabilities: Mapping[str, float] | None = None,
 ) -> JudgeChecks:
     """Runs the checks of judges for each labelled aspect.
 
-    `probabilities` are those with which labelled texts were drawn, by id. If they differ, comparisons of judges and the
-    gate weight each text by the inverse; slices do not.
-
     Raises SettingError for an unknown column, baseline or condition, and for a gate if no judge gives labels.
     """
-    drawn = probabilities or {}
     labelled = [aspect for aspect in list_labelled(scored, labelling) if aspect.judged]
     conditions = _read_conditions(labelled, settings)
     pairs: dict[str, Sequence[JudgeDifference]] = {}
@@ -160,15 +155,15 @@ def check_judges(
     slices: dict[tuple[str, str], Sequence[tuple[SliceAgreement, Row]]] = {}
     for aspect in labelled:
         if len(aspect.judged) > 1:
-            pairs[aspect.aspect] = _compare(aspect, settings, resampling, drawn)
+            pairs[aspect.aspect] = _compare(aspect, settings, resampling)
         if len(aspect.people) > 1:
             layout = aspect.rated.layout
             unity[aspect.aspect] = measure_by_unity(aspect.people, aspect.consensus, aspect.judged, layout)
         if settings.by is not None:
-            slicing = _Slicing(scored, settings.by, labelling, resampling, drawn)
+            slicing = _Slicing(scored, settings.by, labelling, resampling)
             for judge in aspect.judged:
                 slices[aspect.aspect, judge] = slicing.measure(aspect, judge)
-    gate = hold_gate(labelled, conditions, settings, drawn)
+    gate = hold_gate(labelled, conditions, settings)
     return JudgeChecks(settings, pairs, unity, slices, gate)
 
 
@@ -186,9 +181,7 @@ def _read_conditions(labelled: Sequence[LabelledAspect], settings: CheckSettings
     return conditions
 
 
-def _compare(
-    aspect: LabelledAspect, settings: CheckSettings, resampling: Resampling, drawn: Mapping[str, float]
-) -> list[JudgeDifference]:
+def _compare(aspect: LabelledAspect, settings: CheckSettings, resampling: Resampling) -> list[JudgeDifference]:
     lengths = np.array([len(example.full_text) for example in aspect.rated.examples], dtype=np.float64)
     return compare_judges(
         aspect.consensus,
@@ -196,7 +189,6 @@ def _compare(
         aspect.labels,
         aspect.rated.layout,
         lengths=lengths if lengths.any() else None,
-        weights=weigh_texts(aspect, drawn),
         margin=settings.margin,
         level=settings.level,
         seed=resampling.seed,
@@ -239,8 +231,6 @@ class _Slicing:
     by: str
     labelling: Labelling
     resampling: Resampling
-    # the probabilities with which labelled texts were drawn, by id
-    drawn: Mapping[str, float]
 
     def measure(self, aspect: LabelledAspect, judge: str) -> list[tuple[SliceAgreement, Row]]:
         """The agreement of a judge by slice, with the rates of all texts of a slice."""
@@ -257,7 +247,7 @@ class _Slicing:
         rows: list[tuple[SliceAgreement, Row]] = []
         for agreement in agreements:
             part = self.scored.take(np.flatnonzero(slices == agreement.slice))
-            rates = correct_mean(part, judge, aspect, self.labelling, self.drawn)
+            rates = correct_mean(part, judge, aspect, self.labelling)
             shown = {"rate_by_judge": rates["by_judge"], "rate_by_people": rates["by_people"]}
             if has_unlabelled:
                 shown["corrected"] = rates["corrected"]
@@ -269,7 +259,6 @@ def hold_gate(
     labelled: Sequence[LabelledAspect],
     conditions: Sequence[Condition],
     settings: CheckSettings,
-    drawn: Mapping[str, float],
 ) -> list[GateResult]:
     """Decides each condition for each judge and aspect; drops are differences from the baseline judge."""
     wanted = [
@@ -283,8 +272,7 @@ def hold_gate(
     for aspect, judge, condition in wanted:
         is_two_sided = condition.quantity == "harshness"
         confidence = find_confidence(settings.level, len(wanted), is_two_sided=is_two_sided)
-        weights = weigh_texts(aspect, drawn)
-        quantity, kept = _measure(aspect, judge, condition, settings.baseline, weights)
+        quantity, kept = _measure(aspect, judge, condition, settings.baseline)
         layout = restrict(aspect.rated.layout, kept)
         result = decide(
             condition,
@@ -299,7 +287,7 @@ def hold_gate(
 
 
 def _measure(
-    aspect: LabelledAspect, judge: str, condition: Condition, baseline: str | None, weights: Floats | None
+    aspect: LabelledAspect, judge: str, condition: Condition, baseline: str | None
 ) -> tuple[Linearised, NDArray[np.bool_]]:
     """The quantity of a condition, and the texts it rests on."""
     by_judge = aspect.judged[judge]
@@ -307,15 +295,14 @@ def _measure(
     kept = ~np.isnan(aspect.consensus + by_judge + by_other)
     people = aspect.consensus[kept]
     labels = by_judge[kept]
-    own = None if weights is None else weights[kept]
     if condition.is_drop:
-        differences = linearise_differences(people, labels, by_other[kept], aspect.labels, weights=own)
+        differences = linearise_differences(people, labels, by_other[kept], aspect.labels)
         return differences[condition.quantity.removesuffix(" drop")], kept
     if condition.quantity == "kappa":
-        return linearise_kappa(people, labels, aspect.labels, is_weighted=len(aspect.labels) > 2, weights=own), kept
+        return linearise_kappa(people, labels, aspect.labels, is_weighted=len(aspect.labels) > 2), kept
     if condition.quantity == "accuracy":
-        return linearise_mean((labels == people).astype(np.float64), own), kept
-    return linearise_mean(labels - people, own), kept
+        return linearise_mean((labels == people).astype(np.float64)), kept
+    return linearise_mean(labels - people), kept
 
 
 def _list_cells(aspect: str, found: JudgeDifference) -> Row:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from core.errors import SettingError
 from judge.label_study import ALL, MOST_SHOWN, LabelStudy
 from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Row
 from judge.wording import shorten
 from meta_eval.alternative_annotator import compare_with_people
-from meta_eval.bootstrap import Floats
-from meta_eval.designs import are_unequal, bound_by_design, estimate_drawn
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
 from meta_eval.judge_pairs import find_constant
 from meta_eval.labels import LabelAgreement, agree_on_labels, agree_with_single, assign_labels
-from meta_eval.linearised import linearise_kappa, linearise_mean
 from meta_eval.prediction_powered import powered_mean, powered_rate
 from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
@@ -33,21 +28,15 @@ def study_labels(
     scored: ScoredSet,
     labelling: Labelling,
     resampling: Resampling,
-    probabilities: Mapping[str, float] | None = None,
 ) -> LabelStudy:
-    """Measures the agreement of each judge that `list_labelled` finds. Raises errors as `list_labelled` does.
-
-    `probabilities` has, by id, the probability with which a labelled text was drawn. If it is not empty, the figures
-    estimate those of all texts.
-    """
-    drawn = probabilities or {}
+    """Measures the agreement of each judge that `list_labelled` finds. Raises errors as `list_labelled` does."""
     study = LabelStudy()
     for labelled in list_labelled(scored, labelling):
         if not labelled.judged:
             continue
         if len(labelled.rated) < len(scored):
-            _add_corrected(study, scored, labelled, labelling, drawn)
-        _add_agreement(study, labelled, resampling, drawn)
+            _add_corrected(study, scored, labelled, labelling)
+        _add_agreement(study, labelled, resampling)
         if len(labelled.people) > 1:
             _add_single_people(study, labelled, resampling)
     return study
@@ -58,16 +47,14 @@ def _add_corrected(
     scored: ScoredSet,
     labelled: LabelledAspect,
     labelling: Labelling,
-    probabilities: Mapping[str, float],
 ) -> None:
     """Adds the mean labels of all texts, of each system or all of them, and how the labelled ones differ."""
-    if not probabilities:
-        study.unrepresentative.update(check_samples(scored, labelled.aspect, [*labelled.judged]))
+    study.unrepresentative.update(check_samples(scored, labelled.aspect, [*labelled.judged]))
     by_system = {part.name: part for part in scored.by_system()} or {ALL: scored}
     for system, part in by_system.items():
         for name in labelled.judged:
             cells = {"aspect": labelled.aspect, "judge": name, "system": system}
-            means = correct_mean(part, name, labelled, labelling, probabilities)
+            means = correct_mean(part, name, labelled, labelling)
             study.corrected.append({**cells, **means})
 
 
@@ -75,14 +62,11 @@ def _add_agreement(
     study: LabelStudy,
     labelled: LabelledAspect,
     resampling: Resampling,
-    probabilities: Mapping[str, float],
 ) -> None:
     """Adds the agreement of each judge, and of the most frequent label, and disagreements."""
     layout = labelled.rated.layout
     for name, judged in labelled.judged.items():
         agreement = agree_on_labels(labelled.consensus, judged, labelled.labels, layout, resampling)
-        if are_unequal(probabilities):
-            agreement = weigh_by_design(agreement, labelled, name, probabilities)
         study.agreement[labelled.aspect, name] = agreement
         study.disagreements.extend(_list_disagreements(labelled, name))
     study.constants[labelled.aspect] = _agree_by_constant(labelled, resampling)
@@ -127,71 +111,22 @@ def check_samples(
     return differences
 
 
-def weigh_by_design(
-    agreement: LabelAgreement,
-    labelled: LabelledAspect,
-    name: str,
-    probabilities: Mapping[str, float],
-) -> LabelAgreement:
-    """Estimates the agreement of a judge on all texts: each drawn text is weighted by its inverse probability.
-
-    Counts, shares of single labels and the test against chance are those of the drawn texts.
-    """
-    kept = ~np.isnan(labelled.consensus + labelled.judged[name])
-    people = labelled.consensus[kept]
-    judged = labelled.judged[name][kept]
-    layout = restrict(labelled.rated.layout, kept)
-    chances = _list_probabilities(labelled.rated, probabilities)[kept]
-    weights = 1 / chances
-    is_right = (people == judged).astype(np.float64)
-    accuracy = linearise_mean(is_right, weights)
-    kappa = linearise_kappa(people, judged, labelled.labels, weights=weights)
-    weighted_kappa = linearise_kappa(people, judged, labelled.labels, is_weighted=True, weights=weights)
-    harshness = linearise_mean(judged - people, weights)
-    return replace(
-        agreement,
-        accuracy=bound_by_design(accuracy, chances, layout, is_rate=True),
-        kappa=bound_by_design(kappa, chances, layout),
-        weighted_kappa=bound_by_design(weighted_kappa, chances, layout),
-        harshness=bound_by_design(harshness, chances, layout),
-    )
-
-
-def weigh_texts(labelled: LabelledAspect, probabilities: Mapping[str, float]) -> Floats | None:
-    """Returns the weight of each rated text of a drawn sample; None if all texts have the same probability."""
-    return 1 / _list_probabilities(labelled.rated, probabilities) if are_unequal(probabilities) else None
-
-
-def _list_probabilities(texts: ScoredSet, probabilities: Mapping[str, float]) -> Floats:
-    """The probability with which each text was drawn; raises SettingError for a labelled one without."""
-    lost = [example.id for example in texts.examples if example.ratings and example.id not in probabilities]
-    if lost:
-        raise SettingError(f"every label needs the probability of its text, but {lost[0]} has none in the design")
-    return np.array([probabilities.get(example.id, np.nan) for example in texts.examples])
-
-
 def correct_mean(
     texts: ScoredSet,
     name: str,
     labelled: LabelledAspect,
     labelling: Labelling,
-    probabilities: Mapping[str, float] | None = None,
 ) -> Row:
     """Makes a row with the mean label of all texts: by the judge, and by people.
 
     The mean by people is estimated from a labelled sample, and corrected with the scores that the judge gave to all
-    texts. `probabilities` has, by id, the probability with which a text was drawn into the sample.
+    texts.
     """
     ratings = texts.ratings(labelled.aspect)
     scores = texts.values(name, labelled.aspect)
     is_rate = not np.setdiff1d(labelled.labels, (0, 1)).size
-    if probabilities and are_unequal(probabilities):
-        chances = _list_probabilities(texts, probabilities)
-        by_people = estimate_drawn(ratings, scores, chances, texts.layout, is_rate=is_rate)
-    elif is_rate:
-        by_people = powered_rate(ratings, scores, texts.layout)
-    else:
-        by_people = powered_mean(ratings, scores, texts.layout)
+    power = powered_rate if is_rate else powered_mean
+    by_people = power(ratings, scores, texts.layout)
     threshold = (labelling.thresholds or {}).get(name)
     judged, _ = assign_labels(scores, labelled.labels, threshold)
     known = ~np.isnan(judged)

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import InputError, SettingError, fault
-from data.cells import name_of, to_value
 from data.columns import RATINGS, USUAL_RATERS, find_rater, find_spellings, fold_name
 from data.input_file import InputFile, read_objects
-from data.numeric import is_missing, to_number
+from data.numeric import is_missing
 from data.rater_rows import RATER
 from data.rating_words import GivenLevels
 from data.records import name_people
@@ -20,7 +19,7 @@ from data.scored import read_scored
 from judge.answers import are_answers, to_labels
 from judge.inputs import Frame
 from judge.label_joins import GivenLabels, add_epochs, name_source
-from judge.label_sheets import ITEM, LABEL, PROBABILITY, SHEET_FIELDS, Design, is_sheet, read_design
+from judge.label_sheets import ITEM, LABEL, PROBABILITY, SHEET_FIELDS, is_sheet, read_design, refuse_strata
 from judge.table_rows import (
     Rows,
     check_outputs,
@@ -51,7 +50,7 @@ def read_labels(
     annotation tool its ratings are read. Rows of a sheet that `judge label` wrote get the ids of its design, a file
     that is beside the labels or in one of the `folders`.
 
-    Raises SettingError if its columns are ambiguous, InputError for faults of the file.
+    Raises SettingError if its columns are ambiguous or texts were drawn by strata, InputError for faults of the file.
     """
     opened = [_open_labels(part, levels) for part in _list_sources(source)]
     name = ", ".join(part.name for part in opened)
@@ -62,14 +61,13 @@ def read_labels(
     people: Sequence[str] = ()
     if are_answers(rows):
         rows, people = to_labels(rows)
-    probabilities: dict[str, float] = {}
+    refuse_strata(name, rows)
     by_input = False
     is_drawn = is_sheet(row.get(ITEM) for row in rows)
     if is_drawn:
         rows = _spell_names(rows, (*SHEET_FIELDS, LABEL))
-        design = _find_design(name, rows, [*list_folders(*_list_sources(source)), *folders])
-        probabilities = dict(design.probabilities)
-        rows = [_name_by_design(row, design) for row in rows]
+        ids = _find_design(name, rows, [*list_folders(*_list_sources(source)), *folders])
+        rows = [_name_by_design(row, ids) for row in rows]
     elif any(EPOCH in row for row in rows):
         rows = add_epochs(rows)
     elif find_key(_list_header(rows)) is None and any(row.get(GROUP) for row in rows):
@@ -94,7 +92,6 @@ def read_labels(
     return GivenLabels(
         name=name,
         labelled=_keep_rated(name, read_scored(file), [note]),
-        probabilities=probabilities | _read_probabilities(rows, str(roles.key)),
         key=GROUP if by_input else roles.key,
         name_systems=by_output is not None,
         is_drawn=is_drawn,
@@ -131,20 +128,14 @@ def _rename(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {names.get(column, column): cell for column, cell in row.items()}
 
 
-def _name_by_design(row: Mapping[str, Any], design: Design) -> dict[str, Any]:
+def _name_by_design(row: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
     """A row of a sheet with the id of its text in place of its own name and of the text."""
     kept = leave_out(row, [ITEM, *SHEET_FIELDS])
-    return {**kept, "id": design.ids[str(row[ITEM])]}
+    return {**kept, "id": ids[str(row[ITEM])]}
 
 
 def _list_header(rows: Rows) -> list[str]:
     return [*dict.fromkeys(key for row in rows for key in row)]
-
-
-def _read_probabilities(rows: Rows, key: str) -> dict[str, float]:
-    """By id the number in the column `probability`, where there is one."""
-    numbers = {str(name_of(to_value(row.get(key)))): to_number(row.get(PROBABILITY)) for row in rows}
-    return {name: number for name, number in numbers.items() if number is not None}
 
 
 @dataclass(frozen=True)
@@ -185,13 +176,13 @@ def _gather_labels(name: str, opened: Sequence[OpenedLabels]) -> GivenLabels:
         if not part.aspects:
             raise SettingError(f"labels must be a table with ids and labels, but {part.name} has no ratings of people")
     if len(parts) == 1:
-        return GivenLabels(name, _keep_rated(name, parts[0], []), {})
+        return GivenLabels(name, _keep_rated(name, parts[0], []))
     records = [row for part in parts for row in _list_rater_rows(part)]
     aspects = dict.fromkeys(aspect for part in parts for aspect in part.aspects)
     columns = tuple((f"{RATINGS}{aspect}", (aspect,)) for aspect in aspects)
     joined = read_scored(InputFile(LABELS, columns=columns, needs_text=False, records=records))
     notes = [note for part in parts for note in part.notes]
-    return GivenLabels(name, _keep_rated(name, joined, notes), {})
+    return GivenLabels(name, _keep_rated(name, joined, notes))
 
 
 def _list_rater_rows(labelled: ScoredSet) -> Rows:
@@ -237,8 +228,8 @@ def _find_design(
     name: str,
     rows: Rows,
     folders: Sequence[Path],
-) -> Design:
-    """The design of the sheet with these rows; raises InputError for a sheet without labels."""
+) -> dict[str, str]:
+    """By row of the sheet, the id of its text; raises InputError for a sheet without labels."""
     if all(is_missing(row.get(LABEL)) for row in rows):
         raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
     return read_design([str(row[ITEM]) for row in rows], folders)

@@ -36,8 +36,6 @@ class GivenLabels:
     name: str
     # the rows by id, each with its ratings; several rows of one id are several people
     labelled: ScoredSet
-    # of a sheet that `judge label` drew, the probability with which each row was drawn, by id
-    probabilities: Mapping[str, float]
     # the column that names the rows
     key: str | None = None
     # whether each row labels the output of one system for an input, which is its group
@@ -55,10 +53,8 @@ def join_labels(
     given: GivenLabels,
     *,
     has_ids: bool = True,
-) -> tuple[ScoredSet, dict[str, float]]:
+) -> ScoredSet:
     """Joins labels to verdicts by id, else by input (`group`), and returns the verdicts with ratings.
-
-    Also returns, by the id of a verdict, the probability with which it was drawn, if the labels have one.
 
     A system may have several outputs for an input, such as the epochs of a sample. Then one label counts for all of
     these outputs, which stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of
@@ -69,15 +65,10 @@ def join_labels(
     places = _choose_places(verdicts, given, has_ids=has_ids)
     examples = [*verdicts.examples]
     people: dict[str, dict[str, Floats]] = {}
-    probabilities: dict[str, float] = {}
-    if given.is_drawn:
-        probabilities.update(given.probabilities)
     for row, label in enumerate(given.labelled.examples):
         by_aspect = _list_people(given.labelled, row)
         for i in _find_outputs(verdicts, given, places, label):
             examples[i] = _add_ratings(examples[i], label, verdicts.name)
-            if label.id in given.probabilities:
-                probabilities[examples[i].id] = given.probabilities[label.id]
             for aspect, by_person in by_aspect.items():
                 columns = people.setdefault(aspect, {})
                 for person, rating in by_person.items():
@@ -85,13 +76,12 @@ def join_labels(
                     column[i] = rating
     raters = {aspect: np.stack([*columns.values()]) for aspect, columns in people.items()}
     note = _describe_join(verdicts, given, places)
-    joined = replace(
+    return replace(
         verdicts,
         examples=tuple(examples),
         notes=(*verdicts.notes, *given.labelled.notes, note),
         raters={**verdicts.raters, **raters},
     )
-    return joined, probabilities
 
 
 def _choose_places(

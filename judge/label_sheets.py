@@ -1,8 +1,8 @@
-"""Sheets on which people label texts blind: a table, a page for the keyboard, and the design of the sample.
+"""Sheets on which people label texts blind, and the design of a sheet, which has the ids of its texts.
 
-A sheet shows no verdict, no system and no id of the texts, and its rows are in random order. The design, a table in the
-same folder, has the id of each row and the probability with which it was drawn. `read_design` finds it again by the
-names of the rows, which begin with a token of the sheet.
+A sheet is a table that shows no verdict, no system and no id, and its rows are in random order. The design is a table
+in the same folder with the id of each row. `read_design` finds it again by the names of the rows, which begin with a
+token of the sheet.
 """
 
 from __future__ import annotations
@@ -15,26 +15,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
 from core.errors import SettingError
 from core.example import Example
-from data.numeric import parse_finite
+from data.numeric import is_missing
 from data.table_files import read_rows
 from data.text_files import open_atomically
 from judge.wording import csv_field
 
-TEMPLATE = Path(__file__).parent / "report" / "label_sheet.html.jinja"
 ITEM = "item"  # names a row of a sheet
 LABEL = "label"
-PROBABILITY = "probability"
+PROBABILITY = "probability"  # of a text to be drawn, in sheets of earlier versions
 DESIGN = ".design.csv"  # the end of the name of a design
-DESIGN_COLUMNS = (ITEM, "id", PROBABILITY)
+DESIGN_COLUMNS = (ITEM, "id")
 SHEET_FIELDS = ("context", "text", "references")
 TOKEN = 8  # letters of the token of a sheet
 NAME = re.compile(rf"[0-9a-f]{{{TOKEN}}}-[0-9]+")  # of a row of a sheet
-MOST_CHOICES = 9  # a key for each
 
 
 @dataclass(frozen=True)
@@ -44,16 +39,6 @@ class SheetRow:
     item: str
     # what is shown, by name
     shown: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Design:
-    """The design of a sheet: the id of each row, and the probability with which it was drawn."""
-
-    # by row of the sheet, the id of its text
-    ids: Mapping[str, str]
-    # by id, the probability with which it was drawn
-    probabilities: Mapping[str, float]
 
 
 def make_rows(examples: Sequence[Example], seed: int) -> list[SheetRow]:
@@ -108,74 +93,36 @@ def write_table(rows: Iterable[Sequence[str]], path: Path) -> None:
         writer.writerows(rows)
 
 
-def write_page(
-    rows: Sequence[SheetRow],
-    path: Path,
-    *,
-    question: str,
-    choices: Sequence[str],
-) -> None:
-    """Writes the sheet as one page, which keeps labels in the browser and saves them as a table."""
-    content = {
-        "name": path.stem,
-        "choices": [*choices],
-        "rows": [{"item": row.item, "shown": dict(row.shown)} for row in rows],
-    }
-    # no text can end the script: JSON may write < as an escape
-    encoded = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    page = template.render(
-        question=question,
-        name=path.stem,
-        content=Markup(encoded),
-    )
-    with open_atomically(path) as file:
-        file.write(page)
-
-
-def write_design(
-    rows: Sequence[SheetRow],
-    examples: Sequence[Example],
-    probabilities: Sequence[float],
-    path: Path,
-) -> None:
-    """Writes the design: the id and the probability of each row."""
+def write_design(rows: Sequence[SheetRow], examples: Sequence[Example], path: Path) -> None:
+    """Writes the design: the id of each row."""
     items = [row.item for row in rows]
     ids = [example.id for example in examples]
-    chances = [repr(float(probability)) for probability in probabilities]
-    write_table([DESIGN_COLUMNS, *zip(items, ids, chances, strict=True)], path)
+    write_table([DESIGN_COLUMNS, *zip(items, ids, strict=True)], path)
 
 
-def read_design(items: Sequence[str], folders: Iterable[Path]) -> Design:
-    """Reads the sampling design of a sheet (the id and the probability of each row) from the first folder that has it.
+def read_design(items: Sequence[str], folders: Iterable[Path]) -> dict[str, str]:
+    """Reads the design of a sheet (the id of each row) from the first folder that has it.
 
-    Raises SettingError if no folder has it.
+    Raises SettingError if no folder has it, and for a sheet that was drawn by strata.
     """
     searched = list(dict.fromkeys(folder.resolve() for folder in folders))
     for folder in searched:
         for path in sorted(folder.glob(f"*{DESIGN}")):
             rows = _read_table(path)
             if rows.keys() >= {*items}:
-                return _to_design(rows)
+                refuse_strata(path.name, rows.values())
+                return {item: row["id"] for item, row in rows.items()}
     rule = f"labels of a sheet need its design, the file NAME{DESIGN} beside it"
     shown = ", ".join(map(str, searched))
     raise SettingError(f"{rule}, but there is none for {items[0]} in {shown}")
 
 
-def _to_design(rows: Mapping[str, Mapping[str, str]]) -> Design:
-    """The design in the rows of a table by item."""
-    probabilities: dict[str, float] = {}
-    for row in rows.values():
-        probability = parse_finite(row[PROBABILITY])
-        if probability is not None and probability > 0:
-            probabilities[row["id"]] = probability
-    return Design(ids={item: row["id"] for item, row in rows.items()}, probabilities=probabilities)
+def refuse_strata(name: str, rows: Iterable[Mapping[str, object]]) -> None:
+    """Raises SettingError for rows that were drawn with different probabilities."""
+    chances = {str(row.get(PROBABILITY)) for row in rows if not is_missing(row.get(PROBABILITY))}
+    if len(chances) > 1:
+        rule = "texts to label must be drawn with the same probability"
+        raise SettingError(f"{rule}, but {name} has several: draw a new sheet with `judge label`")
 
 
 def _read_table(path: Path) -> dict[str, dict[str, str]]:
@@ -184,14 +131,3 @@ def _read_table(path: Path) -> dict[str, dict[str, str]]:
     rows = [row for _, row in read_rows(path, ",", faults)]
     has_columns = all(row.keys() >= {*DESIGN_COLUMNS} for row in rows)
     return {row[ITEM]: row for row in rows} if has_columns and not faults else {}
-
-
-def check_choices(choices: str | Sequence[object]) -> list[str]:
-    """Returns the choices of a label as texts. Raises SettingError for fewer than two, too many, or equal choices."""
-    given = choices.split(",") if isinstance(choices, str) else choices
-    listed = [str(choice).strip() for choice in given]
-    are_different = all(listed) and len({*listed}) == len(listed)
-    if not are_different or not 2 <= len(listed) <= MOST_CHOICES:
-        rule = f"choices must be 2 to {MOST_CHOICES} different labels from the worst to the best, such as no,yes"
-        raise SettingError(f"{rule}, but are {', '.join(listed) or 'none'}")
-    return listed

@@ -69,16 +69,15 @@ def read_verdicts(
     scores: GivenScores | None = None,
     needs: Collection[str] = ("people", "judges"),
     command: str = AGREE,
-) -> tuple[ScoredSet, dict[str, float]]:
-    """Reads examples with the ratings of people and the scores of judges; also returns the probabilities of a sheet.
+) -> ScoredSet:
+    """Reads examples with the ratings of people and the scores of judges.
 
     Args:
         source: as `judge.read` takes it; the rows of a file, a list or a DataFrame need no text.
         columns, levels: as in `judge.read`.
         people: columns, scorers or raters that are people; by default columns are recognised by name and values.
         judges: columns that hold verdicts of judges.
-        labels: a file or several, rows or a DataFrame with the labels of people, joined by id. The probabilities of
-            a sheet that `judge label` drew, or of a column `probability`, are returned by id.
+        labels: a file or several, rows or a DataFrame with the labels of people, joined by id.
         scores: by name, scores of the same texts as in `judge.read`; columns are then not recognised by their values.
         needs: what columns must hold; labels that are given stand for those of people.
         command: what messages show before the file.
@@ -97,7 +96,7 @@ def read_verdicts(
         verdicts = _read_table(table, request)
         has_ids = names_ids(verdicts)
     if labels is None:
-        return verdicts, {}
+        return verdicts
     given = read_labels(labels, levels, list_folders(source))
     return join_labels(verdicts, given, has_ids=has_ids)
 

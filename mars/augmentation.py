@@ -6,25 +6,28 @@ perplexity of the fill and that text. Keep the best length, and continue after t
 sigma a number of tokens: a blank of two words gets 2 + sigma tokens, of which at least one is kept. A blank at the end
 has no text to plan for: the perplexity is that of the fill alone.
 
-All jobs of a batch run in lockstep on one key-value cache. The last digits of what a batch computes depend on its
-shape. If such a difference could change a decision (`DOUBT`), the decision is made again for that job alone. With
-models in float32 or float64 the texts are therefore the same, byte for byte, in any batch and any order.
+Logits and perplexities within `TIE` count as equal, so that the rounding errors of a batch do not decide.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 from tqdm import tqdm
 
-from core.errors import ExampleError
-from mars.lockstep import Filler, Filling, TokenBlank, TokenJob, fill_in_lockstep
+from core.errors import ExampleError, SettingError
+from data.words import is_clitic
 from mars.masking import Blank, Kept, Template
+from mars.planning import NO_WORD, TIE, Embeddings, is_settled, plan_states
 from mars.references import Augmentation, Augmented, Fill, Job
-from mars.slots import check_model, count_readable, get_output_embeddings
 from mars.writable_tokens import WritableTokens
-from models.batching import batches_by_budget, halve_when_out_of_memory
+from models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from models.causal import CausalLM
 from models.model import plain_token_ids
 from models.windows import cut_end
@@ -33,12 +36,54 @@ PAPER = Augmentation()
 
 
 @dataclass(frozen=True)
+class TokenBlank:
+    """A blank: the number of tokens to write, the kept text after it, and the tokens of that text to plan toward.
+
+    Planning ignores tokens that are punctuation only, because it would write the mark twice ("car..").
+    """
+
+    length: int
+    after: tuple[int, ...]
+    sought: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TokenJob:
+    """A job as tokens: the start token and context, the kept text before the first blank, and the blanks."""
+
+    prompt: tuple[int, ...]
+    opening: tuple[int, ...]
+    blanks: tuple[TokenBlank, ...]
+    dropped: int
+
+    @property
+    def max_length(self) -> int:
+        """The maximum number of tokens of the text, without the prompt."""
+        return len(self.opening) + sum(blank.length + len(blank.after) for blank in self.blanks)
+
+
+@dataclass
+class Filling:
+    """A job in progress: the tokens read so far, the finished fills, and the KL divergence of each planned token."""
+
+    job: TokenJob
+    text: list[int]
+    fills: list[Fill] = field(default_factory=list)
+    divergences: list[float] = field(default_factory=list)
+
+    @property
+    def blank(self) -> TokenBlank:
+        """The next blank to fill."""
+        return self.job.blanks[len(self.fills)]
+
+
+@dataclass(frozen=True)
 class SelfPlanningAugmenter:
     """Fills blanks with a guided language model: it writes each fill, judges its lengths, and keeps the best one."""
 
     lm: CausalLM  # the model
     settings: Augmentation = PAPER  # how blanks are filled
-    token_budget: int = 16_384  # slots of the cache in a batch; a batch that does not fit into memory is halved
+    token_budget: int = 16_384  # tokens of a batch; a batch that does not fit into memory is halved
 
     @property
     def depends(self) -> dict[str, Any]:
@@ -52,7 +97,7 @@ class SelfPlanningAugmenter:
         """Fills the blanks of every job, in order. A template without a blank needs no model.
 
         Raises ExampleError, before the model is called, for all templates that are too long for the model even without
-        context. Raises SettingError for a model or tokenizer that cannot be used here (`check_model`,
+        context. Raises SettingError for a model or tokenizer that cannot be used here (`get_output_embeddings`,
         `WritableTokens`).
         """
         results: list[Augmented] = []
@@ -67,13 +112,12 @@ class SelfPlanningAugmenter:
         tokens = WritableTokens(self.lm.tokenizer, len(embeddings), self.lm.device)
         filler = Filler(self.lm, self.settings, tokens, embeddings)
         tokenized = _tokenize_jobs(filler, [jobs[i] for i in with_blanks], with_blanks)
-        token_jobs = dict(zip(with_blanks, tokenized, strict=True))
-        check_model(self.lm)
 
-        def fill(indices: list[int]) -> list[Filling]:
-            return fill_in_lockstep(filler, [token_jobs[i] for i in indices])
+        def fill(places: list[int]) -> list[Filling]:
+            return filler.fill([tokenized[place] for place in places])
 
-        batches = _batch_jobs(token_jobs, self.token_budget)
+        costs = [len(job.prompt) + job.max_length for job in tokenized]
+        batches = batches_by_budget(costs, self.token_budget)
         for batch in tqdm(
             batches,
             desc="augmented references",
@@ -82,30 +126,158 @@ class SelfPlanningAugmenter:
             disable=None,
         ):
             rows = halve_when_out_of_memory(fill, batch)
-            for i, row in zip(batch, rows, strict=True):
+            for place, row in zip(batch, rows, strict=True):
+                i = with_blanks[place]
                 results[i] = _finish(jobs[i].template, row)
         return results
 
 
+@dataclass(frozen=True)
+class Filler:
+    """A language model, how it fills blanks, the tokens that it may write, and the embeddings for planning."""
+
+    lm: CausalLM
+    settings: Augmentation
+    tokens: WritableTokens
+    embeddings: Embeddings
+
+    def fill(self, jobs: Sequence[TokenJob]) -> list[Filling]:
+        """Fills the blanks of all jobs together: the first blank of each, then the second, and so on (Algorithm 2)."""
+        rows = [Filling(job, [*job.prompt, *job.opening]) for job in jobs]
+        for number in range(max(len(job.blanks) for job in jobs)):
+            filled = [row for row in rows if number < len(row.job.blanks)]
+            written = self.write(filled)
+            for row, fill, perplexities in zip(filled, written, self.judge(filled, written), strict=True):
+                kept = fill[: choose_length(perplexities)]
+                row.text += [*kept, *row.blank.after]
+                row.fills.append(Fill(self.tokens.text(kept), tuple(kept), tuple(perplexities)))
+        return rows
+
+    @torch.inference_mode()
+    def write(self, rows: Sequence[Filling]) -> list[list[int]]:
+        """Writes greedy tokens into the next blank of each row, planned toward the text after it (Eq. 6)."""
+        reader = self.lm.read([row.text for row in rows], ())
+        written: list[list[int]] = [[] for _ in rows]
+        writing = list(range(len(rows)))
+        chosen = None
+        while writing:
+            allowed = torch.stack([self.find_allowed(rows[i], written[i]) for i in writing])
+            logits = self.plan([rows[i] for i in writing], reader.next_log_probabilities(chosen), allowed)
+            chosen = choose_tokens(logits.masked_fill_(~allowed, -torch.inf))
+            for i, token in zip(writing, chosen.tolist(), strict=True):
+                written[i].append(token)
+            unfinished = [place for place, i in enumerate(writing) if len(written[i]) < rows[i].blank.length]
+            if len(unfinished) < len(writing):
+                kept = torch.tensor(unfinished, device=self.lm.device, dtype=torch.long)
+                writing = [writing[place] for place in unfinished]
+                chosen = chosen[kept]
+                reader.keep(kept)
+        return written
+
+    def find_allowed(self, row: Filling, fill: list[int]) -> Bool[Tensor, " vocabulary"]:
+        """Says which tokens may follow the tokens of a fill: those that leave room for a whole character and word."""
+        pending = self.tokens.pending(b"", *fill)
+        is_clitic_so_far = bool(fill) and not pending and is_clitic(self.tokens.text(fill))
+        is_after_word = is_clitic_so_far if fill else self.tokens.ends_in_word(row.text)
+        return self.tokens.allowed(pending, row.blank.length - len(fill) - 1, is_after_word)
+
+    def plan(
+        self,
+        rows: Sequence[Filling],
+        plain: Float[Tensor, "rows vocabulary"],
+        allowed: Bool[Tensor, "rows vocabulary"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """Returns the logits after planning.
+
+        Rows without words to plan toward, and rows whose token planning cannot change, keep the plain ones.
+        """
+        settings = self.settings
+        if bool(plain.isnan().any()):
+            raise ValueError(f"the logits of {type(self.lm.model).__name__} are not numbers: its weights are damaged")
+        settled = is_settled(plain, allowed, settings.kl).tolist()
+        planned = [i for i, row in enumerate(rows) if row.blank.sought and not settled[i]]
+        if not planned or not settings.planning_steps:
+            return plain
+        logits = plain.clone()
+        logits[planned], divergences = plan_states(
+            self.embeddings,
+            pad([rows[i].blank.sought for i in planned], NO_WORD, self.lm.device),
+            plain[planned],
+            steps=settings.planning_steps,
+            xi=settings.xi,
+            kl=settings.kl,
+        )
+        for i, divergence in zip(planned, divergences.tolist(), strict=True):
+            rows[i].divergences.append(divergence)
+        return logits
+
+    def judge(self, rows: Sequence[Filling], written: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Computes PPL(t_1 ... t_m T | s) of every length m of each fill, under the model without planning.
+
+        s is the text before the blank, t_1 t_2 ... the fill, T the kept text after it. A length that would cut a
+        character in two has an infinite perplexity. What the texts have in common is read once
+        (`models.shared_prefixes`).
+        """
+        pairs: list[tuple[list[int], list[int]]] = []
+        places: list[tuple[int, int]] = []
+        for i, (row, fill) in enumerate(zip(rows, written, strict=True)):
+            for m in range(1, len(fill) + 1):
+                if not self.tokens.pending(b"", *fill[:m]):
+                    pairs.append((row.text, [*fill[:m], *row.blank.after]))
+                    places.append((i, m))
+        perplexities = [[math.inf] * len(fill) for fill in written]
+        for (i, m), scores in zip(places, self.lm.log_probabilities(pairs), strict=True):
+            perplexities[i][m - 1] = perplexity(scores.tolist())
+        return perplexities
+
+
+def perplexity(log_probabilities: Sequence[float]) -> float:
+    """Computes exp of the mean negative log-probability; lower is more fluent.
+
+    >>> round(perplexity([math.log(0.025), math.log(0.9)]), 4)
+    6.6667
+    """
+    return math.exp(min(-np.mean(log_probabilities, dtype=np.float64), 700.0))  # exp of more overflows
+
+
+def choose_length(perplexities: Sequence[float]) -> int:
+    """Chooses the length (1 or more) with the lowest perplexity.
+
+    Of lengths within `TIE` of the lowest, the shortest wins.
+
+    >>> choose_length([6.6667, 1.1111, 2.7217, 2.2752]), choose_length([5.0, 5.0])
+    (2, 1)
+    """
+    lowest = min(perplexities)
+    return next(m for m, value in enumerate(perplexities, 1) if value <= lowest * math.exp(TIE))
+
+
+def choose_tokens(logits: Float[Tensor, "rows vocabulary"]) -> Tensor:
+    """Chooses the greedy token of each row: of those within `TIE` of the highest logit the one with the smallest id.
+
+    >>> choose_tokens(torch.tensor([[0.0, 2.0, 2.0005, 1.0]])).tolist()
+    [1]
+    """
+    return (logits >= logits.amax(-1, keepdim=True) - TIE).int().argmax(-1)
+
+
+def get_output_embeddings(lm: CausalLM) -> Embeddings:
+    """Returns E, the output embeddings that planning uses: the weight of the output layer.
+
+    Raises SettingError for a model that caps or scales its logits, which are then not h E^T.
+    """
+    head = lm.output_head()
+    if head.project is not None:
+        name = type(lm.model).__name__
+        raise SettingError(
+            f"MARS needs a model whose logits are its hidden states times its output embeddings, but {name} changes "
+            "them: take a model such as GPT-2 or Qwen2.5"
+        )
+    return head.weight.detach().to(torch.promote_types(head.weight.dtype, torch.float32))
+
+
 def _has_blank(template: Template) -> bool:
     return any(isinstance(part, Blank) for part in template)
-
-
-def _batch_jobs(jobs: Mapping[int, TokenJob], token_budget: int) -> list[list[int]]:
-    """The indices of the jobs in batches; jobs of one context stay side by side and cost what the largest costs."""
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for i, job in jobs.items():
-        groups.setdefault(job.prompt, []).append(i)
-    in_order: list[int] = []
-    costs: list[int] = []
-    for group in groups.values():
-        largest = max(jobs[i].capacity for i in group)
-        in_order += group
-        costs += [largest] * len(group)
-    batches: list[list[int]] = []
-    for places in batches_by_budget(costs, token_budget):
-        batches.append([in_order[place] for place in places])
-    return batches
 
 
 def _finish(template: Template, row: Filling) -> Augmented:
@@ -149,15 +321,14 @@ def _tokenize_jobs(
     kept_texts = chain.from_iterable(map(_list_kept_texts, templates))
     texts = list(dict.fromkeys([*contexts, *kept_texts]))
     ids = dict(zip(texts, _encode(filler, texts), strict=True))
-    readable = count_readable(lm)
     tokenized: list[TokenJob] = []
     faults: list[tuple[int, str]] = []
     for i, context, template in zip(indices, contexts, templates, strict=True):
         job = _tokenize_template(filler, template, ids)
         needed = 1 + job.max_length
-        if needed > readable:
-            faults.append((i, f"the model reads {readable} tokens at once, but the reference alone has {needed}"))
-        room = min(readable - needed, settings.max_context)
+        if needed > lm.max_length:
+            faults.append((i, f"the model reads {lm.max_length} tokens at once, but the reference alone has {needed}"))
+        room = min(lm.max_length - needed, settings.max_context)
         fitting, dropped = cut_end(ids[context], room)
         prompt = (lm.start, *fitting)
         tokenized.append(replace(job, prompt=prompt, dropped=dropped))

@@ -130,10 +130,10 @@ class WritableTokens:
         """Whether a token consists only of punctuation and spaces."""
         return is_punctuation(self.bytes[token].decode("utf-8", errors="replace").strip())
 
-    def pending(self, pending: bytes, token: int) -> bytes:
-        """Returns the bytes of an incomplete character that remain after the token; empty if there are none."""
+    def pending(self, pending: bytes, *tokens: int) -> bytes:
+        """Returns the bytes of an incomplete character that remain after the tokens; empty if there are none."""
         decoder = codecs.getincrementaldecoder("utf-8")()
-        decoder.decode(pending + self.bytes[token])
+        decoder.decode(pending + b"".join(self.bytes[token] for token in tokens))
         return decoder.getstate()[0]
 
     def text(self, tokens: list[int]) -> str:

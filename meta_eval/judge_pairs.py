@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, Mask
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import bound_difference
 from meta_eval.linearised import (
@@ -71,16 +71,14 @@ def compare_judges(
     layout: Layout,
     *,
     lengths: Floats | None = None,
-    weights: Floats | None = None,
     margin: float = 0.1,
     level: float = 0.05,
     seed: int = 0,
 ) -> list[JudgeDifference]:
     """Computes the differences of each pair of judges; labels and lengths have the shape (n,), with NaN for no label.
 
-    For more than two labels, kappa is weighted. `weights`, of shape (n,), count texts of a drawn sample. `margin` is a
-    difference of kappas that does not matter: two one-sided tests at `level` over the number of pairs decide whether a
-    judge is as good as another.
+    For more than two labels, kappa is weighted. `margin` is a difference of kappas that does not matter: two one-sided
+    tests at `level` over the number of pairs decide whether a judge is as good as another.
     """
     pairs = [*combinations(judges, 2)]
     differences: list[JudgeDifference] = []
@@ -97,12 +95,10 @@ def compare_judges(
             of_a,
             of_b,
             labels,
-            lengths=_take(lengths, kept),
-            weights=_take(weights, kept),
+            lengths=None if lengths is None else lengths[kept],
         )
         estimates = {name: statistic.estimate(present) for name, statistic in statistics.items()}
-        if weights is None:
-            estimates |= _bound_shares(y, of_a, of_b, labels, present)
+        estimates |= _bound_shares(y, of_a, of_b, labels, present)
         is_as_good = _is_as_good(statistics["kappa"], present, margin, level / len(pairs))
         untested = _count_changes(
             (a, b),
@@ -173,14 +169,13 @@ def linearise_differences(
     labels: Floats,
     *,
     lengths: Floats | None = None,
-    weights: Floats | None = None,
 ) -> dict[str, Linearised]:
     """Computes the differences, b minus a, of the kappa, accuracy, harshness and length effect of two judges.
 
     Each has the contribution of every text (`Linearised`).
 
     `people`, `a` and `b` are labels of shape (n,) without NaN; `labels` are the possible ones. The length effect needs
-    `lengths`, and is left out with `weights`.
+    `lengths`.
     """
 
     def linearise_agreement(judge: Floats) -> Linearised:
@@ -189,27 +184,20 @@ def linearise_differences(
             judge,
             labels,
             is_weighted=len(labels) > 2,
-            weights=weights,
         )
 
     def linearise_accuracy(judge: Floats) -> Linearised:
         is_right = (judge == people).astype(np.float64)
-        return linearise_mean(is_right, weights)
+        return linearise_mean(is_right)
 
     statistics = {
         "kappa": linearise_agreement(b) - linearise_agreement(a),
         "accuracy": linearise_accuracy(b) - linearise_accuracy(a),
-        "harshness": linearise_mean(b - a, weights),
+        "harshness": linearise_mean(b - a),
     }
-    if lengths is not None and len(lengths) and weights is None:
+    if lengths is not None and len(lengths):
         statistics["length_effect"] = linearise_length_effect(b - a, find_long(lengths))
     return statistics
-
-
-def _take(values: Floats | None, kept: Mask) -> Floats | None:
-    if values is None:
-        return None
-    return values[kept]
 
 
 def _bound_shares(

@@ -1,4 +1,4 @@
-"""Linearised statistics of labels: one term per text, so that paired tests, slices and designs share one variance.
+"""Linearised statistics of labels: one term per text, so that paired tests and slices share one variance.
 
 The error of a smooth statistic is about a sum of one term per text, the text's influence (Hampel 1974). The terms of
 one input are summed, because its texts may depend on one another; the sums of different inputs are independent. So the
@@ -66,14 +66,13 @@ def undefined(n: int, reason: str) -> Linearised:
     return Linearised(math.nan, np.zeros(n), reason)
 
 
-def linearise_mean(values: Floats, weights: Floats | None = None) -> Linearised:
-    """Linearises the mean of values of shape (n,), weighted if there are weights."""
-    if not len(values):
+def linearise_mean(values: Floats) -> Linearised:
+    """Linearises the mean of values of shape (n,)."""
+    n = len(values)
+    if not n:
         return undefined(0, "no text has both labels")
-    shares = _to_shares(len(values), weights)
-    mean = float(shares @ values)
-    parts = shares * (values - mean)
-    return Linearised(mean, parts)
+    mean = float(values.mean())
+    return Linearised(mean, (values - mean) / n)
 
 
 def linearise_kappa(
@@ -82,24 +81,22 @@ def linearise_kappa(
     labels: Floats,
     *,
     is_weighted: bool = False,
-    weights: Floats | None = None,
 ) -> Linearised:
     """Linearises Cohen's kappa (1 - O/E) of two columns of labels without NaN, or the kappa with squared distances.
 
-    O is the observed disagreement and E that of independent labels with the same shares. A text changes O/E by its
-    share times (dO E - O dE)/E², where dO and dE are the text's values of O and E less their means.
+    O is the observed disagreement and E that of independent labels with the same shares. A text changes O/E by
+    1/n times (dO E - O dE)/E², where dO and dE are the text's values of O and E less their means.
     """
     n = len(people)
     if not n:
         return undefined(0, "no text has both labels")
     distances = measure_distances(labels, is_weighted=is_weighted)
-    shares = _to_shares(n, weights)
     i = np.searchsorted(labels, people)
     j = np.searchsorted(labels, judge)
-    of_people = np.bincount(i, shares, minlength=len(labels))
-    of_judge = np.bincount(j, shares, minlength=len(labels))
+    of_people = np.bincount(i, minlength=len(labels)) / n
+    of_judge = np.bincount(j, minlength=len(labels)) / n
     disagreements = distances[i, j]
-    observed = float(shares @ disagreements)
+    observed = float(disagreements.mean())
     expected = float(of_people @ distances @ of_judge)
     if expected < NEAR:
         return undefined(n, NO_CHANCE)
@@ -108,7 +105,7 @@ def linearise_kappa(
     change_of_expected = from_judge + from_people - 2 * expected
     change_of_observed = disagreements - observed
     changes = change_of_observed / expected - observed * change_of_expected / expected**2
-    return Linearised(1 - observed / expected, -shares * changes)
+    return Linearised(1 - observed / expected, -changes / n)
 
 
 def measure_distances(labels: Floats, *, is_weighted: bool) -> Floats:
@@ -155,9 +152,3 @@ def spread_evenly(several: Sequence[Linearised], layout: Layout) -> Floats:
     inputs = layout.input_count
     columns = [statistic.over_inputs(layout) + statistic.value / inputs for statistic in several]
     return np.stack(columns, axis=1)
-
-
-def _to_shares(n: int, weights: Floats | None) -> Floats:
-    if weights is None:
-        return np.full(n, 1 / n)
-    return weights / weights.sum()

@@ -21,7 +21,6 @@ from data.formats import (
     arena,
     chosen_rejected,
     deepeval,
-    every_eval_ever,
     inspect_logs,
     label_studio,
     lm_eval,
@@ -41,7 +40,6 @@ log = logging.getLogger(__name__)
 # a tool and what it writes, what every row has, and the reader; the first that fits reads the file
 ROWS: Sequence[tuple[str, type[Record], Callable[[Located, Path], Rows]]] = (
     ("lm-eval samples", lm_eval.SAMPLES, lm_eval.read),
-    ("Every Eval Ever samples", every_eval_ever.SAMPLES, every_eval_ever.read),
     ("Label Studio tasks", label_studio.TASKS, label_studio.read),
     ("Potato annotations", potato.LINES, potato.read),
     ("alpaca_eval annotations", alpaca_eval.ANNOTATIONS, alpaca_eval.read_annotations),
@@ -62,7 +60,6 @@ ROWS: Sequence[tuple[str, type[Record], Callable[[Located, Path], Rows]]] = (
 # of a tool that tells, which scores of a file are better if they are lower
 LOWER: Mapping[str, Callable[[Iterable[str], Path], list[str]]] = {
     "lm-eval samples": lm_eval.find_lower,
-    "Every Eval Ever samples": every_eval_ever.find_lower,
     "ragas results": ragas.find_lower,
 }
 # what a JSON object has, and the reader
@@ -154,8 +151,6 @@ def _read_document(path: Path) -> ToolFile | None:
     if isinstance(document, list):
         return _read(list_objects(document, path), path)
     if isinstance(document, dict):
-        if ragas.is_annotated(document):
-            return ToolFile.of("ragas annotated verdicts", ragas.read_annotated(document, path))
         for layout, read in DOCUMENTS:
             if fits(layout, document):
                 return read(document, path)

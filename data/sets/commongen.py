@@ -87,18 +87,19 @@ def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, .
         record = _to_record(line["id"], line["concepts"], line["sentence"])
         yield {
             **record,
+            "system": "GPT-4",  # wrote all sentences, the senseless ones too
             "group": ", ".join(sorted(line["concepts"])),
             "ratings": ratings,
         }
 
     examples = load_examples(require_file(root, "commongen_trinity/trinity.jsonl", download), to_records)
-    published: dict[str, dict[str, float]] = {}
+    published: dict[str, list[float]] = {}
     for row in JUDGES:
-        published[row] = {example.id: example.ratings[row] for example in examples}
+        published[row] = [example.ratings[row] for example in examples]
     sets: list[ScoredSet] = []
     for name in ("trinity_raw", "trinity_binarized"):
         rated = tuple(replace(example, ratings={"commonsense": example.ratings[name]}) for example in examples)
-        sets.append(ScoredSet(name, rated, score_published(name, rated, published)))
+        sets.append(ScoredSet(name, rated, score_published(name, published)))
     return tuple(sets)
 
 

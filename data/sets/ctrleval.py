@@ -38,7 +38,6 @@ def ctrleval(
     root: Path | str,
     part: Part,
     download: bool = False,
-    assume_system_order: bool = False,
     attributes: Path | str | None = None,
     plain: Sequence[str] | None = None,
     held_out_fraction: float = HELD_OUT_FRACTION,
@@ -48,13 +47,12 @@ def ctrleval(
 
     Args:
         part: "sentiment" (360 texts) or "topic" (960).
-        assume_system_order: see `load_ctrleval`.
         attributes: the folder that holds `attributes/`, for the sets with the labels of this part; None reads none.
         plain: further training texts of `root`, without their labels: names in `PLAIN`.
     """
     labels = _labels(part)
     check(Several[one_of(list(PLAIN))] | None, plain=plain)
-    readers: list[Callable[[], Any]] = [partial(load_ctrleval, root, part, download, assume_system_order)]
+    readers: list[Callable[[], Any]] = [partial(load_ctrleval, root, part, download)]
     if attributes is not None:
         names = [name for name, known in SETS.items() if known == labels]
         readers += [partial(load_labelled, attributes, name, download) for name in names]
@@ -77,14 +75,13 @@ def load_ctrleval(
     root: Path | str,
     part: Part,
     download: bool = False,
-    assume_system_order: bool = False,
 ) -> ScoredSet:
     """Loads texts with the prefix and the label that their model was given; ratings (1 to 5) are means of five people.
 
     The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. Each group (a label and a prefix)
-    has twelve consecutive rows. With `assume_system_order`, `system` is "model 1" to "model 4" in turn. This is an
-    assumption: in the sentiment part, ratings of coherence and the share of texts with digits differ by row modulo 4
-    far beyond chance (p below 1e-9), and not by blocks of three rows (p above 0.1).
+    has twelve consecutive rows; `system` is "model 1" to "model 4" in turn. This is an assumption, and a note says so:
+    in the sentiment part, ratings of coherence and the share of texts with digits differ by row modulo 4 far beyond
+    chance (p below 1e-9), and not by blocks of three rows (p above 0.1).
     """
     labels = _labels(part)
 
@@ -105,7 +102,7 @@ def load_ctrleval(
             "text": text,
             "prefix": prefix,
             "label": label,
-            "system": f"model {i % MODELS + 1}" if assume_system_order else None,
+            "system": f"model {i % MODELS + 1}",
         }
         problems: list[str] = []
         for rating in ratings.values():
@@ -120,7 +117,9 @@ def load_ctrleval(
 
     numbers = count()
     path = require_file(root, PARTS[part][0], download)
-    return ScoredSet(f"ctrleval_{part}", load_examples(path, to_records, read, ("prefix",)))
+    name = f"ctrleval_{part}"
+    note = f"{name}: systems are assumed, {MODELS} models in turn; the file does not name them."
+    return ScoredSet(name, load_examples(path, to_records, read, ("prefix",)), notes=(note,))
 
 
 def _load_plain(

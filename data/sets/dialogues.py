@@ -15,19 +15,24 @@ from typing import Any
 from core.errors import InputError, blame_file, fault, format_value, read_all
 from core.example import Example
 from data.cells import UTTERANCE_END
-from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, score_published, split_share
-from data.download import find_file, require_file
+from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, score_published, split_share, tabulate_raters
+from data.download import PUBLIC_FILES, explain_download, find_file, require_file
 from data.files import iterate_examples, locate_examples, read_examples
 from data.numeric import parse_finite
 from data.records import require_none
 from data.table_files import read_rows
-from data.text_files import form_of, iterate_lines
+from data.text_files import form_of, iterate_lines, read_json_lines
+from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger(__name__)
 
 TURNS = attrgetter("turns")
 ASPECTS = ("coherence", "overall")
+FED_SYSTEMS = "fed/systems_and_raters.jsonl"
+# the question that was asked for an aspect, and what DEAM divided the mean of the answers by
+FED_QUESTIONS = {"coherence": ("coherent", 2), "overall": ("overall", 5)}
+DSTC9_BLOCK = 200  # lines of the full file by one system
 FORMS = (".jsonl", ".csv", ".tsv", ".txt")
 # Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.
 # PersonaChat: people who play a given character, lower-cased (Zhang et al. 2018), validation part.
@@ -91,10 +96,12 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     """Loads FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with the ratings that DEAM averaged.
 
     Ratings: `coherence` 0-1 and `overall` 0-0.8. If `deam_scores.tsv` is in the same folder, the set also has the
-    published scores of the metric DEAM.
+    published scores of the metric DEAM. `fed_data.json` of the collection names the systems (Mitsuku, Meena, Human)
+    and has five single ratings, divided here as DEAM divided their means. A place in the list is no person. Without
+    this file no system is named, and a note says how to get it.
     """
     files = [f"fed/fed_test_{aspect}.txt" for aspect in ASPECTS]
-    return _load_rated(
+    rated = _load_rated(
         root,
         "fed",
         files,
@@ -102,16 +109,37 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
         digits=3,
         download=download,
     )
+    path = require_file(root, FED_SYSTEMS, download) if download else find_file(root, FED_SYSTEMS)
+    if path is None:
+        how = explain_download(PUBLIC_FILES[FED_SYSTEMS], root)
+        return replace(rated, notes=(f"fed: without fed_data.json no systems and raters are known. {how}",))
+    return _add_systems_and_raters(rated, path)
+
+
+def _add_systems_and_raters(rated: ScoredSet, path: Path) -> ScoredSet:
+    """FED with the systems and single ratings of a file with a row for each dialogue."""
+    faults: list[str] = []
+    raters: dict[str, Floats] = {}
+    with blame_file(path):
+        row_of = {row["id"]: row for _, row in read_json_lines(path, faults)}
+        rows = [row_of[example.id] for example in rated.examples]
+        for aspect, (question, divisor) in FED_QUESTIONS.items():
+            answers = tabulate_raters(row["ratings"][question] for row in rows)
+            raters[aspect] = answers / divisor
+        systems = [row["system"] for row in rows]
+    require_none((), faults)
+    return replace(_name_systems(rated, systems), raters=raters)
 
 
 def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     """Loads DSTC9: dialogues of people and chatbots (Gunasekara et al. 2020), with the ratings that DEAM averaged.
 
     All 2200 dialogues are read if `dstc9_test_{coherence,overall}_averaged.txt` exist, else the sample of every
-    eleventh. An id such as `dstc9-0011` has the line of the full file, counted from 0. Ratings: `coherence` 1-3 and
-    `overall` 1-5. Empty utterances, which 119 of the 2200 dialogues have, are dropped. If `deam_scores.tsv` is in the
-    same folder, the set also has the published scores of DEAM. The sample needs `deam_scores_sample.tsv`, which has its
-    ids.
+    eleventh. An id such as `dstc9-0011` has the line of the full file, counted from 0. `system` is inferred from it:
+    the file has eleven blocks of 200 lines, which differ in how dialogues open and in mean coherence (F = 20.3, lower
+    for every shifted division). Ratings: `coherence` 1-3 and `overall` 1-5. Empty utterances, which 119 of the 2200
+    dialogues have, are dropped. If `deam_scores.tsv` is in the same folder, the set also has the published scores of
+    DEAM. The sample needs `deam_scores_sample.tsv`, which has its ids.
     """
     full = [f"dstc9/dstc9_test_{aspect}_averaged.txt" for aspect in ASPECTS]
     sample = [f"dstc9/dstc9_sample_{aspect}.txt" for aspect in ASPECTS]
@@ -123,7 +151,7 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     else:
         files = full
         scores = find_file(root, "dstc9/deam_scores.tsv")
-    return _load_rated(
+    rated = _load_rated(
         root,
         "dstc9",
         files,
@@ -131,6 +159,10 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
         digits=4,
         download=download,
     )
+    lines = [int(example.id.removeprefix("dstc9-")) for example in rated.examples]
+    systems = [f"s{line // DSTC9_BLOCK:02d}" for line in lines]
+    note = f"dstc9: systems are inferred, one for each block of {DSTC9_BLOCK} lines; the file does not name them."
+    return replace(_name_systems(rated, systems), notes=(note,))
 
 
 def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
@@ -177,33 +209,36 @@ def _load_rated(
     coherence, overall = read_all(readers)
     if [example.turns for _, example in coherence] != [example.turns for _, example in overall]:
         raise InputError([fault(paths[1], 0, f"must have the dialogues of {paths[0].name}, in its order")])
-    if scores is None:
-        log.info("%s: no file of published DEAM scores, so none are compared", name)
-        deam = None
-        lines = range(len(coherence))
-    else:
-        deam = _read_scores(scores, len(coherence))
-        lines = list(deam)
+    published: dict[str, list[float]] = {}
+    lines: Sequence[int] = range(len(coherence))
+    if scores is not None:
+        lines, published["deam"] = _read_scores(scores, len(coherence))
     examples: list[Example] = []
     for line, (_, first), (_, second) in zip(lines, coherence, overall, strict=True):
         ratings = {**first.ratings, **second.ratings}
         examples.append(replace(first, id=f"{name}-{line:0{digits}d}", ratings=ratings))
-    if deam is None:
-        return ScoredSet(name, tuple(examples))
-    by_id = {example.id: score for example, score in zip(examples, deam.values(), strict=True)}
-    return ScoredSet(name, tuple(examples), score_published(name, examples, {"deam": by_id}))
+    return ScoredSet(name, tuple(examples), score_published(name, published))
 
 
-def _read_scores(path: Path, n: int) -> dict[int, float]:
-    """Line of a dialogue (from 0) -> score, of a file with two columns and n rows below a header."""
+def _name_systems(rated: ScoredSet, systems: Sequence[str]) -> ScoredSet:
+    named = [replace(example, system=system) for example, system in zip(rated.examples, systems, strict=True)]
+    return replace(rated, examples=tuple(named))
+
+
+def _read_scores(path: Path, n: int) -> tuple[list[int], list[float]]:
+    """The line of each dialogue (from 0) and its score, of a file with two columns and n rows below a header."""
     faults: list[str] = []
+    lines: list[int] = []
+    scores: list[float] = []
     with blame_file(path):
-        rows = [row.values() for _, row in read_rows(path, "\t", faults)]
-        scores = {int(line): float(score) for line, score in rows}
-    if len(scores) != n:
+        for _, row in read_rows(path, "\t", faults):
+            line, score = row.values()
+            lines.append(int(line))
+            scores.append(float(score))
+    if {len(lines), len(set(lines))} != {n}:
         faults.append(fault(path, 0, f"there must be a score for each of the {n} dialogues, found {len(scores)}"))
     require_none((), faults)
-    return scores
+    return lines, scores
 
 
 def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:

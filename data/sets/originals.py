@@ -36,6 +36,7 @@ ANNOTATIONS = "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
 CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
 SHORTEST = 16  # characters of a poem without punctuation
 LONGEST = 240
+SPEAKER = re.compile("^(User|System): ", re.MULTILINE)  # of FED
 MOST_WORDS = 200  # of a post of a newsgroup
 
 
@@ -79,6 +80,27 @@ def read_deam_scores(
     yield f"{column}\tdeam_score"
     for number, line in enumerate(_read_lines(folder / original)):
         yield f"{number}\t{line.split(UTTERANCE_END)[-1]}"
+
+
+def read_fed(folder: Path) -> Rows:
+    """Yields the system and the single ratings of each dialogue of `fed_test_coherence.txt`, from `fed_data.json`.
+
+    Rows for single replies have a `response`, rows for dialogues have none. These have the same letters in both files.
+    """
+    rows = json.loads((folder / "fed_data.json").read_text("utf-8"))
+    row_of = {_keep_letters(SPEAKER.sub("", row["context"])): row for row in rows if "response" not in row}
+    for i, line in enumerate(_read_lines(folder / "fed_test_coherence.txt")):
+        *turns, _ = line.split(UTTERANCE_END)
+        row = row_of[_keep_letters("".join(turns))]
+        yield {
+            "id": f"fed-{i:03d}",
+            "system": row["system"],
+            "ratings": {question.lower(): given for question, given in row["annotations"].items()},
+        }
+
+
+def _keep_letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text))
 
 
 def read_concept_sets(folder: Path, part: str) -> Rows:
@@ -228,6 +250,7 @@ def read_rated(folder: Path) -> Rows:
                 "reference": story["gold_response"],
                 "system": system,
                 "text": continuation["text"],
+                "ratings": continuation["score"],
                 "mean_rating": fmean(continuation["score"]),
             }
 

@@ -6,10 +6,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from core.errors import read_all
 from core.example import Example
 from core.settings import Several, check, one_of
-from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, split_share
+from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, split_share, tabulate_raters
 from data.download import find_file, join_licences, require_file
 from data.files import load_examples
 from data.records import check_rows, layout
@@ -64,7 +66,10 @@ def load_mocha(
     root: Path | str,
     download: bool = False,
 ) -> ScoredSet:
-    """Loads the answers of one set in `MOCHA` from its `dev.json`, with mean human ratings from 1 to 5."""
+    """Loads the answers of one set in `MOCHA` from its `dev.json`, with mean human ratings from 1 to 5.
+
+    The raters are those of each answer: a place in the list is no person.
+    """
 
     def read(path: Path, faults: list[str]) -> Iterator[tuple[int, Any]]:
         ((_, sets),) = check_rows([(0, read_json(path))], path, layout({name: dict[str, dict[str, Any]]}))
@@ -73,11 +78,13 @@ def load_mocha(
 
     def to_records(answer: Mapping[str, Any]) -> Records:
         known = {"references": [answer["reference"]], "system": answer["metadata"]["source"]}
+        single_ratings.append(answer["metadata"]["scores"])
         return list_answer({**answer, **known}, groups)
 
     groups: dict[str, str] = {}
-    path = require_file(root, "mocha/dev.json", download)
-    return ScoredSet(f"mocha_{name}", load_examples(path, to_records, read))
+    single_ratings: list[list[float]] = []
+    examples = load_examples(require_file(root, "mocha/dev.json", download), to_records, read)
+    return ScoredSet(f"mocha_{name}", examples, raters={"correctness": tabulate_raters(single_ratings)})
 
 
 def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
@@ -97,20 +104,29 @@ def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
     }
 
 
-def list_continuation(line: Mapping[str, Any]) -> Records:
-    """Makes the example of a system's continuation of a first sentence.
+def load_mans(root: Path | str, download: bool = False) -> ScoredSet:
+    """Loads MANS (Guan et al. 2021): 200 first sentences of ROC stories, each continued by five systems.
 
-    The human continuation is the reference, the mean rating of five annotators the rating.
+    The human continuation is the reference, the mean of five annotators' ratings (1 to 5) the rating. The origin sorts
+    the ratings of a text, so that equal places would agree too well (a ceiling of .985 for .972); they are shuffled.
     """
-    yield {
-        "id": line["id"],
-        "text": line["text"],
-        "context": line["prompt"],
-        "references": [line["reference"]],
-        "system": line["system"],
-        "group": line["id"].removesuffix(f"-{line['system']}"),
-        "ratings": {"overall": line["mean_rating"]},
-    }
+
+    def to_records(line: Mapping[str, Any]) -> Records:
+        single_ratings.append(line["ratings"])
+        yield {
+            "id": line["id"],
+            "text": line["text"],
+            "context": line["prompt"],
+            "references": [line["reference"]],
+            "system": line["system"],
+            "group": line["id"].removesuffix(f"-{line['system']}"),
+            "ratings": {"overall": line["mean_rating"]},
+        }
+
+    single_ratings: list[list[float]] = []
+    examples = load_examples(require_file(root, "roc_stories/mans_roc.jsonl", download), to_records)
+    raters = np.random.default_rng(0).permuted(tabulate_raters(single_ratings), axis=0)
+    return ScoredSet("mans_roc", examples, raters={"overall": raters})
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:
@@ -152,8 +168,7 @@ RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
     ),
     **{name: partial(load_qa_ratings, name) for name in ANSWERS},
     **{f"mocha_{name}": partial(load_mocha, name) for name in MOCHA},
-    # MANS (Guan et al. 2021): 200 first sentences, each continued by five systems and rated by five annotators, 1 to 5
-    "mans_roc": partial(_load_lines, "mans_roc", "roc_stories/mans_roc.jsonl", list_continuation),
+    "mans_roc": load_mans,
 }
 TRAINING: Mapping[str, Callable[[Path | str, bool], tuple[Example, ...]]] = {
     **{name: partial(load_dialogues, name) for name in TRAINING_FILES},

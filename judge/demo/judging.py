@@ -1,4 +1,4 @@
-"""Scores one text by the metrics of a folder of models, and explains the scores; reads outputs to compare."""
+"""Scores one text by the metrics of a folder of models, and explains the scores."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,19 +10,17 @@ from baselines.rouge import Rouge
 from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from cdm.discriminative import ClassifierPooler, DiscriminativeCDM
-from core.errors import ExampleError, InputError, SettingError, fault
+from core.errors import ExampleError, SettingError
 from core.example import Example
 from core.scores import Metric
 from core.selection import has_field
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import ASPECTS, CTRLEval
-from data.scored import read_scored
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from judge.inputs import read
 from judge.report.explanations import Line, read_explanation
 from mars.metric import MARS
-from meta_eval.scored_set import ScoredSet
 
 JUDGE = "judge of "  # how the name of a judge of a label begins
 SCALES = {  # what the number of a metric says, by the beginning of its name
@@ -172,42 +170,3 @@ def check_length(text: str, characters: int, name: str) -> None:
     """Raises SettingError if the text is longer than `characters`."""
     if len(text) > characters:
         raise SettingError(f"{name} must have at most {characters} characters, but has {len(text)}")
-
-
-def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
-    """Reads the outputs of all systems: from one file, or from several named after their systems.
-
-    Errors name a file without its folder, which means nothing to the person who uploaded it.
-
-    Raises SettingError without a file, InputError for a faulty file and for more than `most` outputs.
-    """
-    if not paths:
-        raise SettingError("choose a file of outputs, or one of the examples")
-    try:
-        file = read_files(paths)
-        if len(file) > most:
-            rule = f"the page reads at most {most} outputs, found {len(file)}: use judge compare"
-            raise InputError([fault(file.locate(most)[0], 0, rule)])
-    except InputError as faults:
-        folders = [f"{path.parent}/" for path in paths]
-        raise InputError([remove_folder(line, folders) for line in faults.faults]) from None
-    return replace(file, places=tuple((Path(path).name, line) for path, line in file.places))
-
-
-def read_files(paths: Sequence[Path]) -> ScoredSet:
-    """Reads the outputs in one file, or in one file for each system, named after its system."""
-    if len(paths) == 1:
-        return read_scored(paths[0])
-    return read_scored(systems=[f"{path.stem.replace('=', '-')}={path}" for path in paths])
-
-
-def remove_folder(line: str, folders: Sequence[str]) -> str:
-    """Removes the folder with which a line begins.
-
-    >>> remove_folder("/tmp/a/in.csv:1: no text", ["/tmp/b/", "/tmp/a/"])
-    'in.csv:1: no text'
-    """
-    for folder in folders:
-        if line.startswith(folder):
-            return line.removeprefix(folder)
-    return line

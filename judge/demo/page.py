@@ -1,4 +1,4 @@
-"""The page of `judge demo` in gradio: three tabs, which call the plain functions of this folder."""
+"""The page of `judge demo` in gradio: two tabs, which call the plain functions of this folder."""
 
 from html import escape
 from pathlib import Path
@@ -7,7 +7,6 @@ from typing import Any
 import gradio as gr
 from gradio import themes
 
-from judge.demo.compare_tab import build_compare_tab
 from judge.demo.judge_tab import build_judge_tab
 from judge.demo.loading import DemoModels
 from judge.demo.serving import KEPT_FOR, LARGEST_FILE, MIDDLEWARE, SWEPT_EVERY, refuse_unknown_function
@@ -19,7 +18,7 @@ WAITING = 32  # requests that wait, at most
 INTRODUCTION = (
     "Four papers on judging generated text (CDM, CTRLEval, MARS, OUMG) and the usual metrics, to try by hand."
 )
-TABS = {"Steer": build_steer_tab, "Judge": build_judge_tab, "Compare": build_compare_tab}
+TABS = {"Steer": build_steer_tab, "Judge": build_judge_tab}
 
 
 def build_page(models: DemoModels, settings: DemoSettings) -> Any:

@@ -13,7 +13,6 @@ class DemoSettings:
     port: Count = 7860  # where to listen, on this machine alone
     characters: Count = 2000  # of a text, at most
     new_tokens: Count = 60  # of a continuation, at most
-    outputs: Count = 2000  # of a file, at most
     people: Count = 2  # requests that are answered at once; further ones wait
     device: Text = "cpu"  # of the models
     # the model that guides steer, by folder or hub name; None for `generator` in the folder of models

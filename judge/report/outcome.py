@@ -31,7 +31,7 @@ class Outcome:
     scored: Sequence[ScoredSet] = ()
     # sets that are not in `scores.jsonl`, that the page shows too
     shown: Sequence[ScoredSet] = ()
-    # what judges were asked and what they answered (`answers.jsonl`, `answers.md`)
+    # what judges were asked and what they answered (`answers.jsonl`)
     asked: Sequence[Asked] = ()
     # matplotlib figures by name (`plots/name.png`)
     plots: Mapping[str, Figure] = field(default_factory=dict)

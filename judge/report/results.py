@@ -33,7 +33,7 @@ LONGEST_NAME = 200  # bytes
 ENDINGS = ("png", "svg", "pdf")  # of plots
 MARK = ".run"  # marks the folder of a run or a sweep; who writes into the folder holds a lock on this file
 WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "plots", "tables", "models")
-WRITTEN += ("answers.jsonl", "answers.md")
+WRITTEN += ("answers.jsonl",)
 
 
 def to_json(value: Any) -> Any:

@@ -77,8 +77,7 @@ def agree(
         baseline: the judge from which the drops of `fail_if` are counted.
         margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
-        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is; a page
-            beside it (.md) shows the same to a person.
+        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
         settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
@@ -96,7 +95,7 @@ def agree(
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
-    examples, probabilities = read_verdicts(
+    examples = read_verdicts(
         source,
         columns=columns,
         levels=labelling.levels,
@@ -115,8 +114,8 @@ def agree(
     scored = unordered.take(order)
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, resampling.seed) if has_cues else split
-    studied = study_labels(split, labelling, resampling, probabilities)
-    checks = check_judges(split, labelling, limits, resampling, probabilities)
+    studied = study_labels(split, labelling, resampling)
+    checks = check_judges(split, labelling, limits, resampling)
     rows, rankings = _compare_by_aspect(split, shown, comparison, resampling, has_cues=has_cues)
     sentences = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
     notes = (

@@ -200,7 +200,7 @@ def read_pilot(
         if pilot and isinstance(pilot[0], Mapping) and names_pair({**pilot[0], **named}):
             _refuse_given(of_labels, PAIRS_PILOT)
             return read_given(pilot, named)
-    texts, _ = read_verdicts(
+    return read_verdicts(
         pilot,
         columns=columns,
         levels=levels,
@@ -209,7 +209,6 @@ def read_pilot(
         needs=("people",),
         command="judge plan",
     )
-    return texts
 
 
 def _refuse_given(settings: Mapping[str, Any], what: str) -> None:

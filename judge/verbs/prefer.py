@@ -92,8 +92,7 @@ def prefer(
             or with the id of a pair and a winner; the winners of `source` are then those of a judge. Or how many labels
             of `source` to keep, drawn by `seed`.
         family: the systems of the judge's own family, or by judge those of each, to measure self-preference.
-        answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge; a
-            page beside it (.md) shows the same to a person.
+        answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge.
         stages: a folder that keeps the scores of the metrics and the replies of the judge.
         resamples: of intervals, and swaps drawn by the tests of more than 15 inputs.
         seed: of what is drawn.

@@ -1,10 +1,8 @@
 """Hashes of source: what changes them, and which files lie behind a function."""
 
 import importlib
-import io
 import json
 import sys
-import tokenize
 import tomllib
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +13,7 @@ import pytest
 
 from core import source
 from core.configs import CONFIGS
-from core.source import PACKAGES, hash_sources, read_lines
+from core.source import PACKAGES, Module, hash_sources
 
 PLAIN = """
 def step(x, y):
@@ -32,6 +30,7 @@ SAME = {
     "spaces": PLAIN.replace("z = [x, y]", "z  =  [ x,y ]"),
     "continued": PLAIN.replace(" - 1", " \\\n        - 1"),
     "no last line end": PLAIN.rstrip("\n"),
+    "a trailing comma": PLAIN.replace("(z, x)", "(z, x,)"),
 }
 OTHER = {
     "number": PLAIN.replace("1", "2"),
@@ -43,78 +42,18 @@ OTHER = {
 }
 
 
-def texts(code: str) -> list[tuple[str, str]]:
-    return [(line.indent, line.text) for line in read_lines(code)]
+def hash_module(code: str) -> str:
+    return Module("f", None, code).hash
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_comments_docstrings_and_layout_change_nothing(name: str) -> None:
-    assert texts(SAME[name]) == texts(PLAIN)
+    assert hash_module(SAME[name]) == hash_module(PLAIN)
 
 
 @pytest.mark.parametrize("name", OTHER)
 def test_any_other_change_is_seen(name: str) -> None:
-    assert texts(OTHER[name]) != texts(PLAIN)
-
-
-def test_the_lines_of_a_module_are_literal() -> None:
-    # a literal, because a stage kept today must be found by every version of Python
-    code = '@cache\ndef f(a, *, b: int = 1) -> str:\n    "Doc."\n    return f"{a!r:>{b}}" + rb\'#\' \\\n  # the end\n'
-    assert texts(code) == [
-        ("", "@ cache"),
-        ("", "def f ( a , * , b : int = 1 ) - > str :"),
-        ("    ", """return f"{a!r:>{b}}" + rb'#'"""),
-    ]
-    # printf '%s' THE LINES | sha256sum
-    assert source.Module("f", None, code).fingerprint == "aa7955f195a134f0"
-    assert [line.number for line in read_lines('"""a\nb"""\nx = """\n"""\n\ny = (\n1)\nz')] == [3, 6, 8]
-
-
-@pytest.mark.parametrize(
-    ("long", "short"),
-    [
-        ("f(\n    a,\n)", "f(a)"),
-        ("class A(\n    B,\n): ...", "class A(B): ..."),
-        ("x = [\n    a,\n]", "x = [a]"),
-        ("x = {\n    a: [b],\n}", "x = {a: [b]}"),
-        ("x = (\n    a,\n    b,\n)", "x = (a, b)"),
-        ("x[a][\n    b,\n    c,\n]", "x[a][b, c]"),
-        ("from a import (\n    b,\n    c as d,\n)", "from a import b, c as d"),
-    ],
-)
-def test_a_trailing_comma_that_layout_adds_changes_nothing(long: str, short: str) -> None:
-    assert texts(long) == texts(short)
-
-
-@pytest.mark.parametrize(
-    ("one", "tuple_of_one"),
-    [("x = (a)", "x = (a,)"), ("x[a]", "x[a,]"), ("return (f(a, b))", "return (f(a, b),)"), ("a()[0]", "a()[0,]")],
-)
-def test_a_comma_that_makes_a_tuple_counts(one: str, tuple_of_one: str) -> None:
-    assert texts(one) != texts(tuple_of_one)
-
-
-def list_tokens(code: str) -> list[str]:
-    """The logical lines as Python's own tokenizer reads them, without lines of strings alone."""
-    lines: list[list[tokenize.TokenInfo]] = [[]]
-    for token in tokenize.generate_tokens(io.StringIO(code).readline):
-        if token.type == tokenize.NEWLINE:
-            lines.append([])
-        elif token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
-            lines[-1].append(token)
-    kept = [line for line in lines if {token.type for token in line} - {tokenize.STRING, tokenize.ENDMARKER}]
-    return [strip("".join(token.string for token in line)) for line in kept]
-
-
-def strip(line: str) -> str:
-    """Without what layout may change: spaces, and commas and parentheses at the end of lists."""
-    return line.translate(str.maketrans("", "", " ,()"))
-
-
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="later tokenizers cut f-strings in parts")
-def test_the_lines_of_this_project_are_those_of_the_tokenizer_of_python() -> None:
-    for file, code in source.MODULE_SOURCES.items():
-        assert [strip(line.text) for line in read_lines(code)] == list_tokens(code), file
+    assert hash_module(OTHER[name]) != hash_module(PLAIN)
 
 
 # ---- which files lie behind a function -------------------------------------------------------------------------------
@@ -202,8 +141,7 @@ def test_a_function_inside_another_one_counts_with_those_beside_it(package: Path
 def test_a_partial_counts_by_its_function_and_a_method_by_its_class(package: Path) -> None:
     steps = load()
     assert hash_sources([partial(partial(steps.total), x=1)]) == hash_sources([steps.total])
-    middle = hash_sources([source.Module("a", None, "").trace])
-    assert middle == hash_sources([source.Module])
+    assert hash_sources([Module("a", None, "").trace]) == hash_sources([Module])
 
 
 def test_functions_that_use_one_another_end(tmp_path: Path) -> None:
@@ -221,20 +159,6 @@ def test_a_class_inside_an_if_counts_with_its_module(package: Path) -> None:
     before = hash_sources([load("my_paper.choice").Step])
     (package / "choice.py").write_text("if True:\n    class Step:\n        x = 2\n")
     assert hash_sources([load("my_paper.choice").Step]) != before
-
-
-def test_files_of_editors_are_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "core").mkdir()
-    (tmp_path / "core" / "steps.py").write_bytes(b"x = 1  # caf\xe9\n")
-    (tmp_path / "core" / ".#steps.py").symlink_to("me@here.1:2")
-    monkeypatch.setattr(source, "ROOT", tmp_path)
-    assert [file.name for file in source._read_project()] == ["steps.py"]
-
-
-def test_a_lambda_counts_by_its_line() -> None:
-    pair = (lambda folder: folder.touch(), lambda folder: folder.touch())
-    other: Callable[[Path], None] = lambda folder: folder.unlink()  # noqa: E731
-    assert hash_sources([pair[0]]) == hash_sources([pair[1]]) != hash_sources([other])
 
 
 def test_code_without_source_is_refused() -> None:

@@ -1,5 +1,6 @@
 """Downloads from a local server: the right file, and every way in which one can fail."""
 
+import gc
 import hashlib
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ import pytest
 
 from core.errors import InputError
 from data.download import PUBLIC_FILES, PublicFile, fetch, git_blob_hash, require_file
+
+# pooch leaves the socket of a failed download to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 BODY = b"Hi!</UTT>Hello.</UTT>0.5\n" * 1000
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -46,16 +50,17 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     made.shutdown()
     thread.join()
     made.server_close()
+    gc.collect()
 
 
 def published(url: str, sha256: str = SHA256) -> PublicFile:
     return PublicFile(NAME, "MIT", {"x.txt": url}, sha256)
 
 
-def fault_of(root: Path, url: str, sha256: str = SHA256, timeout: float = 10) -> str:
+def fault_of(root: Path, url: str, sha256: str = SHA256) -> str:
     """The message of a failed fetch that left no file behind."""
     with pytest.raises(InputError) as found:
-        fetch(published(url, sha256), root, timeout=timeout)
+        fetch(published(url, sha256), root)
     assert not [each for each in root.rglob("*") if each.is_file()]
     message = str(found.value)
     assert url in message
@@ -71,16 +76,38 @@ def test_the_right_file_arrives_and_is_not_fetched_twice(server: str, tmp_path: 
     assert [each.name for each in (tmp_path / "fed").iterdir()] == ["x.txt"]
 
 
+@pytest.mark.parametrize("root", ["", "fed"])
+def test_a_file_is_made_of_an_original_that_is_fetched(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str
+):
+    arguments = {"original": "x.txt", "column": "line"}
+    file = PublicFile(
+        "fed/scores.tsv", "MIT", {"x.txt": f"{server}/x"}, SHA256, reader="read_deam_scores", arguments=arguments
+    )
+    monkeypatch.setattr("data.download.PUBLIC_FILES", {file.name: file})
+    made = require_file(tmp_path / root, file.name, download=True)
+    assert made == tmp_path / "fed/scores.tsv"
+    assert made.read_text().splitlines() == ["line\tdeam_score", *(f"{i}\t0.5" for i in range(1000))]
+
+
 @pytest.mark.parametrize(
     ("path", "settings", "words"),
     [
         ("x", {"sha256": "0" * 64}, [SHA256, "0" * 64]),
         ("cut", {}, ["IncompleteRead"]),
         ("missing", {}, ["404"]),
-        ("silent", {"timeout": 0.2}, ["timed out"]),
+        ("silent", {}, ["timed out"]),
     ],
 )
-def test_a_failed_download(server: str, tmp_path: Path, path: str, settings: dict[str, Any], words: list[str]) -> None:
+def test_a_failed_download(
+    server: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    settings: dict[str, Any],
+    words: list[str],
+) -> None:
+    monkeypatch.setattr("pooch.downloaders.DEFAULT_TIMEOUT", 0.5)
     message = fault_of(tmp_path, f"{server}/{path}", **settings)
     assert all(word in message for word in words)
 
@@ -92,7 +119,8 @@ def test_a_file_is_checked_by_its_git_hash(server: str, tmp_path: Path) -> None:
     assert git_blob_hash(known) == "ce013625030ba8dba906f756967f9e9ca394464a"
     address = {"x.txt": f"{server}/x"}
     right = hashlib.sha1(b"blob %d\0" % len(BODY) + BODY).hexdigest()
-    assert fetch(PublicFile(NAME, "MIT", address, git_blob=right), tmp_path).read_bytes() == BODY
+    fetch(PublicFile(NAME, "MIT", address, git_blob=right), tmp_path)
+    assert (tmp_path / NAME).read_bytes() == BODY
     with pytest.raises(InputError, match=f"its git hash must be {'0' * 40}, but is {right}"):
         fetch(PublicFile(NAME, "MIT", address, git_blob="0" * 40), tmp_path / "other")
 

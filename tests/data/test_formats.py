@@ -73,7 +73,6 @@ def result(test: int, provider: str, output: Any, **more: Any) -> dict[str, Any]
 HH = "\n\nHuman: Hi\n\nAssistant: Yes?\n\nHuman: Go\n\nAssistant:"
 MQM = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\n"
 GAMES = [{"score": "A>>B"}, {"score": "A>B"}]
-JUDGED = {"metric_input": {"user_input": "Q", "response": "A"}, "metric_output": 1, "prompts": {}}
 CACHED = {"cached_metrics_data": [{"metric_data": {"name": "M", "score": 1}}]}
 ASKED = {"role": "user", "content": [{"type": "text", "value": "Q"}]}
 Content = str | list[dict[str, Any]] | dict[str, Any]
@@ -169,23 +168,11 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
         "ragas results, 1 text",
         {"text": "A", "references": ["[laughs out]"]},
     ),
-    "ragas, edited": (
-        "annotated.json",
-        {"m": [{**JUDGED, "is_accepted": False, "prompts": {"p": {"edited_output": {"verdict": 0.25}}}}]},
-        "ragas annotated verdicts, 1 text, m as score, m as rating",
-        {"ratings": {"m": 0.25}},
-    ),
     "ragas, older": (
         "ragas.jsonl",
         [{"question": "Q", "answer": "A", "contexts": ["c"], "ground_truths": ["R", "S"], "faithfulness": 1.0}],
         "ragas results, 1 text, faithfulness as score",
         {"text": "A", "context": "Q", "references": ["R", "S"]},
-    ),
-    "ragas, judged": (
-        "annotated.json",
-        {"m": [{**JUDGED, "is_accepted": accepted} for accepted in (False, True)]},
-        "ragas annotated verdicts, 2 texts, m as score, m as rating",
-        {"text": "A", "scores": {"m": 1.0}, "ratings": {"m": 0.0}},
     ),
     "labelled": (
         "kto.json",
@@ -542,8 +529,6 @@ promptfoo/nicheIQ_results.json: promptfoo results, 13 texts, pass as score, scor
 and is left out
 ragas/Using-Ragas-with-Elasticsearch_ragas_evaluation_results.csv: ragas results, 4 texts, context_precision, \
 faithfulness, answer_relevancy as scores
-ragas/sample_annotated_summary.json: ragas annotated verdicts, 19 texts, summary_accuracy as score, summary_accuracy \
-as rating
 wmt/mqm_ted_ende.tsv: WMT MQM errors, 80 texts, mqm as rating
 wmt/evalset/wmt24-mini: WMT folder wmt24-mini, en-cs, 224 texts, esa as rating
 """
@@ -847,55 +832,6 @@ def test_annotations_of_potato(tmp_path: Path) -> None:
     assert "several labels of topics left out" in found.notes[0]
     named = read_scored(write_rows(tmp_path / "potato_ben_annotated_instances.jsonl", [row]))
     assert named.examples[0].extra["ratings"]["fluency"] == {"ben": 3}
-
-
-def evaluate(sample: str, score: float, **more: Any) -> dict[str, Any]:
-    """A row of Every Eval Ever."""
-    asked = {"raw": f"Question {sample}?", "reference": ["yes"]}
-    return {
-        "schema_version": "0.3.0",
-        "evaluation_id": "e",
-        "evaluation_name": "qa",
-        "model_id": "m",
-        "sample_id": sample,
-        "interaction_type": "single_turn",
-        "input": asked,
-        "output": {"raw": [f"Answer {sample}.", "another"]},
-        "answer_attribution": [],
-        "evaluation": {"score": score, "is_correct": score > 0.5},
-        **more,
-    }
-
-
-def test_samples_of_every_eval_ever(tmp_path: Path) -> None:
-    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}, {"role": "tool", "content": "x"}]
-    rows = [
-        evaluate("a", 1.0),
-        evaluate("a", 0.25, evaluation_name="loss"),
-        evaluate("b", 0.0, output=None, messages=talk),
-        evaluate("b", 1.0, output=None, messages=talk),
-    ]
-    path = write_rows(tmp_path / "run_samples.jsonl", rows)
-    results = [{"evaluation_name": "loss", "metric_config": {"lower_is_better": True}}]
-    (tmp_path / "run.json").write_text(json.dumps({"evaluation_results": results}))
-    found = read_scored(path)
-    shown = [(each.id, each.group, each.system, each.text) for each in found.examples]
-    assert shown == [("a", "a", "m", "Answer a."), ("b", "b", "m", "Ho"), ("b (2)", "b", "m", "Ho")]
-    assert (found.examples[0].context, found.examples[0].references) == ("Question a?", ("yes",))
-    np.testing.assert_array_equal(found.values("qa", ""), [1, 0, 1])
-    np.testing.assert_array_equal(found.values("loss (negated)", ""), [-0.25, np.nan, np.nan])
-
-
-def test_samples_of_several_models_and_results(tmp_path: Path) -> None:
-    rows = [
-        evaluate(sample, score, model_id=model, evaluation_result_id=metric)
-        for sample, score in (("a", 1.0), ("b", 0.0))
-        for model in ("old", "new")
-        for metric in ("exact", "loose")
-    ]
-    found = read_scored(write_rows(tmp_path / "x.jsonl", rows))
-    assert [each.id for each in found.examples] == ["old-a", "new-a", "old-b", "new-b"]
-    assert [*found.scores] == ["qa/exact", "qa/loose"]
 
 
 def battle(number: int, prompt: int, **more: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import pickle
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core.errors import InputError
@@ -34,6 +35,7 @@ def test_stories(tmp_path: Path) -> None:
     assert first == Example("mans-roc-7-gpt", text="e f .", context="a b .", references=("c d .",), system="gpt",
                             group="mans-roc-7", ratings={"overall": 2.0})  # fmt: skip
     assert (second.id, second.ratings["overall"]) == ("mans-roc-7-s2s", 5.0)
+    assert np.nanmean(roc.rated[0].raters["overall"], axis=0).tolist() == [2, 5]
 
 
 def test_summaries_come_from_plain_pickles_only(tmp_path: Path) -> None:

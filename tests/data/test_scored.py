@@ -81,7 +81,7 @@ def test_scores_are_no_part_of_examples_and_are_refused_where_they_would_be_writ
     assert [each.split(" is a key")[0].split(":2: ")[1] for each in found.value.faults] == ['"scores"', '"reason"']
 
 
-# ---- files of `+exp=score` ----
+# ---- files that are scored ----
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a,\r1", "scores": {"coherence": 0.1, "x/y": -3.0}, "dropped_tokens": 0, "explanation": {"tokens": [1]}},

@@ -30,6 +30,11 @@ def test_cues_can_be_left_out(run_here: Callable[..., int]) -> None:
     assert run_here("+exp=toy", "cues=none") == 0
 
 
+def test_notes_of_a_set_stand_beside_its_tables() -> None:
+    scored = replace(make_long_and_good(), notes=("toys: systems are inferred",))
+    assert present(cast(Run, ToyRun()), [scored, scored]).notes == ["toys: systems are inferred"]
+
+
 def test_an_agreement_that_is_not_shown_is_not_the_best() -> None:
     noise = replace(make_long_and_good(), scores={"noise": make_long_and_good().scores["noise"]})
     (table, *_) = present(cast(Run, ToyRun()), [noise]).tables

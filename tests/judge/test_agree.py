@@ -1,4 +1,4 @@
-"""judge.agree: the result of +exp=meta_eval from rows in memory, its cues, levels and faults."""
+"""judge.agree: its result from rows in memory, its cues, levels and faults."""
 
 import io
 import random

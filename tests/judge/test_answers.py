@@ -112,14 +112,11 @@ def test_a_line_has_every_question_with_its_answer(outputs: Path, people: Path, 
     assert (one["about"], other["about"]) == ("new first", "old first")
     assert (one["answer"], one["reason"], one["verdict"]) == ("B", None, pytest.approx(0.2))
     assert one["question"].index("x \n") < one["question"].index("x x")
-    assert study.present().files == (tmp_path / "answers.jsonl", tmp_path / "answers.md")
+    assert study.present().files == (tmp_path / "answers.jsonl",)
 
 
 def test_the_page_has_disagreements_first(outputs: Path, people: Path, tmp_path: Path) -> None:
     study = ask(tmp_path / "answers.jsonl", outputs, people)
-    page = (tmp_path / "answers.md").read_text("utf-8")
-    assert page.index("## q0: new and old") < page.index("## q1: new and old")
-    assert "**folder/toy-1b**, new first: 0.200" in page
     outcome = study.present()
     html = render(outcome, results.results(outcome, RUN), "")
     first, second = (html.index(f"{name}: new and old · people: new") for name in ("q0", "q1"))
@@ -132,7 +129,6 @@ def test_the_page_shows_texts_as_they_are(tmp_path: Path) -> None:
         {"id": f"{i}{s}", "group": f"q{i}", "system": s, "text": "# <b>x</b> " + "x" * i} for i in (1, 2) for s in "ab"
     ]
     study = ask(tmp_path / "answers.jsonl", write_lines(tmp_path / "in.jsonl", rows))
-    assert "\n    # <b>x</b> x\n" in (tmp_path / "answers.md").read_text("utf-8")
     outcome = study.present()
     html = render(outcome, results.results(outcome, RUN), "")
     assert "<b>x</b>" not in html
@@ -192,7 +188,6 @@ def test_lines_about_texts_say_why_there_is_no_verdict(texts: Path, labels: Path
     assert (answer["judge"], answer["about"], answer["verdict"]) == ("toy-1b", "coherence", None)
     assert (answer["answer"], line["scores"]) == ("I cannot say.", {"toy-1b": None})
     assert answer["reason"] == "coherence: the judge gave no number from 1 to 5, but 'I cannot say.'"
-    assert "(coherence: the judge gave no number" in (tmp_path / "answers.md").read_text("utf-8")
     assert math.isnan(study.asked[-1].gap)
     assert sort_by_gap(study.asked)[0].gap == max(item.gap for item in study.asked[:-1])
 

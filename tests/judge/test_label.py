@@ -1,7 +1,6 @@
-"""Sheets for people to label: blind, drawn by design, and read back with what the design knows."""
+"""Sheets for people to label: blind, drawn at random, and read back by their design."""
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 import judge
 from core.errors import InputError, SettingError
-from data.text_files import iterate_lines
 from judge.verdict_files import read_verdicts
 
 RNG = np.random.default_rng(0)
@@ -30,7 +28,7 @@ def read_csv(path: Path) -> list[dict]:
 
 
 def fill_labels(folder: Path, name: str = "sheet", person: str = "") -> Path:
-    """The labels of a sheet as its page saves them."""
+    """The labels of a sheet as a person saves them."""
     path = folder / f"{name}_{person}labels.csv"
     ids = {row["item"]: row["id"] for row in read_csv(folder / f"{name}.design.csv")}
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -43,41 +41,27 @@ def fill_labels(folder: Path, name: str = "sheet", person: str = "") -> Path:
 
 
 def test_the_sheet_is_blind(tmp_path: Path) -> None:
-    sheet = judge.label(TEXTS, n=50, stratify="grader", output=tmp_path / "sheet")
-    assert [path.name for path in sheet.files] == ["sheet.csv", "sheet.html", "sheet.design.csv"]
+    sheet = judge.label(TEXTS, n=50, output=tmp_path / "sheet")
+    assert [path.name for path in sheet.files] == ["sheet.csv", "sheet.design.csv"]
     rows = read_csv(tmp_path / "sheet.csv")
     assert [*rows[0]] == ["item", "context", "text", "label"]
     assert len(rows) == 50
-    for path in sheet.files[:2]:
-        content = "".join(line for _, line in iterate_lines(path, []))
-        assert "gpt" not in content
-        assert "grader" not in content
-    page = (tmp_path / "sheet.html").read_text(encoding="utf-8")
-    assert page.count("</script>") == 2  # no text ends the script
-    assert "http" not in page.replace("http-equiv", "")
-    content = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])
-    assert [row["item"] for row in content["rows"]] == [row["item"] for row in rows]
-    assert content["choices"] == ["no", "yes"]
+    content = (tmp_path / "sheet.csv").read_text(encoding="utf-8")
+    assert "gpt" not in content
+    assert "grader" not in content
+    assert sheet.sample.rows == [{"texts": 400, "drawn": 50}]
 
 
-def test_the_design_is_kept(tmp_path: Path) -> None:
-    sheet = judge.label(TEXTS, n=50, stratify="grader", output=tmp_path / "sheet")
-    design = read_csv(tmp_path / "sheet.design.csv")
-    counts = {verdict: int(np.sum(verdict == JUDGE)) for verdict in (0, 1)}
-    for row in design:
-        verdict = JUDGE[int(row["id"].removeprefix("gpt-"))]
-        assert float(row["probability"]) == pytest.approx(25 / counts[verdict])
-    assert {row["verdict"]: row["drawn"] for row in sheet.strata.rows} == {"grader 1": 25, "grader 0": 25}
-    random = judge.label(TEXTS, n=50, output=tmp_path / "random")
-    assert {row["probability"] for row in random.strata.rows} == {50 / 400}
-    again = judge.label(TEXTS, n=50, output=tmp_path / "again")
-    assert again.strata.rows == random.strata.rows
-    assert (tmp_path / "again.design.csv").read_text() == (tmp_path / "random.design.csv").read_text()
+def test_the_same_seed_draws_the_same_texts(tmp_path: Path) -> None:
+    for name, seed in [("sheet", 0), ("again", 0), ("other", 1)]:
+        judge.label(TEXTS, n=50, seed=seed, output=tmp_path / name)
+    drawn = {name: read_csv(tmp_path / f"{name}.design.csv") for name in ("sheet", "again", "other")}
+    assert drawn["again"] == drawn["sheet"] != drawn["other"]
+    assert len({row["id"] for row in drawn["sheet"]}) == 50
 
 
-@pytest.mark.parametrize("stratify", [None, "grader"])
-def test_labels_are_read_back_with_the_design(stratify: str | None, tmp_path: Path) -> None:
-    judge.label(TEXTS, n=120, stratify=stratify, seed=1, output=tmp_path / "sheet")
+def test_labels_are_read_back_with_the_design(tmp_path: Path) -> None:
+    judge.label(TEXTS, n=120, seed=1, output=tmp_path / "sheet")
     study = judge.agree(TEXTS, labels=fill_labels(tmp_path), cues=False, **FEW)
     assert "sheet_labels.csv: 120 of 120 labels joined by id to 120 of 400 verdicts" in study.notes
     assert not any("no random sample" in note for note in study.notes)
@@ -86,10 +70,28 @@ def test_labels_are_read_back_with_the_design(stratify: str | None, tmp_path: Pa
     (agreement,) = study.labels.agreement.values()
     right = float((TRUTH == JUDGE).mean())
     assert agreement.accuracy.low <= right <= agreement.accuracy.high
-    if stratify:
-        # half of the drawn texts have the rarer verdict, which is more often wrong: their share is too low
-        ids = [int(each["id"].removeprefix("gpt-")) for each in read_csv(tmp_path / "sheet.design.csv")]
-        assert (TRUTH[ids] == JUDGE[ids]).mean() < agreement.accuracy.value
+
+
+@pytest.mark.parametrize("chances", [(0.5, 0.5), (0.5, 0.1)])
+def test_a_sheet_drawn_by_strata_is_refused(chances: tuple[float, float], tmp_path: Path) -> None:
+    """Sheets of earlier versions have the probability of each row in their design."""
+    judge.label(TEXTS, n=40, output=tmp_path / "sheet")
+    labels = fill_labels(tmp_path)
+    path = tmp_path / "sheet.design.csv"
+    rows = [f"{row['item']},{row['id']},{chances[i % 2]}\n" for i, row in enumerate(read_csv(path))]
+    path.write_text("".join(["item,id,probability\n", *rows]))
+    if chances[0] == chances[1]:
+        assert read_verdicts(TEXTS, labels=labels).aspects == ("label",)
+        return
+    rule = "texts to label must be drawn with the same probability, but sheet.design.csv has several"
+    with pytest.raises(SettingError, match=rule):
+        judge.agree(TEXTS, labels=labels)
+
+
+def test_labels_with_different_probabilities_are_refused() -> None:
+    labels = [{"id": row["id"], "label": 1, "Probability": 1 / (1 + i % 2)} for i, row in enumerate(TEXTS)]
+    with pytest.raises(SettingError, match="but labels has several: draw a new sheet"):
+        judge.agree(TEXTS, labels=labels)
 
 
 def test_labels_of_two_people_in_two_files(tmp_path: Path) -> None:
@@ -124,9 +126,7 @@ def test_a_sheet_is_never_overwritten(tmp_path: Path) -> None:
     ("settings", "said"),
     [
         ({"n": 0}, "n must be greater"),
-        ({"choices": ["yes"]}, "choices must be 2 to 9 different labels"),
-        ({"choices": "a,a"}, "choices must be 2 to 9 different labels"),
-        ({"stratify": "nobody"}, "stratify must be a judge of examples, but nobody is none of grader"),
+        ({"seed": -1}, "seed must be"),
     ],
 )
 def test_wrong_settings(settings: dict, said: str, tmp_path: Path) -> None:
@@ -135,24 +135,17 @@ def test_wrong_settings(settings: dict, said: str, tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
-def test_scores_are_parted_at_their_quantiles_and_missing_ones_are_a_stratum(tmp_path: Path) -> None:
-    rows = [{**row, "scores": {"m": float(i) if i % 10 else None}} for i, row in enumerate(TEXTS)]
-    sheet = judge.label(rows, n=50, stratify="m", output=tmp_path / "sheet")
-    named = {row["verdict"]: row["drawn"] for row in sheet.strata.rows}
-    assert named == {**{f"part {part} of 4": 10 for part in range(1, 5)}, "no verdict": 10}
-
-
 def test_verdicts_without_texts_show_ids(tmp_path: Path) -> None:
     rows = [{"id": f"q{i}", "judge": int(verdict)} for i, verdict in enumerate(JUDGE)]
-    sheet = judge.label(rows, n=40, stratify="judge", output=tmp_path / "sheet")
+    sheet = judge.label(rows, n=40, output=tmp_path / "sheet")
     assert [*read_csv(tmp_path / "sheet.csv")[0]] == ["item", "id", "label"]
     assert any("has no texts: the sheet shows ids" in note for note in sheet.notes)
 
 
 def test_the_design_counts_where_the_sheet_shows_ids(tmp_path: Path) -> None:
-    """The sheet of verdicts without texts has ids, by which labels could be joined without their probabilities."""
+    """The sheet of verdicts without texts has ids, by which labels could be joined without it."""
     rows = [{"id": f"gpt-{i}", "judge": int(verdict)} for i, verdict in enumerate(JUDGE)]
-    judge.label(rows, n=100, stratify="judge", output=tmp_path / "sheet")
+    judge.label(rows, n=100, output=tmp_path / "sheet")
     sheet = read_csv(tmp_path / "sheet.csv")
     for row in sheet:
         row["label"] = str(TRUTH[int(row["id"].removeprefix("gpt-"))])
@@ -161,8 +154,7 @@ def test_the_design_counts_where_the_sheet_shows_ids(tmp_path: Path) -> None:
         writer = csv.DictWriter(file, [*sheet[0]])
         writer.writeheader()
         writer.writerows(sheet)
-    _, chances = read_verdicts(rows, labels=path)
-    assert chances == {each["id"]: float(each["probability"]) for each in read_csv(tmp_path / "sheet.design.csv")}
+    assert sum(bool(example.ratings) for example in read_verdicts(rows, labels=path).examples) == 100
     (tmp_path / "sheet.design.csv").unlink()
     with pytest.raises(SettingError, match="labels of a sheet need its design"):
         read_verdicts(rows, labels=path)
@@ -171,19 +163,18 @@ def test_the_design_counts_where_the_sheet_shows_ids(tmp_path: Path) -> None:
 def test_a_column_called_item_is_no_sheet() -> None:
     rows = [{"item": f"q{i}", "judge": int(verdict)} for i, verdict in enumerate(JUDGE)]
     labels = [{"item": f"q{i}", "label": int(label)} for i, label in enumerate(TRUTH)]
-    found, chances = read_verdicts(rows, labels=labels)
+    found = read_verdicts(rows, labels=labels)
     np.testing.assert_array_equal(found.ratings("label"), TRUTH)
-    assert chances == {}
 
 
-@pytest.mark.parametrize("name", ["sheet", "sheet.csv", "sheet.html"])
+@pytest.mark.parametrize("name", ["sheet", "sheet.csv"])
 def test_the_ending_of_a_sheet_is_not_doubled(name: str, tmp_path: Path) -> None:
     sheet = judge.label(TEXTS, n=4, output=tmp_path / name)
-    assert [path.name for path in sheet.files] == ["sheet.csv", "sheet.html", "sheet.design.csv"]
-    with pytest.raises(SettingError, match=r"sheet\.csv, .*sheet\.html and .*sheet\.design\.csv exist"):
+    assert [path.name for path in sheet.files] == ["sheet.csv", "sheet.design.csv"]
+    with pytest.raises(SettingError, match=r"sheet\.csv and .*sheet\.design\.csv exist"):
         judge.label(TEXTS, n=4, output=tmp_path / "sheet.csv")
 
 
 def test_a_name_with_a_dot_is_kept(tmp_path: Path) -> None:
     sheet = judge.label(TEXTS, n=4, output=tmp_path / "v1.2")
-    assert [path.name for path in sheet.files] == ["v1.2.csv", "v1.2.html", "v1.2.design.csv"]
+    assert [path.name for path in sheet.files] == ["v1.2.csv", "v1.2.design.csv"]

@@ -1,4 +1,4 @@
-"""The way of a user: draw a sheet, fill it in, read it back; every label must reach its text and its probability."""
+"""The way of a user: draw a sheet, fill it in, read it back; every label must reach its text."""
 
 import csv
 import json
@@ -110,49 +110,23 @@ SOURCES: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 
 
-@pytest.mark.parametrize("stratify", [False, True])
 @pytest.mark.parametrize("name", SOURCES)
-def test_labels_of_a_sheet_reach_their_texts(name: str, stratify: bool, tmp_path: Path) -> None:
+def test_labels_of_a_sheet_reach_their_texts(name: str, tmp_path: Path) -> None:
     write, grader = SOURCES[name]
     source = write(tmp_path)
-    judge.label(source, n=80, stratify=grader if stratify else None, output=tmp_path / "sheet")
+    judge.label(source, n=80, output=tmp_path / "sheet")
     labels = fill(tmp_path / "sheet.csv")
-    texts, probabilities = read_verdicts(source, labels=labels)
+    texts = read_verdicts(source, labels=labels)
     labelled = [example for example in texts.examples if example.ratings]
     assert len(labelled) == 80
     assert [example.ratings["label"] for example in labelled] == [find_truth(str(example.text)) for example in labelled]
-    drawn = np.array([probabilities[example.id] for example in labelled])
-    verdicts = texts.values(grader, "")
-    sizes = {value: np.sum(verdicts == value) for value in (0.0, 1.0)}
-    of_drawn = [verdicts[i] for i, example in enumerate(texts.examples) if example.ratings]
-    expected = [40 / sizes[value] if stratify else 80 / 120 for value in of_drawn]
-    np.testing.assert_allclose(drawn, expected)
+    assert grader in texts.scores
     study = judge.agree(source, labels=labels, **FEW)
     truth = np.array([find_truth(str(example.text)) for example in labelled])
     for rates in (row for table in study.tables for row in table.rows if "corrected" in row):
         is_in = np.array([rates["system"] in ("all", example.system) for example in labelled])
-        rate = np.sum(truth[is_in] / drawn[is_in]) / np.sum(1 / drawn[is_in])
-        assert rates["by_people"].value == pytest.approx(rate)
+        assert rates["by_people"].value == pytest.approx(truth[is_in].mean())
         everybody = [
             find_truth(str(example.text)) for example in texts.examples if rates["system"] in ("all", example.system)
         ]
         assert rates["corrected"].low <= np.mean(everybody) <= rates["corrected"].high
-
-
-@pytest.mark.parametrize("write", [write_inspect, write_promptfoo])
-def test_a_column_of_probabilities_reaches_the_outputs_of_a_log(write: Callable[[Path], Path], tmp_path: Path) -> None:
-    """Labels by sample, or by test and system, have other names than the texts of the log."""
-    source = write(tmp_path)
-    texts, _ = read_verdicts(source, needs=())
-    systems = write is write_promptfoo
-    rows = [["testIdx", "provider", "human", "probability"] if systems else ["sample", "human", "probability"]]
-    for i in range(60):
-        for system in "ab" if systems else "m":
-            place = [str(i), system] if systems else [str(i)]
-            rows.append([*place, "yes" if i % 3 else "no", "0.5" if i % 2 else "0.25"])
-    labels = write_rows(tmp_path / "labels.csv", rows)
-    texts, probabilities = read_verdicts(source, labels=labels)
-    assert len(probabilities) == 120
-    for example in texts.examples:
-        assert probabilities[example.id] == (0.5 if int(str(example.group)) % 2 else 0.25)
-    assert judge.agree(source, labels=labels, **FEW).tables

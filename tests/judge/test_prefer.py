@@ -21,7 +21,6 @@ from data.sets.judged_pairs import load_pandalm
 from judge.pair_inputs import read_given
 from judge.preferences import PreferenceStudy, describe_equal
 from judge.verbs.prefer import list_single
-from meta_eval.games import Games
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Verdicts
 from meta_eval.scored_set import ScoredSet
@@ -396,17 +395,6 @@ def test_the_first_of_many_systems_are_named_together() -> None:
 def test_few_systems_and_rows_end_well() -> None:
     study = judge.prefer(make_battles(2, 5), resamples=200)
     assert study.notes[-1] == "the tests do not separate m00 and m01 (p 0.375)"
-
-
-def test_many_battles_are_read_and_tested_once() -> None:
-    """What is computed for each test grows with the kinds of inputs, not with the battles."""
-    rows = [{**row, "id": f"{row['id']}-{i}"} for i, row in enumerate(make_battles(12, 50))]
-    given = read_given(rows, {})
-    assert given is not None
-    games = Games.of(given)
-    assert len(rows) == len(games.kind_of) == 3300
-    assert games.kind_count == 2 * 66
-    assert games.times.sum() == 3300
 
 
 def test_a_judge_that_gives_probabilities_agrees_by_the_sides_that_it_takes() -> None:

@@ -1,4 +1,4 @@
-"""Published scores of real sets through the statistics of +exp=meta_eval: the figures of docs/which_metric.md."""
+"""Published scores of real sets through the statistics of judge.agree: the figures of docs/which_metric.md."""
 
 from collections.abc import Callable
 from dataclasses import replace

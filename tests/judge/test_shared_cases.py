@@ -255,7 +255,7 @@ def test_one_file_a_person(cases: Path) -> None:
     labels = [folder / f"potato_{name}_annotated_instances.jsonl" for name in ("ann", "ben")]
     assert [each.id for each in read_scored(labels[0]).examples] == ["1", "2", "3"]
     verdicts = [{"id": name, "gpt": score} for name, score in (("1", 3), ("2", 4), ("3", 5))]
-    found, _ = read_verdicts(verdicts, labels=labels)
+    found = read_verdicts(verdicts, labels=labels)
     np.testing.assert_array_equal(found.raters["fluency"], [[3, 4, 5], [2, 3, 4]])
     np.testing.assert_array_equal(found.raters["sentiment"], [[2, 0, 1], [2, 1, 1]])
 

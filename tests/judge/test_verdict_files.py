@@ -92,7 +92,7 @@ def test_columns_named_as_texts_that_hold_verdicts(tmp_path: Path) -> None:
 
 def test_columns_beside_a_text(tmp_path: Path) -> None:
     rows = [{"text": f"An answer of {i} words.", "domain": "ab"[i % 2], **row} for i, row in enumerate(ROWS)]
-    found, _ = read_verdicts(write_csv(tmp_path / "v.csv", rows))
+    found = read_verdicts(write_csv(tmp_path / "v.csv", rows))
     assert found.examples[3].text == "An answer of 3 words."
     assert (found.aspects, [*found.scores]) == (("human",), ["judge"])
 
@@ -101,7 +101,7 @@ def test_columns_that_are_ratings_keep_their_aspect(tmp_path: Path) -> None:
     """`rating:ASPECT:RATER` says what a column is; a column beside it is guessed to be a judge's, never people's."""
     rows = [{"rating:q:r1": row["human"], "rating:q:r2": row["human"], "label": 1, **row} for row in ROWS]
     rows = [{name: cell for name, cell in row.items() if name != "human"} for row in rows]
-    found, _ = read_verdicts(write_csv(tmp_path / "v.csv", rows))
+    found = read_verdicts(write_csv(tmp_path / "v.csv", rows))
     assert found.aspects == ("q",)
     assert "judge" in found.scores
     np.testing.assert_array_equal(found.raters["q"], [HUMAN, HUMAN])
@@ -136,8 +136,8 @@ def test_people_in_columns_and_in_rows(tmp_path: Path) -> None:
         for row in wide
         for number in (1, 2)
     ]
-    of_columns, _ = read_verdicts(write_csv(tmp_path / "wide.csv", wide))
-    of_rows, _ = read_verdicts(write_csv(tmp_path / "long.csv", long))
+    of_columns = read_verdicts(write_csv(tmp_path / "wide.csv", wide))
+    of_rows = read_verdicts(write_csv(tmp_path / "long.csv", long))
     np.testing.assert_array_equal(of_columns.raters["label"], of_rows.raters["label"])
     np.testing.assert_array_equal(of_columns.values("llm", ""), of_rows.values("llm", ""))
     with pytest.raises(InputError, match="rows by annotator need a column with the id"):
@@ -164,7 +164,7 @@ def test_labels_in_a_file_of_their_own(tmp_path: Path) -> None:
 def test_labels_of_several_people_are_joined() -> None:
     rows = [{"id": row["id"], "ann": name, "label": row["human"]} for row in ROWS for name in "ab"]
     labels = [{"id": row["id"], "annotator": row["ann"], "label": row["label"]} for row in rows]
-    found, _ = read_verdicts(list_columns("id", "judge"), labels=labels)
+    found = read_verdicts(list_columns("id", "judge"), labels=labels)
     assert found.raters["label"].shape == (2, 80)
     np.testing.assert_array_equal(found.raters["label"][0], HUMAN)
 
@@ -196,7 +196,7 @@ def test_labels_join_the_samples_and_epochs_of_a_log(names: str, tmp_path: Path)
         labels = [{**row, "id": f"{row['id']}-2"} for row in labels]
     elif names == "both":
         labels = [{"sample": row["id"], "epoch": 1, "human": row["human"]} for row in labels]
-    found, _ = read_verdicts(log, judges="graded", labels=labels)
+    found = read_verdicts(log, judges="graded", labels=labels)
     rated = np.flatnonzero(~np.isnan(found.ratings("human")))
     assert len(rated) == (160 if names == "sample" else 80)
     if names == "sample":
@@ -220,7 +220,7 @@ def test_a_label_of_an_input_with_several_systems_needs_the_system() -> None:
     labels = list_columns("id", "human")
     with pytest.raises(InputError, match='"q0" has outputs of 2 systems: labels need a column system'):
         read_verdicts(rows, labels=labels)
-    found, _ = read_verdicts(rows, labels=[{**row, "system": "b"} for row in labels])
+    found = read_verdicts(rows, labels=[{**row, "system": "b"} for row in labels])
     assert int((~np.isnan(found.ratings("human"))).sum()) == 80
 
 
@@ -257,7 +257,7 @@ def test_verdicts_and_labels_in_objects(tmp_path: Path) -> None:
 
 def test_an_id_of_a_trace(tmp_path: Path) -> None:
     rows = [{"Trace ID": row["id"], "Human Label": row["human"], "LLM Judge Label": row["judge"]} for row in ROWS]
-    texts, _ = read_verdicts(write_csv(tmp_path / "traces.csv", rows))
+    texts = read_verdicts(write_csv(tmp_path / "traces.csv", rows))
     assert [example.id for example in texts.examples] == [row["id"] for row in ROWS]
 
 
@@ -304,7 +304,7 @@ def test_systems_with_the_same_labels_may_be_judges() -> None:
 def test_labels_by_several_people_of_the_outputs_of_several_systems() -> None:
     verdicts = list_outputs("id", "system", judge={"a": JUDGE, "b": JUDGE})
     labels = [{**row, "annotator": who} for row in list_outputs("id", "system", label=SYSTEMS) for who in "xy"]
-    texts, _ = read_verdicts(verdicts, labels=labels)
+    texts = read_verdicts(verdicts, labels=labels)
     both_systems = np.stack([HUMAN, 1 - HUMAN], axis=1).ravel()
     np.testing.assert_array_equal(texts.raters["label"], np.stack([both_systems, both_systems]))
 
@@ -326,7 +326,7 @@ def test_labels_of_two_providers_of_promptfoo(tmp_path: Path) -> None:
     labels = list_outputs("test", "provider", human=SYSTEMS)
     for i, row in enumerate(labels):
         row["test"] = i // 2
-    texts, _ = read_verdicts(tmp_path / "r.json", labels=write_csv(tmp_path / "labels.csv", labels))
+    texts = read_verdicts(tmp_path / "r.json", labels=write_csv(tmp_path / "labels.csv", labels))
     human = texts.ratings("human")
     is_first = np.array(texts.systems) == "a"
     np.testing.assert_array_equal(human[is_first], HUMAN)
@@ -379,7 +379,7 @@ def write_results(path: Path) -> Path:
 def test_labels_of_a_log(name: str, write: Any, key: str, judge_name: str, skipped: int, tmp_path: Path) -> None:
     """The labels of tests 1 to 79 must not be taken for those of lines 1 to 79."""
     labels = [{key: i, "human": row["human"]} for i, row in enumerate(ROWS)][skipped:]
-    found, _ = read_verdicts(write(tmp_path / name), labels=write_csv(tmp_path / "labels.csv", labels))
+    found = read_verdicts(write(tmp_path / name), labels=write_csv(tmp_path / "labels.csv", labels))
     expected = [np.nan] * skipped + HUMAN[skipped:].tolist()
     np.testing.assert_array_equal(found.ratings("human"), expected)
     np.testing.assert_array_equal(found.values(judge_name, ""), JUDGE)
@@ -392,17 +392,16 @@ def test_nothing_is_joined_by_numbers_of_lines(tmp_path: Path) -> None:
         read_verdicts(verdicts, labels=labels)
     grouped = [{"group": i + 1, "judge": row["judge"]} for i, row in enumerate(ROWS)]
     by_group = [{"group": i + 1, "human": row["human"]} for i, row in enumerate(ROWS)][1:]
-    found, _ = read_verdicts(write_csv(tmp_path / "grouped.csv", grouped), labels=by_group)
+    found = read_verdicts(write_csv(tmp_path / "grouped.csv", grouped), labels=by_group)
     np.testing.assert_array_equal(found.ratings("human"), [np.nan, *HUMAN[1:]])
 
 
 def test_an_id_of_digits_is_no_number(tmp_path: Path) -> None:
-    rows = [{**row, "id": f"{i:03}", "probability": 0.5} for i, row in enumerate(ROWS)]
+    rows = [{**row, "id": f"{i:03}"} for i, row in enumerate(ROWS)]
     verdicts = write_csv(tmp_path / "verdicts.csv", [{"id": row["id"], "judge": row["judge"]} for row in rows])
-    labels = [{name: row[name] for name in ("id", "human", "probability")} for row in rows]
-    found, chances = read_verdicts(verdicts, labels=write_csv(tmp_path / "labels.csv", labels))
+    labels = [{name: row[name] for name in ("id", "human")} for row in rows]
+    found = read_verdicts(verdicts, labels=write_csv(tmp_path / "labels.csv", labels))
     np.testing.assert_array_equal(found.ratings("human"), HUMAN)
-    assert chances == {f"{i:03}": 0.5 for i in range(80)}
 
 
 def test_ratings_by_person_in_the_names_of_columns(tmp_path: Path) -> None:
@@ -411,7 +410,7 @@ def test_ratings_by_person_in_the_names_of_columns(tmp_path: Path) -> None:
         {"id": row["id"], "judge": row["judge"], "rating:quality:r1": row["human"], "rating:quality:r2": int(label)}
         for row, label in zip(ROWS, other, strict=True)
     ]
-    found, _ = read_verdicts(write_csv(tmp_path / "v.csv", rows))
+    found = read_verdicts(write_csv(tmp_path / "v.csv", rows))
     assert (found.aspects, [*found.scores]) == (("quality",), ["judge"])
     np.testing.assert_array_equal(found.raters["quality"], [HUMAN, other])
     assert found.examples[0].extra["ratings"]["quality"].keys() == {"r1", "r2"}
@@ -423,7 +422,7 @@ def test_rows_by_annotator_with_several_questions(tmp_path: Path) -> None:
         for row in ROWS
         for who in "ab"
     ]
-    found, _ = read_verdicts(write_csv(tmp_path / "v.csv", rows))
+    found = read_verdicts(write_csv(tmp_path / "v.csv", rows))
     assert (found.aspects, len(found)) == (("human_tone", "human_facts"), 80)
     np.testing.assert_array_equal(found.raters["human_tone"], [HUMAN, HUMAN])
 
@@ -443,10 +442,10 @@ def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
         for who in "ab"
     ]
     path = write_csv(tmp_path / "batch.csv", batch)
-    found, _ = read_verdicts(list_columns("id", "judge"), labels=path)
+    found = read_verdicts(list_columns("id", "judge"), labels=path)
     assert found.aspects == ("ok", "tone")
     np.testing.assert_array_equal(found.raters["ok"], [HUMAN, HUMAN])
-    alone, _ = read_verdicts(path, needs=("people",))
+    alone = read_verdicts(path, needs=("people",))
     assert (alone.aspects, dict(alone.scores)) == (("ok", "tone"), {})
 
 
@@ -485,7 +484,7 @@ def test_a_sheet_names_its_own_command_and_settings(tmp_path: Path) -> None:
     rows = [{"id": str(i), "first": i % 2, "second": i % 3} for i in range(12)]
     path = write_csv(tmp_path / "texts.csv", rows)
     with pytest.raises(SettingError, match=r"`judge label .*texts.csv --judges (first|COLUMN)`") as error:
-        judge.label(path, n=4, stratify="j", output=tmp_path / "sheet")
+        judge.label(path, n=4, output=tmp_path / "sheet")
     assert "--people" not in str(error.value)
 
 
@@ -526,7 +525,7 @@ def test_columns_of_fields_are_not_called_unread(tmp_path: Path) -> None:
     rows = [f"t{i},s{i % 2},g{i // 2},{i % 3},w{i},n{i}\n" for i in range(8)]
     path = tmp_path / "rows.csv"
     path.write_text("".join(["text,system,group,human,nutzer,other\n", *rows]))
-    verdicts, _ = read_verdicts(path, needs=["people"], columns={"rater": "nutzer"})
+    verdicts = read_verdicts(path, needs=["people"], columns={"rater": "nutzer"})
     assert "; not read: other (people" in verdicts.notes[0]
     assert verdicts.groups == [f"g{i // 2}" for i in range(8)]
 

@@ -1,11 +1,12 @@
 """Language models of MARS's tests: a chain of five tokens whose probabilities are known, a small random GPT-2."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import GPT2Config, PreTrainedTokenizerFast
+from transformers import DynamicCache, PreTrainedConfig, PreTrainedTokenizerFast
 
 from models.causal import CausalLM
 from models.tiny import TinyCausal
@@ -25,7 +26,8 @@ class Chain(torch.nn.Module):
 
     def __init__(self, probabilities: torch.Tensor) -> None:
         super().__init__()
-        self.config = GPT2Config(vocab_size=len(probabilities), n_layer=1)
+        sizes: dict[str, Any] = {"vocab_size": len(probabilities), "max_position_embeddings": 64}
+        self.config = PreTrainedConfig(**sizes)
         self.output = torch.nn.Linear(*probabilities.shape, bias=False)
         self.output.weight.data = probabilities.log().T
         self.dtype, self.device = torch.float32, torch.device("cpu")
@@ -37,7 +39,7 @@ class Chain(torch.nn.Module):
         self, input_ids: torch.Tensor, position_ids: torch.Tensor | None = None, **others: object
     ) -> SimpleNamespace:
         hidden = torch.nn.functional.one_hot(input_ids, self.output.in_features).float()
-        return SimpleNamespace(logits=self.output(hidden))
+        return SimpleNamespace(logits=self.output(hidden), past_key_values=DynamicCache())
 
 
 def chain(probabilities: torch.Tensor) -> CausalLM:

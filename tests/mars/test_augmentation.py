@@ -4,7 +4,6 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 import torch
@@ -66,21 +65,6 @@ def jobs() -> list[Job]:
     rng = random.Random(1)
     contexts = ["", "Tom had a red ball.", "Ann baked a cake for her brother, and it was so good.", "He threw it"]
     return [Job(rng.choice(contexts), random_template(rng, rng.randint(1, 5))) for _ in range(6)]
-
-
-@contextmanager
-def noise(lm: CausalLM, size: float) -> Iterator[None]:
-    """Hidden states that differ with the shape of the batch, as rounding errors do, only more."""
-
-    def disturbed(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
-        generator = torch.Generator().manual_seed(sum(output.shape) * 1009 + output.shape[0])
-        return output * (1 + size * (2 * torch.rand(output.shape, generator=generator) - 1))
-
-    hook = lm.model.transformer.ln_f.register_forward_hook(disturbed)
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 @torch.no_grad()
@@ -158,17 +142,15 @@ def changed_weight(weight: torch.Tensor) -> Iterator[torch.Tensor]:
             weight.copy_(before)
 
 
-@pytest.mark.parametrize("planning_steps", [0, 3])
-def test_near_ties_are_the_same_in_any_batch(lm: CausalLM, jobs: list[Job], planning_steps: int) -> None:
-    """Embeddings so small and alike that most decisions are close; errors far above those of float32."""
-    settings = Augmentation(planning_steps, kl=0.001)
-    with changed_weight(lm.model.transformer.wte.weight) as weight, noise(lm, 3e-3):
-        weight.copy_((weight * 0.02).round(decimals=4))
-        weight[100:200] = weight[200:300]
-        expected = texts(augment(lm, jobs, settings, token_budget=1))
-        for token_budget in (150, 333, 100_000):
-            assert texts(augment(lm, jobs, settings, token_budget)) == expected
-        assert texts(augment(lm, jobs[::-1], settings))[::-1] == expected
+@pytest.mark.parametrize("number", [30, pytest.param(250, marks=pytest.mark.slow)])
+def test_no_fill_depends_on_the_batch(lm: CausalLM, number: int) -> None:
+    """Two fills a job, alone and in batches: no choice lies within rounding errors of `TIE`."""
+    rng = random.Random(7)
+    jobs = [Job("", random_template(rng, 4)) for _ in range(number)]
+    together = [fill.tokens for found in augment(lm, jobs) for fill in found.fills]
+    alone = [fill.tokens for job in jobs for fill in augment(lm, [job])[0].fills]
+    assert len(alone) == 2 * number
+    assert sum(one != other for one, other in zip(together, alone, strict=True)) == 0
 
 
 def test_planning_seeks_no_lone_mark(lm: CausalLM) -> None:
@@ -248,7 +230,6 @@ def test_odd_text(lm: CausalLM, template: Template, max_guess: int, context: str
 def test_text_that_spells_a_special_token_is_plain_text(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     special = str(lm.tokenizer.eos_token)
     job = Job(f"A cat {special} sat", (Kept(f"He {special} saw"), Blank(1), Kept(f" {special} there")))
-    monkeypatch.setattr("mars.augmentation.check_model", lambda lm: None)  # it reads a special token on purpose
     read = record_rows(lm, monkeypatch)
     [found] = augment(lm, [job])
     assert found.text.count(special) == 2
@@ -298,7 +279,7 @@ def test_a_batch_that_does_not_fit_is_halved(lm: CausalLM, jobs: list[Job], monk
 def test_damaged_weights_are_named(lm: CausalLM) -> None:
     with changed_weight(lm.model.transformer.ln_f.weight) as weight:
         weight.fill_(torch.nan)
-        with pytest.raises(ValueError, match="differ by nan"):
+        with pytest.raises(ValueError, match="weights are damaged"):
             augment(lm, [Job("", (Blank(1),))])
 
 

@@ -1,6 +1,5 @@
-"""Judging: the exact cases by hand, one pass against full recomputation, other architectures, ties."""
+"""Judging: the exact cases by hand, one reading against full recomputation, other architectures, ties."""
 
-import copy
 import math
 from typing import Any
 
@@ -9,10 +8,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
-    BloomConfig,
+    Gemma2Config,
     Gemma3TextConfig,
     GPT2Config,
     GPTNeoXConfig,
@@ -22,17 +20,10 @@ from transformers import (
     Qwen2Config,
 )
 
-from mars.judging import (
-    choose_length,
-    gather_following_states,
-    judge_alone,
-    judge_lengths,
-    lay_out_branches,
-    score_tokens,
-)
-from mars.lockstep import pick
-from mars.planning import TIE, project
-from mars.slots import Slots, check_model, count_readable, get_output_embeddings, read_alone, read_on
+from core.errors import SettingError
+from mars.augmentation import PAPER, Filler, Filling, TokenBlank, TokenJob, choose_length, get_output_embeddings
+from mars.planning import TIE
+from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
 
 SMALL: dict[str, Any] = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
@@ -53,9 +44,7 @@ READABLE = {
     "gemma3": Gemma3TextConfig(num_key_value_heads=1, head_dim=8, sliding_window=32, query_pre_attn_scalar=8, **WIDE),
     "opt": OPTConfig(ffn_dim=48, word_embed_proj_dim=32, **{k: v for k, v in WIDE.items() if k != "intermediate_size"}),
 }
-OTHERS = {
-    "places tokens by their distance (bloom)": BloomConfig(hidden_size=32, n_head=4, n_layer=2, **SMALL),
-}
+CAPPED = Gemma2Config(num_key_value_heads=1, head_dim=8, query_pre_attn_scalar=8, final_logit_softcapping=2.0, **WIDE)
 
 
 def random_model(config: Any, tokenizer: Any, attention: str = "sdpa") -> CausalLM:
@@ -70,16 +59,13 @@ def random_model(config: Any, tokenizer: Any, attention: str = "sdpa") -> Causal
 
 
 def perplexities(lm: CausalLM, before: list[int], fill: list[int], after: list[int]) -> list[float]:
-    """PPL of every length of the fill, in one pass over the text before it, the fill and all copies of `after`."""
-    n, filled = len(before), len(fill)
-    lengths = range(1, filled + 1)
-    slots = Slots(lm, rows=1, capacity=n + filled * (1 + len(after)))
-    copies = lay_out_branches(fill[-1], after, n, filled, lengths)
-    hidden = slots.read([[*read_on([*before, *fill[:-1]], 0), *copies]], [0])[0]
-    embeddings = get_output_embeddings(lm)
-    scores = score_tokens(embeddings, hidden[n - 1 : n + filled - 1], fill)
-    states = gather_following_states(hidden[n : n + filled], hidden[n + filled :], len(after))
-    return judge_lengths(scores, score_tokens(embeddings, states.flatten(0, 1), [*after] * filled), lengths)
+    """PPL of every length of the fill, as the augmenter judges it."""
+    tokens = WritableTokens(lm.tokenizer, lm.model.config.vocab_size)
+    tokens.bytes = [b"a"] * lm.model.config.vocab_size  # every token ends with a whole character
+    filler = Filler(lm, PAPER, tokens, get_output_embeddings(lm))
+    job = TokenJob(tuple(before), (), (TokenBlank(len(fill), tuple(after), ()),), dropped=0)
+    (found,) = filler.judge([Filling(job, before)], [fill])
+    return found
 
 
 def recomputed(lm: CausalLM, before: list[int], fill: list[int], after: list[int]) -> list[float]:
@@ -98,11 +84,6 @@ def test_the_judge_by_hand(counting: CausalLM) -> None:
     found = perplexities(counting, [0], [1, 2, 3, 4], [3])
     np.testing.assert_allclose(found, [6.6667, 1.1111, 2.7217, 2.2752], atol=1e-4)
     assert choose_length(found) == 2
-    np.testing.assert_allclose(
-        judge_alone(counting, get_output_embeddings(counting), [0], [1, 2, 3, 4], [3], [1, 2, 3, 4]),
-        found,
-        rtol=1e-5,
-    )
 
 
 def test_an_open_end_is_judged_by_itself(counting: CausalLM) -> None:
@@ -110,74 +91,32 @@ def test_an_open_end_is_judged_by_itself(counting: CausalLM) -> None:
     np.testing.assert_allclose(found, [1 / 0.9, 1 / 0.9, (0.9 * 0.9 * 0.025) ** (-1 / 3)], rtol=1e-5)
 
 
+def test_a_uniform_model_finds_all_lengths_alike(uniform: CausalLM) -> None:
+    found = perplexities(uniform, [0], [1, 2, 3], [4, 1])
+    np.testing.assert_allclose(found, [5.0] * 3, rtol=1e-5)
+    assert choose_length(found) == 1
+
+
 @pytest.mark.parametrize("seed", range(6))
-def test_one_pass_equals_full_recomputation(lm: CausalLM, seed: int) -> None:
+def test_one_reading_equals_full_recomputation(lm: CausalLM, seed: int) -> None:
     rng = np.random.default_rng(seed)
     before, fill, after = (rng.integers(4, 300, n).tolist() for n in (1 + 5 * seed, 1 + seed, 7 - seed))
     expected = recomputed(lm, before, fill, after)
     np.testing.assert_allclose(perplexities(lm, before, fill, after), expected, rtol=1e-5)
-    lengths = list(range(1, len(fill) + 1))
-    np.testing.assert_allclose(
-        judge_alone(lm, get_output_embeddings(lm), before, fill, after, lengths), expected, rtol=1e-5
-    )
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("name", READABLE)
 def test_other_architectures(lm: CausalLM, name: str, attention: str) -> None:
     other = random_model(READABLE[name], lm.tokenizer, attention)
-    check_model(other)
     before, fill, after = [5, 9, 30, 2], [7, 8, 40], [11, 3, 50, 12]
     found = perplexities(other, before, fill, after)
     np.testing.assert_allclose(found, recomputed(other, before, fill, after), rtol=1e-5)
 
 
-def test_a_sliding_window_says_how_much_is_read(lm: CausalLM) -> None:
-    for name, readable in (("gemma3", 32), ("mistral", 32), ("llama", 64)):
-        assert count_readable(random_model(READABLE[name], lm.tokenizer)) == readable
-
-
-@pytest.mark.parametrize("reason", OTHERS)
-def test_models_that_cannot_be_read_this_way_are_refused(lm: CausalLM, reason: str) -> None:
-    with pytest.raises(ValueError, match="MARS needs a model"):
-        check_model(random_model(OTHERS[reason], lm.tokenizer, "eager"))
-
-
-def test_bfloat16_logits_are_products_in_float32(lm: CausalLM) -> None:
-    """In bfloat16 many of the highest logits would be equal."""
-    half = CausalLM(copy.deepcopy(lm.model).to(torch.bfloat16), lm.tokenizer)
-    hidden, embeddings = read_alone(half, [5, 9, 30, 2, 7]), get_output_embeddings(half)
-    exact = hidden.double() @ half.model.lm_head.weight.double().T
-    logits = project(hidden, embeddings)
-    torch.testing.assert_close(logits.double(), exact, rtol=1e-5, atol=1e-5)
-    token, _ = pick(logits, torch.ones_like(exact, dtype=torch.bool))
-    assert token.tolist() == exact.argmax(-1).tolist()
-    found = score_tokens(embeddings, hidden, token.tolist())
-    np.testing.assert_allclose(found, exact.log_softmax(-1).amax(-1).tolist(), atol=1e-5)
-
-
-def test_long_texts_are_read_in_blocks(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    rows = [rng.integers(4, 300, n).tolist() for n in (50, 7, 33)]
-
-    def read() -> list[Tensor]:
-        slots = Slots(lm, rows=3, capacity=50)
-        hidden = slots.read([read_on(row, 0) for row in rows], range(3))
-        return [states[: len(row)] for states, row in zip(hidden, rows, strict=True)]
-
-    whole = read()
-    widths: list[int] = []
-    forward = lm.model.forward
-
-    def recorded(*args: object, attention_mask: Tensor, **kwargs: object) -> object:
-        widths.append(attention_mask.shape[-2])
-        return forward(*args, attention_mask=attention_mask, **kwargs)
-
-    monkeypatch.setattr(lm.model, "forward", recorded)
-    monkeypatch.setattr("mars.slots.BLOCK", 16)
-    for states, expected in zip(read(), whole, strict=True):
-        torch.testing.assert_close(states, expected, rtol=1e-4, atol=1e-4)
-    assert widths == [16, 16, 16, 2]
+def test_a_model_that_caps_its_logits_is_refused(lm: CausalLM) -> None:
+    with pytest.raises(SettingError, match="MARS needs a model"):
+        get_output_embeddings(random_model(CAPPED, lm.tokenizer, "eager"))
 
 
 @given(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=12))

@@ -8,9 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from mars.planning import DOUBT, FARTHEST, LOOK_EVERY, NO_WORD, TIE, is_settled, plan_states
+from mars.planning import FARTHEST, NO_WORD, TIE, is_settled, plan_states
 
 THREE = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
 
@@ -82,7 +81,7 @@ def test_where_the_choice_is_settled_no_plan_changes_it(kl: float) -> None:
     best, moved = (logits.masked_fill(~allowed, -math.inf).topk(2) for logits in (plain, planned))
     assert 0 < settled.sum() < 400
     assert torch.equal(best.indices[settled, 0], moved.indices[settled, 0])
-    assert (moved.values[:, 0] - moved.values[:, 1])[settled].min() > TIE + DOUBT
+    assert (moved.values[:, 0] - moved.values[:, 1])[settled].min() > TIE
     assert (best.indices[~settled, 0] != moved.indices[~settled, 0]).any()
 
 
@@ -121,22 +120,3 @@ def plan_slowly(
 
     eta: Any = brentq(excess, 0, 20, xtol=1e-12)
     return hidden + eta * direction
-
-
-class Steps(TorchDispatchMode):
-    """Counts the steps that look for a step size: each has one exponential in place."""
-
-    count = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.count += func is torch.ops.aten.exp_.default
-        return func(*args, **(kwargs or {}))
-
-
-def test_no_step_of_planning_waits_for_the_device() -> None:
-    """Tensors without values refuse to give a number or the size of a masked selection: the first look is at the end
-    of so many steps."""
-    hidden, embeddings, words = (each.to("meta") for each in random_case(0))
-    with Steps() as steps, pytest.raises(RuntimeError, match="cannot be called on meta tensors"):
-        plan_states(embeddings, words, hidden @ embeddings.T)
-    assert steps.count == LOOK_EVERY

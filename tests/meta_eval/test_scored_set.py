@@ -72,7 +72,7 @@ def test_a_missing_group_leaves_the_other_groups_as_they_are() -> None:
 
 
 def test_published_scores_keep_the_order_and_explain_what_is_missing() -> None:
-    found = score_published("toys", rated([{"q": 1}, {"q": 2}]).examples, {"deam": {"e1": 0.5}})["deam"]
+    found = score_published("toys", {"deam": [np.nan, 0.5]})["deam"]
     assert math.isnan(found.values["published"][0])
     assert found.values["published"][1] == 0.5
     assert found.reasons == ("no published score", None)

@@ -22,8 +22,9 @@ TOPIC_ROW = "science\tIn brief,\tIn brief, atoms split.\t5\t1\t3"
 
 
 def test_rows_of_four_models_take_turns(shared_data: Path) -> None:
-    rated = load_ctrleval(shared_data, "sentiment", assume_system_order=True)
-    assert Counter(e.system for e in rated.examples) == {f"model {i}": 90 for i in (1, 2, 3, 4)}
+    rated = load_ctrleval(shared_data, "sentiment")
+    assert Counter(rated.systems) == {f"model {i}": 90 for i in (1, 2, 3, 4)}
+    assert "assumed" in rated.notes[0]
 
     def p_value(key: Callable[[int], int]) -> float:
         values = [[e.ratings["coherence"] for i, e in enumerate(rated.examples) if key(i) == k] for k in range(4)]
@@ -77,14 +78,14 @@ def test_a_row_by_hand(tmp_path: Path, end: str) -> None:
     write(tmp_path / "data_senti.txt", ROW, end=end)
     assert load_ctrleval(tmp_path, "sentiment").examples == (
         Example("ctrleval-sentiment-000", text="The lake  is calm.", prefix="The lake", label="positive",
-                group="positive: The lake",
+                system="model 1", group="positive: The lake",
                 ratings={"coherence": 4.4, "consistency": 2.0, "attribute_relevance": 3.2}),
     )  # fmt: skip
 
 
 def test_the_topic_part_has_four_labels(tmp_path: Path) -> None:
     write(tmp_path / "ctrleval/data_topic.txt", *[TOPIC_ROW] * 12, *[TOPIC_ROW.replace("science", "politics")] * 12)
-    made = ctrleval(tmp_path, "topic", assume_system_order=True)
+    made = ctrleval(tmp_path, "topic")
     assert made.labels == ("politics", "science")
     with pytest.raises(SettingError, match=r"set is sentiment or topic, but is 'x\.yaml'; set data\.part$"):
         ctrleval(tmp_path, "x.yaml")  # pyright: ignore[reportArgumentType]

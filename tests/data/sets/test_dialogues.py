@@ -1,7 +1,10 @@
 """Dialogues: lines of utterances, the public sets, and a user's own."""
 
+import json
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core.errors import InputError
@@ -10,6 +13,7 @@ from data.download import PUBLIC_FILES, PublicFile
 from data.files import write_examples
 from data.sets.dialogues import load_dstc9, load_fed, located_dialogues, own_dialogues, read_utt_lines
 from data.sets.public import public_corpus
+from meta_eval.bootstrap import Floats
 from tests.data.sets import small_files
 
 
@@ -57,14 +61,83 @@ def public(root: Path) -> Path:
     for aspect, score in {"coherence": 1, "overall": 2}.items():
         write(root / f"fed/fed_test_{aspect}.txt", f"f</UTT>g</UTT>{score}\nh</UTT>i</UTT>{score}\n")
         write(root / f"dstc9/dstc9_test_{aspect}_averaged.txt", f"j</UTT></UTT>k</UTT>{score}\n")
+    answers = {"coherent": [2, 1], "overall": [5, 10]}
+    rows = ({"id": f"fed-00{i}", "system": system, "ratings": answers} for i, system in enumerate(("Meena", "Human")))
+    small_files.write(root / "fed/systems_and_raters.jsonl", *rows)
     for i, name in enumerate(sorted(name for name in PUBLIC_FILES if name.startswith("dialogue/"))):
         write(root / name, f"a{i}</UTT>b</UTT>\nc{i}</UTT>d</UTT>\n")
     return root
 
 
+def test_fed_has_its_systems_and_five_raters(shared_data: Path):
+    rated = load_fed(shared_data)
+    assert Counter(rated.systems) == {"Mitsuku": 44, "Human": 41, "Meena": 40}
+    lines = (shared_data / "fed/fed.jsonl").read_text("utf-8").splitlines()
+    for aspect, alone in {"coherence": [0.59, 0.12, 0.50], "overall": [0.61, 0.36, 0.31]}.items():
+        ratings = rated.ratings(aspect)
+        assert ratings.tolist() == [json.loads(line)[aspect] for line in lines]
+        assert rated.raters[aspect].shape == (5, 125)
+        np.testing.assert_allclose(rated.raters[aspect].mean(axis=0), ratings, rtol=0, atol=1e-12)
+        parts = {part.name: part.raters[aspect] for part in rated.by_system()}
+        reliabilities = [estimate_reliability(parts[name]) for name in ("Mitsuku", "Meena", "Human")]
+        assert reliabilities == pytest.approx(alone, abs=0.005)
+
+
+def estimate_reliability(raters: Floats) -> float:
+    """Of the mean over raters: 1 - error / variance."""
+    error = raters.var(axis=0, ddof=1).mean() / len(raters)
+    return 1 - error / raters.mean(axis=0).var(ddof=1)
+
+
+def test_the_systems_of_fed_come_from_the_collections_own_file(tmp_path: Path):
+    root = public(tmp_path)
+    rated = load_fed(root)
+    assert (rated.systems, rated.notes) == (["Meena", "Human"], ())
+    assert {aspect: ratings.tolist() for aspect, ratings in rated.raters.items()} == {
+        "coherence": [[1, 1], [0.5, 0.5]],
+        "overall": [[1, 1], [2, 2]],
+    }
+    path = root / "fed/systems_and_raters.jsonl"
+    path.unlink()
+    without = load_fed(root)
+    assert (without.systems, without.raters, [e.ratings for e in without.examples]) == (
+        None,
+        {},
+        [e.ratings for e in rated.examples],
+    )
+    assert "fed_data.json" in without.notes[0]
+    assert "data.download=true" in without.notes[0]
+    answers = {
+        "Coherent": [2, 2, 1, 2, 2],
+        "Error recovery": ["N/A (no errors)", 1, 1, 1, 1],
+        "Overall": [3, 1, 2, 3, 4],
+    }
+    row = {"context": "User: h \nSystem: i", "system": "Mitsuku", "annotations": answers}
+    reply = {**row, "response": "System: i", "system": "Human"}
+    small_files.write(root / "fed/fed_data.json", [row, reply, {**row, "context": "User: f\nSystem: 'g'"}])
+    made = load_fed(root)
+    assert made.systems == ["Mitsuku", "Mitsuku"]
+    assert made.raters["overall"][:, 0].tolist() == [0.6, 0.2, 0.4, 0.6, 0.8]
+
+
+def test_every_dialogue_of_fed_needs_its_system(tmp_path: Path):
+    path = public(tmp_path) / "fed/systems_and_raters.jsonl"
+    write(path, path.read_text("utf-8").partition("\n")[0])
+    assert small_files.faults_of(lambda: load_fed(tmp_path), path) == [" cannot be read: KeyError: 'fed-001'"]
+
+
+def test_a_block_of_dstc9_is_a_system(shared_data: Path):
+    rated = load_dstc9(shared_data)
+    _, *rows = (shared_data / "dstc9/systems_sample.tsv").read_text("utf-8").splitlines()
+    assert [f"{int(e.id.removeprefix('dstc9-'))}\t{e.system}" for e in rated.examples] == rows
+    assert sorted(Counter(rated.systems).values()) == [18] * 9 + [19] * 2
+    assert "inferred" in rated.notes[0]
+
+
 def test_full_dstc9_goes_before_the_sample(tmp_path: Path):
     root = public(tmp_path)
-    expected = (Example("dstc9-0000", turns=("j", "k"), ratings={"coherence": 1.0, "overall": 2.0}),)
+    ratings = {"coherence": 1.0, "overall": 2.0}
+    expected = (Example("dstc9-0000", turns=("j", "k"), ratings=ratings, system="s00"),)
     assert (load_dstc9(root).name, load_dstc9(root).examples) == ("dstc9", expected)
     write(root / "dstc9/dstc9_sample_coherence.txt", "x</UTT>y</UTT>1\n")
     assert load_dstc9(root).examples == expected
@@ -77,8 +150,9 @@ def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path, caplog: pytest.LogC
         write(tmp_path / f"dstc9_sample_{aspect}.txt", "x</UTT>y</UTT>1\nv</UTT>w</UTT>2\n")
     with pytest.raises(InputError, match=r"deam_scores_sample.tsv: no such file"):
         load_dstc9(tmp_path)
-    write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n22\t0.25\n")
-    assert [example.id for example in load_dstc9(tmp_path).examples] == ["dstc9-0011", "dstc9-0022"]
+    write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n2199\t0.25\n")
+    examples = load_dstc9(tmp_path).examples
+    assert [(example.id, example.system) for example in examples] == [("dstc9-0011", "s00"), ("dstc9-2199", "s10")]
     assert "dstc9: only a sample of the 2200 dialogues, because dstc9_test_coherence_averaged.txt" in caplog.text
     assert load_dstc9(tmp_path).scores["deam"].values["published"].tolist() == [0.5, 0.25]
 

@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.errors import InputError, SettingError
@@ -29,6 +30,7 @@ MANS: dict[str, Any] = {
     "reference": "c d .",
     "system": "gpt",
     "text": "e f .",
+    "ratings": [1, 2, 3],
     "mean_rating": 2.0,
 }
 SUMMARY = {"text": "s", "coherence": 1, "fluency": 2, "informativeness": 3, "relevance": 4.0, "mean": 2.5}
@@ -44,15 +46,28 @@ POEM: dict[str, Any] = {"id": "ci-1", "author": "甲", "cipai": "乙", "lines": 
 def test_answers_of_mocha_in_its_own_file(tmp_path: Path) -> None:
     answer = {"context": "passage .", "question": "who ?", "reference": "her", "candidate": "she", "score": 4.5,
               "metadata": {"scores": [4, 5], "source": "gpt2"}}  # fmt: skip
-    sets = {"quoref": {"a": answer, "b": {**answer, "candidate": "him"}}, "drop": {"c": {"context": "p ."}}}
+    sets = {
+        "quoref": {"a": answer, "b": {**answer, "candidate": "him", "metadata": {"scores": [1], "source": "x"}}},
+        "drop": {"c": {"context": "p ."}},
+    }
     path = write(tmp_path / "dev.json", sets)
     corpus = public_corpus("mocha_quoref", tmp_path)
     assert corpus.rated[0].name == "mocha_quoref"
     assert corpus.rated[0].examples[0] == Example("a", text="she", context="passage . who ?", references=("her",),
                                                   system="gpt2", group="a", ratings={"correctness": 4.5})  # fmt: skip
     assert [(e.text, e.group) for e in corpus.rated[0].examples] == [("she", "a"), ("him", "a")]
+    np.testing.assert_array_equal(corpus.rated[0].raters["correctness"], [[4, 1], [5, np.nan]])
     for name, lacks in (("drop", '1: "reference" is needed here'), ("narrativeqa", ' "narrativeqa" is required')):
         assert faults_of(partial(load_mocha, name, tmp_path), path) == [f"{lacks}, found null"]
+
+
+def test_stories_have_their_systems_and_five_raters(shared_data: Path) -> None:
+    rated = RATED["mans_roc"](shared_data, False)
+    assert Counter(rated.systems) == dict.fromkeys(("s2s", "plan_write", "fusion", "gpt", "gpt_kg"), 200)
+    assert rated.raters["overall"].shape == (5, 1000)
+    np.testing.assert_array_equal(rated.raters["overall"].mean(axis=0), rated.ratings("overall"))
+    by_place = rated.raters["overall"].mean(axis=1)  # from 2.1 to 2.9 as sorted at the origin
+    assert np.ptp(by_place) < 0.1
 
 
 def test_the_full_newsroom_goes_before_the_sample(tmp_path: Path) -> None:
@@ -246,11 +261,11 @@ HERE = [name for name in HERE if not name.startswith("mocha")]  # MOCHA's own fi
         (commongen, attrgetter("group"), (39069, 991),
          dict.fromkeys(("trinity_raw", "trinity_binarized"), ("commonsense", 4491, 749, 1))),
         (songci, attrgetter("group"), (13527, 1946), {}),
-        (partial(ctrleval, part="sentiment"), TEXT, (0, 0), {"ctrleval_sentiment": ("coherence", 360, 30, 1)}),
+        (partial(ctrleval, part="sentiment"), TEXT, (0, 0), {"ctrleval_sentiment": ("coherence", 360, 30, 4)}),
         (partial(public_corpus, ["fed", "convai2"], training_sets=PAPER, held_out_fraction=0), TURNS, (2846, 0),
-         {"fed": ("coherence", 125, 1, 1), "convai2": ("overall", 1200, 1, 1)}),
+         {"fed": ("coherence", 125, 1, 3), "convai2": ("overall", 1200, 1, 1)}),
         (partial(public_corpus, "dstc9", training_sets=PREPARED), TURNS, (13750, 1528),
-         {"dstc9": ("coherence", 200, 1, 1)}),
+         {"dstc9": ("coherence", 200, 1, 11)}),
     ],
 )  # fmt: skip
 def test_a_set_has_its_published_size_and_shares_nothing(

@@ -12,19 +12,17 @@ import pytest
 from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from cdm.infilling import Gaps
-from core.errors import InputError, SettingError
+from core.errors import SettingError
 from core.example import Example
 from core.scores import Scores, require
 from discriminators.discriminator import new_bilstm
-from judge.demo.judging import Judgement, judge_by, list_fitting, load_metrics, make_example, read_outputs
+from judge.demo.judging import Judgement, judge_by, list_fitting, load_metrics, make_example
 from judge.demo.views import show_candidates, show_judgements
 from judge.report.explanations import Line, Piece
-from judge.verbs.compare import compare
 from judge.verbs.demo import check_port
 from judge.verbs.steer import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
-from tests.data.sets.small_files import write
 from tests.toy_models import toy_pooler
 
 HOSTILE = "<script>alert('x')</script>"
@@ -102,32 +100,6 @@ def test_a_folder_of_models_gives_their_metrics_and_a_discriminator_explains_eac
         assert "needs two or more turns" in (judge_by(name, found[name], Example("a", text="i sing.")).reason or "")
     judged = judge_by("judge", found["judge of positive"], Example("a", turns=dialogues[0]))
     assert [piece.text.strip() for line in judged.lines for piece in line.pieces] == list(dialogues[0])
-
-
-def test_outputs_of_one_group_belong_together_in_any_order(tmp_path: Path) -> None:
-    first = write(tmp_path / "one.jsonl", '{"text": "a b c", "group": "x"}', '{"text": "a", "group": "y"}')
-    second = write(tmp_path / "two.jsonl", '{"text": "a", "group": "y"}', '{"text": "a", "group": "x"}')
-    found = compare(read_outputs([first, second], most=5), {"words": WordCount()})
-    assert [(each.system, each.mean.value) for each in found.means["words"]] == [("one", 2.0), ("two", 1.0)]
-    pair = found.pairs["words"]["one", "two"]
-    assert (pair.n, pair.wins, pair.ties, pair.losses, pair.difference.value) == (2, 1, 1, 0, 1.0)
-
-
-def test_without_groups_the_place_decides(tmp_path: Path) -> None:
-    first = write(tmp_path / "a.csv", "text", "one two", "one")
-    second = write(tmp_path / "b.csv", "text", "one", "one two three")
-    found = compare(read_outputs([first, second], most=5), {"words": WordCount()})
-    assert found.pairs["words"]["a", "b"].difference.value == -0.5
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [(("text", "a", "b", "c"), "one.csv: the page reads at most 2 outputs"), (("txt", "a"), "one.csv:")],
-)
-def test_a_faulty_file_is_called_by_its_name(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
-    with pytest.raises(InputError) as found:
-        read_outputs([write(tmp_path / "one.csv", *lines)], most=2)
-    assert found.value.faults[0].startswith(message)
 
 
 def test_a_port_that_another_program_uses_is_refused() -> None:

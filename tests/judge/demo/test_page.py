@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import SettingError
 from data.scored import read_scored
 from discriminators.guides import CausalGuide
-from judge.demo.judging import read_outputs
 from judge.demo.loading import DemoModels
 from judge.demo.settings import DemoSettings
 from judge.verbs.steer import SteeredText
@@ -39,21 +37,14 @@ def functions(models: DemoModels, settings: DemoSettings) -> dict[str, Callable[
     return {each.fn.__name__: each.fn for each in pages.build_page(models, settings).fns.values() if each.fn}
 
 
-def test_a_folder_without_models_judges_by_counting_and_refuses_to_compare_nothing(tmp_path: Path) -> None:
-    settings = DemoSettings(str(tmp_path / "none"), outputs=2)
+def test_a_folder_without_models_judges_by_counting(tmp_path: Path) -> None:
+    settings = DemoSettings(str(tmp_path / "none"))
     models = DemoModels.load(settings)
     assert (models.generator, [*models.metrics]) == (None, ["word count", "ROUGE-L", "BLEU"])
     called = functions(models, settings)
     assert "on_write" not in called
     assert "<td>word count</td><td>4</td>" in called["on_score"](*TYPED, ["word count"])
     assert "choose at least one metric" in called["on_score"](*TYPED, [])
-    outputs = tmp_path / "out.csv"
-    outputs.write_text("system,group,text\na,1,one two\nb,1,one\n")
-    assert "<td>a</td>" in called["on_compare"]([str(outputs)], "word count")
-    assert "out.csv: the page reads at most 2 outputs" in called["on_compare"]([str(outputs)] * 2, "word count")
-    assert "choose a file of outputs" in called["on_compare"](None, "word count")
-    with pytest.raises(SettingError, match="choose a file of outputs, or one of the examples"):
-        read_outputs([], 2)
 
 
 def test_every_button_of_an_example_has_its_own_words() -> None:
