@@ -2,8 +2,8 @@
 
 MODELS holds the folders qwen-0.5b and qwen-1.5b, DATA the public sets. Every step leaves its files in OUT and goes on
 where it was stopped. STEP is `train NAME`, `nll NAME before`, `nll NAME after` or `read NAME SET` (the log-probability
-of every token), where NAME is `amateur` or `expert`, or `scores`, which writes docs/results/tuned_fed.jsonl and
-tuned_dstc9.jsonl.
+of every token), where NAME is `amateur` or `expert`; `draw tuned` or `draw untuned`, which draw negatives of the same
+windows by the contrast; or `scores`, which writes docs/results/tuned_fed.jsonl and tuned_dstc9.jsonl.
 """
 
 import json
@@ -18,7 +18,9 @@ import numpy as np
 from peft.tuners.lora.layer import LoraLayer
 from pytorch_lightning import Trainer
 
-from cdm.infilling import Gaps, Untrained, get_turns, held_out_nll, tokenise
+from cdm.infilling import Gaps, Pair, Untrained, get_turns, held_out_nll, tokenise
+from cdm.negatives import NegativeSampler
+from cdm.sampling import Sampling
 from cdm.segments import Gap
 from data.corpus import Corpus
 from data.sets.public import public_corpus
@@ -26,7 +28,6 @@ from models.causal import CausalLM
 from models.conditional import PretrainedLM
 from models.model import native_output_layer
 from models.training import LanguageModelSchedule, Lora, train_language_model
-from models.windows import Pair
 
 HERE = Path(__file__).parent
 MODELS = {"amateur": "qwen-0.5b", "expert": "qwen-1.5b"}
@@ -37,6 +38,12 @@ UNTRAINED = Untrained(order="left-to-right")  # also how many tokens a model rea
 DIALOGUES = 600  # from which windows to learn are cut
 HELD_OUT = 50  # windows behind the held-out NLL
 AT_ONCE = 5  # dialogues between two lines of a file
+# as those of the untrained pair in docs/pretrained.md
+SAMPLING = Sampling(gamma=1.0, plausibility=0.1, longest=32)
+TURNS = 6  # of a window that gets a negative
+TOKENS = 96
+WINDOWS = 120
+DRAWN_AT_ONCE = 20
 CHOOSING = 4  # windows that choose the epoch
 
 
@@ -90,30 +97,64 @@ def measure_nll(folder: Path, data: Corpus) -> float:
 
 
 def read(folder: Path, dialogues: Sequence[Sequence[str]], out: Path) -> None:
-    """Appends a line for each dialogue to `out`: the log-probability (nats) of every token, left to right."""
-    done = len(out.read_text("utf-8").splitlines()) if out.is_file() else 0
+    """Appends a line for each dialogue to `out`: its index, and the log-probability (nats) of every token.
+
+    The shortest come first: those longer than the models' window take many times as long.
+    """
+    done = read_lines(out) if out.is_file() else {}
     lm = load(folder)
     tokenised = tokenise(lm, dialogues, UNTRAINED.max_length)
-    for first in range(done, len(dialogues), AT_ONCE):
-        pairs: list[Pair] = []
+    lengths = [sum(map(len, turns)) for turns in tokenised.dialogues]
+    waiting = sorted((i for i in range(len(lengths)) if i not in done), key=lambda i: lengths[i])
+    for first in range(0, len(waiting), AT_ONCE):
+        pairs: list[tuple[Sequence[int], Sequence[int]]] = []
         owners: list[int] = []  # the dialogue of each pair
-        for i, turns in enumerate(tokenised.dialogues[first : first + AT_ONCE]):
+        for i in waiting[first : first + AT_ONCE]:
+            turns = tokenised.dialogues[i]
             tasks = [tokenised.task(turns, Gap(t, 0, len(turn))) for t, turn in enumerate(turns) if turn]
             pairs += [(task.source, tokenised.infilling.target(task.segment)) for task in tasks]
             owners += [i] * len(tasks)
         scores = lm.log_probabilities(pairs)
         with out.open("a", encoding="utf-8") as file:
-            for i in range(max(owners) + 1):
+            for i in waiting[first : first + AT_ONCE]:
                 steps = np.concatenate([row for row, owner in zip(scores, owners, strict=True) if owner == i])
-                file.write(json.dumps([round(step, 4) for step in steps.tolist()]) + "\n")
+                file.write(json.dumps([i, [round(step, 4) for step in steps.tolist()]]) + "\n")
+
+
+def read_lines(path: Path) -> dict[int, list[float]]:
+    """Reads the log-probabilities of each dialogue that a model has read, by its index."""
+    return dict(map(json.loads, path.read_text("utf-8").splitlines()))
+
+
+def draw(pair: Pair, data: Corpus, out: Path) -> None:
+    """Appends a line for each window to `out`: its turns, and those of its negative, null where none was drawn."""
+    windows: list[tuple[str, ...]] = []
+    for dialogue in random.Random(1).sample(get_turns(data.train), len(data.train)):
+        window = dialogue[:TURNS]
+        if sum(map(len, pair.tokenise([window]).dialogues[0])) <= TOKENS:
+            windows.append(window)
+        if len(windows) == WINDOWS:
+            break
+    sampler = NegativeSampler.prepare(pair, windows, "mixed-single", SAMPLING, seed=0)
+    done = len(out.read_text("utf-8").splitlines()) if out.is_file() else 0
+    for first in range(done, len(windows), DRAWN_AT_ONCE):
+        drawn = sampler.draw(range(first, min(first + DRAWN_AT_ONCE, len(windows))))
+        negatives = dict(zip(drawn.indices, drawn.negatives, strict=True))
+        with out.open("a", encoding="utf-8") as file:
+            for i in range(first, min(first + DRAWN_AT_ONCE, len(windows))):
+                line = {"window": sampler.positives[i], "negative": negatives.get(i)}
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def write_scores(name: str, ids: Sequence[str], out: Path) -> None:
     """Writes the scores of a set by id, of the dialogues that both tuned models have read."""
-    lines = [(out / f"{name}_{model}.jsonl").read_text("utf-8").splitlines() for model in MODELS]
+    of_amateur, of_expert = (read_lines(out / f"{name}_{model}.jsonl") for model in MODELS)
     kept: list[str] = []
-    for key, *steps in zip(ids, *lines, strict=False):
-        amateur, expert = (np.array(json.loads(line)) for line in steps)
+    for i, key in enumerate(ids):
+        if i not in of_amateur or i not in of_expert:
+            continue
+        amateur = np.array(of_amateur[i])
+        expert = np.array(of_expert[i])
         momentum = expert - amateur
         values = {
             "contrast_average": momentum.mean(),
@@ -135,6 +176,10 @@ def main(models: Path, root: str, out: Path, step: str, name: str = "", which: s
     if step == "scores":
         for scored in data.rated:
             write_scores(scored.name, [example.id for example in scored.examples], out)
+        return
+    if step == "draw":
+        folders = [out / model if name == "tuned" else models / MODELS[model] for model in MODELS]
+        draw(Pair(*map(load, folders), max_length=UNTRAINED.max_length), data, out / f"negatives_{name}.jsonl")
         return
     base = models / MODELS[name]
     tuned = out / name
