@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run models cards test test-all check coverage mutants lock audit oldest newest bench gpu rehearse setup clean docs
+.PHONY: run models cards tables test test-all check coverage mutants lock audit oldest newest bench gpu rehearse setup clean docs
 setup: .venv/ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 
@@ -45,6 +45,11 @@ cards: models
 	  --metrics.ctrleval.model $(TINY)/infiller --metrics.ctrleval.iwf $(TINY)/iwf/iwf.json \
 	  --metrics.mars.language_model $(TINY)/language_model --metrics.cdm_discriminative.models $(TINY) \
 	  --metrics.cdm_generative.folder $(TINY)/discriminator_bert --metrics.discriminator.folder $(TINY)/judge_positive
+
+# The figures of the pages from docs/results; SETS is the folder of public sets.
+SETS ?= sets
+tables: setup
+	$(BIN)/python docs/results/tables.py $(SETS)
 
 docs: setup
 	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict --quiet

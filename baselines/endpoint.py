@@ -17,14 +17,15 @@ from urllib.request import Request
 from baselines.asking import HEEDED, Asking
 from baselines.chat import Question, Replies, ask_in_threads
 from baselines.posting import CONNECTING, Answer, post
-from baselines.replies import ChatFault, Choice, EndpointFault, Reply, read_completion, read_reply
+from baselines.replies import ChatFault, Choice, Reply, read_completion, read_reply
 from baselines.verdicts import Form
-from core.errors import SettingError, check_names, printable
+from core.errors import OutsideError, SettingError, check_names, printable
+from core.hosts import check_network
 from core.settings import Positive, Size, check
 
 GIVEN_UP = 20  # questions without an answer for the same cause, before any answer
 AGAIN = {408, 409, 429}  # statuses after which a question is asked again; those from 500 on too
-SHORTEST_SECRET = 4  # characters
+SHORTEST_SECRET = 12  # characters: many local servers take a word as key, which an answer may have by chance
 REFUSED = {"400", "422", "501"}  # statuses of an endpoint that does not take a setting
 STOPPED = "the run has stopped"
 
@@ -82,7 +83,7 @@ class EndpointChat:
     def settled(self) -> Asking:
         """The settings of requests. A test question shows whether the endpoint supports `logprobs` and `structured`.
 
-        Raises EndpointFault if the endpoint does not answer the test question. Raises SettingError if it refuses the
+        Raises OutsideError if the endpoint does not answer the test question. Raises SettingError if it refuses the
         key or the model, or ignores a setting that the user set to true.
         """
         with self.trying:
@@ -108,7 +109,7 @@ class EndpointChat:
         except ChatFault as fault:
             if fault.cause in REFUSED:
                 return False
-            raise EndpointFault(f"{self.place} does not answer: {fault}") from fault
+            raise OutsideError(f"{self.place} does not answer: {fault}") from fault
 
     @property
     def most_tokens(self) -> int | None:
@@ -131,7 +132,7 @@ class EndpointChat:
     ) -> Reply:
         """Asks a question. Raises ChatFault if there is no reply, SettingError if the key or the model is refused.
 
-        Raises EndpointFault if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for the same
+        Raises OutsideError if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for the same
         reason.
         """
         body = self.settled.body(self.model, question, repeat, form)
@@ -239,7 +240,7 @@ class EndpointChat:
 
     def _stop(self, message: str) -> None:
         self.stopped.set()  # for the questions of other threads
-        raise EndpointFault(message)
+        raise OutsideError(message)
 
     def _redact(self, reply: Reply) -> Reply:
         """The reply without secrets. Where there was one, its tokens are dropped, as they spell it in parts."""
@@ -257,7 +258,10 @@ class EndpointChat:
 
 
 def split_url(base_url: str) -> tuple[str, str]:
-    """Returns the URL to ask, and the name of the endpoint in messages."""
+    """Returns the URL to ask, and the name of the endpoint in messages.
+
+    Raises SettingError for a URL that is none, and for one on another machine without a network.
+    """
     try:
         parts = urlsplit(base_url)
         place = f"{parts.hostname}:{parts.port}{parts.path}"
@@ -267,6 +271,7 @@ def split_url(base_url: str) -> tuple[str, str]:
         raise SettingError(f"base_url must begin with http:// or https:// and a host, but is {base_url!r}")
     if parts.username is not None:
         raise SettingError("base_url must have no user and no password: a key belongs into the environment")
+    check_network("base_url", base_url)
     path = quote(parts.path.rstrip("/"), safe="/%") + "/chat/completions"
     return parts._replace(path=path, fragment="").geturl(), place
 

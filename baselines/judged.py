@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from baselines.readings import describe_lack, rate
-from baselines.replies import ChatFault, EndpointFault, Reply
+from baselines.replies import ChatFault, Reply
 from baselines.rubrics import Aspect
 from baselines.verdicts import Form
+from core.errors import OutsideError
 from core.scores import LOST
 from meta_eval.bootstrap import Floats
 from meta_eval.preferences import PairAnswer
@@ -66,13 +67,13 @@ def list_verdicts(answers: Sequence[Judged]) -> Floats:
 
 
 def check_faults(faults: Sequence[ChatFault], total: int) -> None:
-    """Raises EndpointFault if no question got an answer, or if more than a few answers were lost."""
+    """Raises OutsideError if no question got an answer, or if more than a few answers were lost."""
     if total and len(faults) == total and all(fault.cause for fault in faults):
-        raise EndpointFault(f"none of {total} questions got an answer: {faults[-1]}")
+        raise OutsideError(f"none of {total} questions got an answer: {faults[-1]}")
     lost = [fault for fault in faults if fault.passes]
     if len(lost) > max(FEW, FEW_SHARE * total):
         what = f"{len(lost)} of {total} answers are lost, the last one because {lost[-1]}"
-        raise EndpointFault(f"{what}: run again, which asks for the answers that did not come")
+        raise OutsideError(f"{what}: run again, which asks for the answers that did not come")
 
 
 def join_reasons(columns: Mapping[str, Sequence[Judged]], place: int) -> str | None:

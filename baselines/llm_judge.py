@@ -111,6 +111,8 @@ class LLMJudge(BaseMetric):
         dtype: str = "float32",
         prompt: str | None = None,
         explain: bool = False,
+        timeout: float = 60.0,
+        key_variable: str = "OPENAI_API_KEY",
         **asking: Any,
     ) -> LLMJudge:
         """Builds a judge behind `base_url`, or a local one by transformers; several models are a panel.
@@ -138,7 +140,9 @@ class LLMJudge(BaseMetric):
                 answer_tokens=find_answer_tokens(asking, explain),
             )
         else:
-            chats = open_endpoint(models, base_url, explain, asking)
+            chats = open_endpoint(
+                models, base_url, explain, {**asking, "timeout": timeout, "key_variable": key_variable}
+            )
         chats = keep_replies(chats, cache)
         return cls(
             chat=chats[0],
@@ -302,7 +306,7 @@ class LLMJudge(BaseMetric):
     def _ask_all(self, questions: Sequence[AspectQuestion]) -> dict[str, list[Judged]]:
         """By rater, which is a model or one of its repeats, its answer to every question.
 
-        Raises EndpointFault where the endpoint answered none, and where more than a few answers were lost.
+        Raises OutsideError where the endpoint answered none, and where more than a few answers were lost.
         """
         judged: dict[str, list[Judged]] = {}
         faults: list[ChatFault] = []

@@ -69,11 +69,13 @@ class LocalChat:
         template = TODAY + self.lm.tokenizer.get_chat_template()
         self.template = template
         try:
-            first, second = map(self.read, TRIALS)
+            first, second, again = map(self.read, (*TRIALS, TRIALS[0]))
         except Exception as error:  # a template may raise any class
             raise MissingModelError(model, f"the chat template of this model fails: {error}") from error
         if first == second:
             raise MissingModelError(model, "the chat template of this model does not show the question")
+        if first != again:
+            raise MissingModelError(model, "the chat template of this model draws what it shows at random")
         return template
 
     @property
@@ -143,7 +145,7 @@ class LocalChat:
         """The tokens of a question. Raises ChatFault for one that the model cannot read."""
         try:
             source = self.read(question)
-        except ValueError as error:
+        except Exception as error:  # a template may raise any class
             raise ChatFault(f"the question cannot be read: {error}") from error
         room = self.lm.max_length
         if len(source) > room:

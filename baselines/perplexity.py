@@ -20,6 +20,8 @@ from models.infilling import Infiller
 from models.model import plain_token_ids
 from models.windows import CutTruncation, overlapping_windows, refuse_cut
 
+RAW_IS_LOWER = "the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
+
 
 @checked_dataclass
 class Perplexity(ModelMetric):
@@ -73,3 +75,9 @@ class InfillingPerplexity(ModelMetric):
         refuse_cut(self.truncation, rule, dropped)
         scored = infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
         return to_quality(scored, self.signature, dropped, self.notes)
+
+
+def to_raw_perplexity(scores: Scores) -> Scores:
+    """Turns scores that are -log(perplexity) into perplexities; lower is better, as in the paper's tables."""
+    raw = {aspect: np.exp(-values) for aspect, values in scores.values.items()}
+    return Scores(raw, f"{scores.signature}|scale=perplexity", scores.reasons, scores.dropped_tokens)

@@ -19,7 +19,7 @@ from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandl
 from baselines.replies import ChatFault
 from core.hosts import is_this_machine
 
-LARGEST = 1_000_000  # bytes of an answer
+LARGEST = 2**24  # bytes of an answer: a token with its alternatives takes some 2,000
 LONGEST_WAIT = 10**6  # seconds that an endpoint may ask for
 CONNECTING = 2.0  # seconds of attempts to reach an endpoint that has not answered yet
 

@@ -32,10 +32,6 @@ class ChatFault(Exception):  # noqa: N818, a reason why there is no score
         super().__init__(message)
 
 
-class EndpointFault(RuntimeError):  # noqa: N818 (as ChatFault)
-    """The endpoint answers no question, so the run stops; the message is the endpoint's."""
-
-
 class ChosenToken(Record):
     """A token of an answer that may be a verdict: a whole number, a yes or no, or the letter of a text or of a tie."""
 

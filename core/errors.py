@@ -45,6 +45,10 @@ class SettingError(ValueError):
     """A setting is unknown, missing or breaks its rule. The runner prints the message and exits with 2."""
 
 
+class OutsideError(Exception):
+    """What was asked outside of this program, such as an endpoint, failed. The message is one line, the exit code 1."""
+
+
 class FindingError(Exception):
     """A study found what `fail_if` names as a reason to stop. The command prints the study and exits with 3."""
 

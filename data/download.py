@@ -12,6 +12,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from core.errors import InputError, blame_file, fault
+from core.hosts import check_network
 from core.stages import file_sha256
 from data.text_files import open_atomically, temporary_path
 
@@ -142,11 +143,12 @@ def fetch(file: PublicFile, root: Path | str) -> None:
     """Downloads the original of the file into its folder under `root`, under a temporary name until it is verified.
 
     Raises InputError if the server cannot be reached or answers with an error (404), and for an interrupted transfer, a
-    file of more than `MOST_BYTES` and a wrong checksum.
+    file of more than `MOST_BYTES` and a wrong checksum; SettingError for a server that must not be asked.
     """
     from pooch import HTTPDownloader  # slow to import, and only needed to fetch something
 
     [(saved, url)] = file.originals.items()
+    check_network("download", url)
     target = file.place(root) / saved
     log.info("fetching %s to %s (licence: %s)", url, target, file.licence)
     try:
@@ -163,13 +165,14 @@ def explain_download(file: PublicFile, root: Path | str) -> str:
     """Returns instructions to get a file: a setting that fetches it, or commands to place it by hand under `root`.
 
     >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"fed.txt": "https://a.org"}, sha256="0" * 64), "sets"))
-    Fetch it with data.download=true, or name the folder that holds fed/ with data.root=FOLDER.
+    Fetch it with data.download=true network=true, or name the folder that holds fed/ with data.root=FOLDER.
     >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"x.txt": "https://a.org"}), "sets").splitlines()[-1])
     curl -L --create-dirs -o 'sets/fed/x.txt' 'https://a.org'
     """
     setting = "data.attributes" if file.folder == "attributes" else "data.root"
     if file.is_fetchable:
-        return f"Fetch it with data.download=true, or name the folder that holds {file.folder}/ with {setting}=FOLDER."
+        remedy = f"name the folder that holds {file.folder}/ with {setting}=FOLDER."
+        return f"Fetch it with data.download=true network=true, or {remedy}"
     first = f" It needs {file.first} first." if file.first else ""
     made = "the original files, from which it is made," if file.reader else "the file"
     folder = file.place(root)

@@ -15,6 +15,7 @@ from data.zip_files import check_unpacked_size
 
 WITH_SHEET = re.compile(r"(.+\.xlsx)#(.+)", re.IGNORECASE | re.DOTALL)  # a file and one of its sheets
 SHOWN_SHEETS = 5  # sheets in a message
+MOST_ROWS = 2**20  # of a sheet, by the format
 Rows: TypeAlias = list[tuple[int, list[str]]]  # with their numbers in the sheet
 
 
@@ -76,6 +77,8 @@ def _list_sheets(path: Path, workbook: Any) -> dict[str, Rows]:
         sheet.reset_dimensions()  # else each row is as long as the file says
         filled: Rows = []
         for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
+            if number > MOST_ROWS:
+                raise InputError([fault(path, number, f"a sheet must have at most {MOST_ROWS} rows")])
             cells += len(values)
             if cells > most:
                 raise InputError([fault(path, number, f"a file of this size must have at most {most} cells")])

@@ -12,11 +12,13 @@ from core.signature import MODEL_LIBRARIES, Setting, signature
 from data.corpus import Corpus
 from experiments.contracts import Outcome, Run, Table
 from experiments.training import Trained
+from judge.agreement_answers import describe_systems
 from judge.agreement_tables import tabulate_agreement
 from judge.report.plots import plot_curves, scores_against_ratings
 from judge.wording import format_cell
-from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, agree, list_agreement, note_cues
+from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, agree, list_agreement, note_cues
 from meta_eval.cues import FOLDS
+from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
 LONGEST = 300  # characters of a headline
@@ -82,11 +84,8 @@ def present(
 
 def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
     """Computes the agreement of every metric, and of cheap cues unless `cues=none`, with every rating."""
-    rows: list[Agreement] = []
-    for scored in sets:
-        with_cues = add_cheap_cues(scored, run.seed) if run.cues else scored
-        rows += list_agreement(with_cues, has_cues=run.cues)
-    return rows
+    resampling = Resampling(seed=run.seed)
+    return [row for scored in sets for row in list_agreement(scored, resampling, has_cues=run.cues)]
 
 
 def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting], has_cues: bool) -> str:
@@ -139,20 +138,25 @@ def name_best(rows: Sequence[Agreement]) -> str:
     """
     by_aspect: dict[tuple[str, str], list[Agreement]] = {}
     for row in rows:
-        if row.grouping == "global" and not math.isnan(row.spearman.value):
-            by_aspect.setdefault((row.aspect, row.set), []).append(row)
+        by_aspect.setdefault((row.aspect, row.set), []).append(row)
     findings = [describe_best(of_aspect) for of_aspect in by_aspect.values()]
     return join_findings([finding for finding in findings if finding])
 
 
 def describe_best(rows: Sequence[Agreement]) -> str:
-    """Says which metric agrees best with one aspect of one set; "" without a metric."""
-    metrics = [row for row in rows if row.metric != CHEAP_CUES]
+    """Says which metric agrees best with one aspect of one set, and within its systems; "" without a metric."""
+    known = [row for row in rows if not math.isnan(row.spearman.value)]
+    metrics = [row for row in known if row.metric not in NOT_METRICS]
     if not metrics:
         return ""
     best = max(metrics, key=lambda row: row.spearman.value)
+    return "; ".join([_describe_over_all(known, best), *describe_systems(rows, best.metric)])
+
+
+def _describe_over_all(rows: Sequence[Agreement], best: Agreement) -> str:
+    """Says how well the best metric agrees over all texts, beside cheap cues."""
     rated = f"{best.aspect} of {best.set}"
-    shown = f"spearman {format_cell(best.spearman)}"
+    shown = f"over all texts, spearman {format_cell(best.spearman)}"
     ahead = [row for row in rows if row.metric == CHEAP_CUES and row.spearman.value > best.spearman.value]
     if best.spearman.reason:
         return f"{best.metric} agrees most with {rated} ({shown}), but without an interval: {best.spearman.reason}"

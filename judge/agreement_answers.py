@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from judge.agreement_tables import LEVEL
 from judge.judge_checks import JudgeChecks, answer_judges
 from judge.label_study import LabelStudy
-from judge.wording import format_cell, join_names
-from meta_eval.agreement import CHEAP_CUES, Agreement
+from judge.wording import format_cell, format_number, join_names
+from meta_eval.agreement import NOT_METRICS, SYSTEM_ALONE, Agreement
+from meta_eval.bootstrap import Estimate
 from meta_eval.chance import widen_interval
 from meta_eval.ranking import Ranking
 
+ROUNDING = 1e-9
 GROUPED = {
-    "per_system": "within systems",
-    "per_input": "within inputs",
-    "system_means": "between the means of these systems",
+    "global": "over all texts",
+    "within_systems": "within systems",
+    "within_inputs": "within inputs",
+    "between_systems": "between the means of these systems",
 }
 
 
@@ -69,7 +72,7 @@ def answer_question(
 
 def _are_all_judges(aspect: str, rows: Sequence[Agreement], labels: LabelStudy) -> bool:
     """Whether every metric of an aspect is a judge of labels, and the kappa of one has an interval."""
-    metrics = {row.metric for row in rows if row.aspect == aspect and row.metric != CHEAP_CUES}
+    metrics = {row.metric for row in rows if row.aspect == aspect and row.metric not in NOT_METRICS}
     judges = {name: agreement for (of_aspect, name), agreement in labels.agreement.items() if of_aspect == aspect}
     has_interval = any(not math.isnan(agreement.kappa.low) for agreement in judges.values())
     return has_interval and metrics <= judges.keys()
@@ -86,8 +89,10 @@ def _answer_by_aspect(
     if not ranking.agreement:
         return ["no metric can be ranked"]
     best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
-    clauses = [
-        _name_best(ranking, best, others),
+    clauses = [_name_best(ranking, best, others)]
+    if ranking.comparison.grouping == "global":
+        clauses += describe_systems([row for row in rows if row.aspect == ranking.aspect], best)
+    clauses += [
         *_describe_tests(ranking, best, others),
         *_describe_interval(ranking, best),
     ]
@@ -102,15 +107,53 @@ def _answer_by_aspect(
 def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
     """The metric that agrees best, with its agreement."""
     agreement = ranking.agreement
-    grouping = ranking.comparison.one_grouping
-    where = "" if grouping == "global" else f", {GROUPED[grouping]}"
-    shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])}{where})"
+    where = GROUPED[ranking.comparison.one_grouping]
+    shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])})"
     equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=1e-9)]
     if not others:
-        return f"{best} is the only ranked metric {shown}"
+        return f"{best} is the only ranked metric {shown}, {where}"
     if equal:
-        return f"{join_names([best, *equal])} have the same highest agreement {shown}"
-    return f"{best} agrees best {shown}"
+        return f"{where} {join_names([best, *equal])} have the same highest agreement {shown}"
+    return f"{where} {best} agrees best {shown}"
+
+
+def describe_systems(rows: Sequence[Agreement], best: str) -> list[str]:
+    """Says what systems have to do with the agreement of the metric that agrees best over all texts.
+
+    Returns a clause if the name of the system alone agrees better than any metric, and one on the agreement of this
+    metric within systems; none where fewer than two systems are named. `rows` are those of one aspect of one set.
+    """
+    by_name = {row.metric: row for row in rows}
+    if SYSTEM_ALONE not in by_name:
+        return []
+    clauses: list[str] = []
+    alone = by_name[SYSTEM_ALONE].spearman
+    values = [row.spearman.value for row in rows if row.metric not in NOT_METRICS]
+    highest = max((value for value in values if not math.isnan(value)), default=math.nan)
+    if alone.value - highest > ROUNDING and not alone.low <= 0:
+        clauses.append(
+            f"which system wrote a text agrees better ({_show(alone)}) than any metric ({format_number(highest)})"
+        )
+    return [*clauses, _describe_within(best, by_name[best].within_systems, len(values))]
+
+
+def _describe_within(metric: str, within: Estimate, looked_at: int) -> str:
+    """Whether a metric that was chosen among others agrees within systems, too."""
+    widened = widen_interval(within, looked_at)
+    shown = _show(within)
+    if math.isnan(within.value):
+        return f"the agreement of {metric} within systems is unknown ({within.reason})"
+    if widened.low > 0:
+        return f"within systems {metric} agrees, too ({shown})"
+    if within.value < 0 and not widened.high >= 0:
+        return f"within systems {metric} agrees in reverse ({shown})"
+    return f"within systems no agreement of {metric} is shown ({shown})"
+
+
+def _show(estimate: Estimate) -> str:
+    """An estimate with its interval, or without one."""
+    shown = format_cell(estimate)
+    return f"{shown}, no interval" if math.isnan(estimate.low) else shown
 
 
 def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[str]:
@@ -141,10 +184,9 @@ def _describe_interval(ranking: Ranking, best: str) -> list[str]:
 
 def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> str:
     """Whether the best metric agrees beyond cheap cues, adjusted for the choice of the best."""
-    wanted = (best, ranking.aspect, "global")
-    beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect, row.grouping) == wanted)
+    beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect) == (best, ranking.aspect))
     if math.isnan(beyond.low):
-        return f"whether it agrees beyond length, repetition and overlap is unknown ({beyond.reason})"
+        return "whether it agrees beyond length, repetition and overlap is unknown"
     is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
     verb = "agrees" if is_beyond else "is not shown to agree"
     return f"{best} {verb} beyond additive effects of length, repetition and overlap"

@@ -11,37 +11,37 @@ from meta_eval.agreement import Agreement
 from meta_eval.alternative_annotator import AlternativeTest
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
-from meta_eval.grouping import Layout
+from meta_eval.grouping import FEWEST_TEXTS, Layout
 from meta_eval.intervals import USUAL_RESAMPLING, Resampling
 from meta_eval.labels import PEOPLE, SingleAgreement
 from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
 
 LEVEL = 0.05  # of tests against chance
 AGREEMENT = "agreement"  # the key of the table of agreement with ratings
-AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
-AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
+AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "spearman", "within_systems", "between_systems", "systems")
+AGREEMENT_CELLS += ("beyond_cues", "pearson", "kendall", "unscored", "truncated", "synthetic")
 SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa")
 UNTESTED = AlternativeTest(0, math.nan, Estimate.undefined("not made"), 0.0, None)
 NEARLY = 0.1  # a judge that is shown to lie no further below people, in kappa, can stand in for one
 
 
 def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
-    """Tabulates the agreement of metrics with ratings, the best Spearman first in each set, aspect and grouping."""
+    """Tabulates the agreement of metrics with ratings, the best Spearman first in each set and aspect."""
     caption = (
-        "Correlation of scores with ratings, from -1 to 1; higher is better. cheap_cues is a prediction by counting "
-        "alone that is fitted (cross-fitted) to these ratings, as metrics are not. A metric that does not vary within "
-        "a system or an input agrees by 0 there. Intervals: 95 %, drawn over inputs."
+        "Correlation of scores with ratings, from -1 to 1; higher is better. spearman, pearson and kendall are over "
+        f"all texts; within_systems is Spearman's in each system of at least {FEWEST_TEXTS} texts, on average by size "
+        "(0 where a metric does not vary), between_systems that of the means of the systems. Three rows are no metric: "
+        "system_alone is how well the name of the system agrees (0 to 1, adjusted for chance), cheap_cues how well "
+        "counting does (both are fitted to these ratings), ceiling how well a perfect metric would. Intervals: 95 %, "
+        "drawn over inputs; between systems, over systems."
     )
-    columns = AGREEMENT_CELLS
-    if len({row.grouping for row in rows}) > 1:
-        columns += ("grouping", "groups")
-    by_group: dict[tuple[str, str, str], list[Agreement]] = {}
+    by_aspect: dict[tuple[str, str], list[Agreement]] = {}
     for row in rows:
-        by_group.setdefault((row.set, row.aspect, row.grouping), []).append(row)
+        by_aspect.setdefault((row.set, row.aspect), []).append(row)
     shown: list[Row] = []
-    for group in by_group.values():
-        for row in sorted(group, key=_rank):
-            cells = pick(row, columns)
+    for of_aspect in by_aspect.values():
+        for row in sorted(of_aspect, key=_rank):
+            cells = pick(row, AGREEMENT_CELLS)
             shown.append({**cells, "reason": collect_reasons(cells)})
     return Table("Agreement with ratings", caption, shown, key=AGREEMENT)
 

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc
 
 from judge.wording import format_cell, format_number, join_names
-from meta_eval.agreement import CHEAP_CUES, Agreement
+from meta_eval.agreement import NOT_METRICS, Agreement
 from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.correlation import spearman
+from meta_eval.intervals import grouped_estimate
 from meta_eval.scored_set import ScoredSet
 from meta_eval.systems import Grid
 from meta_eval.ties import subtract
@@ -25,7 +27,6 @@ CHANCE = 0.01  # raters of whom chance explains the difference more often have n
 UNEVEN = 0.1  # of the shares of two systems that a rater rated
 SKEWED = 0.25  # skewness over the root of n: t intervals cover .92 or less (log-normal differences)
 CONFOUNDED = "a difference between these systems may be one between their raters"
-WITHIN = {"per_system": "within systems", "per_input": "within inputs", "system_means": "between means of systems"}
 
 
 def note_repeats(scored: ScoredSet) -> Iterator[str]:
@@ -192,22 +193,30 @@ def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
     return [(a, b) for a, b in combinations(rated, 2) if not (raters_by_system[a] & raters_by_system[b]).any()]
 
 
-def note_groupings(rows: Sequence[Agreement]) -> list[str]:
-    """Notes each metric whose agreement over all texts has the opposite sign in another grouping."""
-    over_all = {
-        (row.metric, row.aspect): row.spearman for row in rows if row.grouping == "global" and row.metric != CHEAP_CUES
-    }
-    notes: list[str] = []
+def note_groupings(scored: ScoredSet, rows: Sequence[Agreement]) -> Iterator[str]:
+    """Notes each metric whose agreement over all texts has the opposite sign within systems or inputs, or between."""
     for row in rows:
-        whole = over_all.get((row.metric, row.aspect))
-        if whole is None or row.grouping == "global":
+        if row.metric in NOT_METRICS:
             continue
-        if _are_opposite(whole, row.spearman):
-            notes.append(
-                f"{row.metric} and {row.aspect}: groupings disagree, spearman {format_cell(whole)} over all texts and "
-                f"{format_cell(row.spearman)} {WITHIN[row.grouping]}"
-            )
-    return notes
+        rated = scored.rated(row.aspect)
+        within_inputs = grouped_estimate(
+            spearman,
+            rated.values(row.metric, row.aspect),
+            rated.ratings(row.aspect),
+            rated.layout,
+            grouping="within_inputs",
+        )
+        parts = {
+            "within systems": row.within_systems,
+            "within inputs": within_inputs,
+            "between means of systems": row.between_systems,
+        }
+        for where, part in parts.items():
+            if _are_opposite(row.spearman, part):
+                yield (
+                    f"{row.metric} and {row.aspect}: signs disagree, spearman {format_cell(row.spearman)} over all "
+                    f"texts and {format_cell(part)} {where}"
+                )
 
 
 def _are_opposite(one: Estimate, other: Estimate) -> bool:

@@ -21,8 +21,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
+from core.errors import InputError, MissingModelError, OutsideError, SettingError, fault, printable, suggest_similar
 from core.extras import suggest_extra
+from core.hosts import set_network
 from core.objects import find_object
 from core.signature import PACKAGE, version
 from core.threads import share_cores
@@ -123,7 +124,7 @@ class Common:
     plots: Sequence[str] = ("png",)
     # lets metrics name objects of this package; give it only for code that you trust
     allow: Sequence[str] = ()
-    # allows downloads from the model hub
+    # lets other machines be asked: the model hub, endpoints, origins of public sets
     network: bool = False
 
 
@@ -176,6 +177,9 @@ def main(words: Sequence[str]) -> int:
     except SettingError as error:
         say(f"{write_flags(str(error))}\n`judge {first} --help` lists the settings")
         return BAD_INPUT
+    except OutsideError as error:
+        say(str(error))
+        return FAILED
     except KeyboardInterrupt:
         say("interrupted: run the same command again to continue; finished stages are kept")
         return INTERRUPTED
@@ -267,11 +271,10 @@ def kept_stages() -> str:
 
 
 def set_defaults(given: Given) -> None:
-    """Sets environment variables that libraries read at import, unless the user has set them."""
+    """Sets the network, and environment variables that libraries read at import, unless the user has set them."""
+    set_network(given.get("network"))
     os.environ.setdefault("MPLBACKEND", "Agg")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers would warn in forked data loaders
-    if not given.get("network"):
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")
 

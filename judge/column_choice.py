@@ -20,6 +20,8 @@ VERDICT = (
     "difference",
     "p_value",
     "spearman",
+    "within_systems",
+    "between_systems",
     "beyond_cues",
     "mean",
     "kappa",

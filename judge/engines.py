@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import ExampleError, InputError, SettingError, fault
+from core.errors import ExampleError, InputError, OutsideError, SettingError, fault
 from core.example import Example
 from core.extras import suggest_extra
 from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
@@ -140,7 +140,7 @@ class RayEngine:
     """
 
     def __init__(self, metrics: Mapping[str, Planned], ray: Ray) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network by default
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         with suggest_extra():
             library = import_module("ray")
@@ -171,7 +171,10 @@ class RayEngine:
     def prepare(self, file: ScorableFile) -> dict[str, str]:
         """Prepares the metrics, as `LocalEngine.prepare` does."""
         ask = self.ray.remote(**self.resources)(_prepare_local)
-        self.signatures, self.code = self.ray.get(ask.remote(self.metrics, file.source.resolve(), file.sha256))
+        try:
+            self.signatures, self.code = self.ray.get(ask.remote(self.metrics, file.source.resolve(), file.sha256))
+        except self.ray.exceptions.RayTaskError as error:
+            raise error.cause from None  # its own message has the traceback
         return self.signatures
 
     def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
@@ -190,12 +193,12 @@ class RayEngine:
         try:
             for row in scored.iter_rows():
                 lines = pickle.loads(row["scored"])
-                if isinstance(lines, InputError):
+                if isinstance(lines, Exception):
                     raise lines
                 yield lines
         except self.ray.exceptions.RayActorError as error:
             times = f"{RETRIES + 1} times in the same chunk"
-            raise RuntimeError(
+            raise OutsideError(
                 f"a worker died {times}: run the same command again, finished chunks are kept"
             ) from error
 
@@ -231,7 +234,7 @@ class ScoringActor:
         chunk, names = pickle.loads(row["part"])
         try:
             lines = {name: score_chunk(self.metrics[name], self.name, chunk) for name in names}
-        except InputError as faults:
+        except (InputError, OutsideError) as faults:
             return {"scored": pickle.dumps(faults)}
         return {"scored": pickle.dumps(lines)}
 

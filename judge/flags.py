@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import yaml
 
 from core.errors import InputError, SettingError, blame_file, fault, printable, suggest_similar
+from core.settings import refuse_in_file
 
 NEEDED = inspect.Parameter.empty  # the default of a flag that must be given
 NUMBERS = {int, float, bool, Any}
@@ -370,6 +371,7 @@ def read_config(path: Path, flags: Mapping[str, Flag], called: str) -> dict[str,
         if not isinstance(content, Mapping):
             raise SettingError("settings must be NAME: VALUE")
         settings = flatten_settings(content)
+        refuse_in_file(settings)
         for name in settings:
             find_flag(name, flags, called)
     return settings

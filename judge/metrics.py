@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
 from core.example import Example
 from core.extras import suggest_extra
+from core.hosts import set_network
 from core.objects import find_object
 from core.scores import Field, Metric, NamedByModel, Scores, name_models, require, required_fields
 from core.selection import score_complete
@@ -30,6 +30,7 @@ from judge.yaml_objects import (
     fill_references,
     importable,
     list_configs,
+    named_settings,
     read_object,
 )
 
@@ -50,6 +51,8 @@ class MetricPlan:
     config: Mapping[str, Any]
     # how its settings are called in messages: `--metric.` before their names
     place: str = ""
+    # whether other machines may be asked
+    network: bool = False
 
     @property
     def requires(self) -> tuple[Field, ...]:
@@ -62,6 +65,7 @@ class MetricPlan:
 
         Raises SettingError for a wrong value, MissingModelError for a model that is not on this machine.
         """
+        set_network(self.network)
         with suggest_extra():
             return build(self.config, self.place)
 
@@ -85,12 +89,11 @@ def plan_metric(
     given = dict(settings or {})
     if isinstance(metric, str):
         config = fill_references(read_config(metric), None if stages is None else str(stages))
-        if not network:
-            os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
+        set_network(network)
         if holds_names(config, given):  # else the names are the fault, which the metric itself knows
             check_models({**config, **given}, place)
         with suggest_extra():
-            plan = MetricPlan(metric, complete_settings(metric, config, given, place), place)
+            plan = MetricPlan(metric, complete_settings(metric, config, given, place), place, network)
         check_targets(plan.config)
         return plan
     if inspect.isroutine(metric):
@@ -110,9 +113,18 @@ def holds_names(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
 
 
 def check_models(config: Mapping[str, Any], place: str = "") -> None:
-    """Raises MissingModelError for a model that is not on this machine, before slow libraries are imported."""
-    if config.get("base_url") is not None or find_spec("torch") is None:
-        return  # an endpoint knows its models; without libraries no model is read
+    """Raises MissingModelError for a model that is not on this machine, before slow libraries are imported.
+
+    Raises SettingError for an endpoint that must not be asked.
+    """
+    if config.get("base_url") is not None:
+        from baselines.endpoint import split_url
+
+        with named_settings(place):
+            split_url(str(config["base_url"]))
+        return  # an endpoint knows its models
+    if find_spec("torch") is None:
+        return  # without libraries no model is read
     for key in MODELS:
         value = config.get(key)
         for name in value if isinstance(value, list) else [value]:
@@ -134,8 +146,8 @@ def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) ->
     """Loads a metric by name with these settings; other settings come from `configs/metric/NAME.yaml`.
 
     `metric` may also be a YAML file of the same form, a function `f(examples, **settings)` that returns a score per
-    example, or a metric, which is returned unchanged. The first call of a process decides whether models may be fetched
-    from the hub (`network`). A mapping changes some settings of an inner object. A value that refers to a run
+    example, or a metric, which is returned unchanged. Other machines, the model hub too, are asked only with `network`.
+    A mapping changes some settings of an inner object. A value that refers to a run
     (`${stages_dir}`) is None here.
 
     Raises SettingError for an unknown metric, for an unknown or missing setting and for a wrong value;

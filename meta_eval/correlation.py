@@ -121,6 +121,36 @@ def _sort_kendall(
     return np.array(correlations)
 
 
+def correlation_ratio(
+    y: Column,
+    groups: Indices,
+    weights: Weights,
+) -> Correlations:
+    """Computes how much of the variance of the ranks of y the groups explain, adjusted for their number.
+
+    This is 1 - (1 - eta²)(n - 1)/(n - k), where eta² is the variance between k groups over that of all n draws. Without
+    the adjustment many groups explain much by chance. It is below 0 where groups explain less than chance would, and
+    NaN where all values are equal, or where each group has one draw. `groups` has the group of each value, (n,).
+    """
+    membership = np.equal.outer(groups, np.unique(groups)).astype(np.float64)  # (n, k)
+    sizes = weights @ membership
+    number = weights.sum(axis=-1)
+    ranks = average_ranks(y, weights)
+    deviations = ranks - (weights * ranks).sum(axis=-1, keepdims=True) / number[:, None]
+    sums = (weights * deviations) @ membership
+    between = (sums**2 / np.maximum(sizes, 1)).sum(axis=-1)
+    whole = (weights * deviations**2).sum(axis=-1)
+    freedom = number - (sizes > 0).sum(axis=-1)
+    undefined = np.full(len(weights), np.nan)
+    unexplained = np.divide(
+        (whole - between) * (number - 1),
+        whole * freedom,
+        out=undefined,
+        where=whole * freedom > 0,
+    )
+    return 1 - unexplained
+
+
 def plain_pearson(x: Column, y: Column) -> float:
     """Computes Pearson's r without weights; NaN for fewer than two pairs, or if all values of one column are equal."""
     if len(x) < 2:

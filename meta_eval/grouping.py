@@ -1,12 +1,14 @@
-"""Groupings: computes a statistic over all examples, within each system, within each input, or between systems' means.
+"""Groupings: computes a statistic over all examples, within systems, within inputs, or between the means of systems.
 
 The four groupings of meta-evaluation (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization Evaluation
 Metrics using Resampling Methods"; mt-metrics-eval calls the first three none, sys and item):
 
 - `global`: all outputs together;
-- `per_system`: within each system, over its inputs, then the mean over systems;
-- `per_input`: within each input, over the systems' outputs, then the mean over inputs;
-- `system_means`: between systems, whose scores and ratings are means over their inputs.
+- `within_systems`: within each system of at least `FEWEST_TEXTS` examples, then the mean over systems;
+- `within_inputs`: within each input, over the systems' outputs, then the mean over inputs;
+- `between_systems`: between systems, whose scores and ratings are means over their inputs.
+
+Means are weighted by the sizes of the groups.
 
 A group with equal ratings, or with one output, says nothing about any metric and is left out of the mean. A group in
 which only the metric's scores are equal counts as a correlation of 0. If it were left out, a metric that is constant on
@@ -26,8 +28,10 @@ from meta_eval.correlation import varies
 from meta_eval.ties import merge_ties
 
 Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (resamples, n) -> (resamples,)
-Grouping = Literal["global", "per_system", "per_input", "system_means"]
+Grouping = Literal["global", "within_systems", "within_inputs", "between_systems"]
 
+FEWEST_TEXTS = 10  # of a system, for a correlation within it
+NO_SYSTEMS = "the texts name fewer than 2 systems"
 LEAST_COMMON = 0.5  # share of the fullest row's columns that a compared row must leave in common
 
 
@@ -56,13 +60,17 @@ class Layout:
         return grid
 
     def groups(self, grouping: Grouping) -> list[Indices]:
-        """Lists the indices of the examples of each system or of each input; for other groupings, one group has all."""
-        if grouping not in ("per_system", "per_input"):
+        """Lists the indices of the examples of each system or of each input; for other groupings, one group has all.
+
+        Systems with fewer than `FEWEST_TEXTS` examples are left out.
+        """
+        if grouping not in ("within_systems", "within_inputs"):
             return [np.arange(len(self.inputs))]
-        numbers = self.systems if grouping == "per_system" else self.inputs
+        fewest = FEWEST_TEXTS if grouping == "within_systems" else 1
+        numbers = self.systems if grouping == "within_systems" else self.inputs
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order])) + 1
-        return np.split(order, starts)
+        return [members for members in np.split(order, starts) if len(members) >= fewest]
 
 
 def lay_out(
@@ -89,28 +97,23 @@ def group(
     grouping: Grouping,
     weights: Floats,
 ) -> Floats:
-    """Computes the statistic of x and y, both (n,), in this grouping for each resample; returns shape (resamples,).
+    """Computes the statistic of x and y, both (n,), over all or within groups for each resample, (resamples,).
 
     The weights, of shape (resamples, inputs), say how often each resample contains each input.
     """
-    if grouping == "system_means":
-        return _correlate_means(statistic, x, y, layout, weights)
     if grouping == "global":
         return statistic(x, y, weights[:, layout.inputs])
     total = np.zeros(len(weights))
     count = np.zeros(len(weights))
     for members in layout.groups(grouping):
-        inputs = layout.inputs[members]
-        if grouping == "per_input":
+        drawn = weights[:, layout.inputs[members]]
+        size = drawn.sum(axis=1)
+        if grouping == "within_inputs":
             # the outputs of an input are drawn together, so the statistic is the same in all resamples
             drawn = np.ones((1, len(members)))
-            times_counted = weights[:, inputs[0]]
-        else:
-            drawn = weights[:, inputs]
-            times_counted = 1.0
         values = statistic(x[members], y[members], drawn)
         is_defined = ~np.isnan(values) | varies(y[members], drawn)
-        share = is_defined * times_counted
+        share = is_defined * size
         total += share * np.nan_to_num(values)
         count += share
     undefined = np.full(len(total), np.nan)
@@ -130,23 +133,26 @@ def explain_undefined(
 ) -> str | None:
     """Returns the reason why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
     units = "examples"
-    if len(x) and grouping == "system_means":
-        once = np.ones((1, layout.input_count))
-        x = _average_by_system(x, layout, once)[0]
-        y = _average_by_system(y, layout, once)[0]
+    if grouping in ("within_systems", "between_systems") and layout.system_count < 2:
+        return NO_SYSTEMS
+    if len(x) and grouping == "between_systems":
+        x = average_by_system(x, layout)
+        y = average_by_system(y, layout)
         units = "systems"
     if len(x) < 3:
         return f"a correlation needs at least 3 scored and rated {units}, but there are {len(x)}"
     for name, values in (("scores", x), ("ratings", y)):
         if np.ptp(values) == 0:
             return f"all {len(values)} {name} of {units} are {values[0]:g}: a constant has no correlation"
-    if grouping == "system_means":
+    if grouping == "between_systems":
         return None
     groups = layout.groups(grouping)
+    if not groups:
+        return f"no system has {FEWEST_TEXTS} scored and rated examples"
     both_vary = [np.ptp(x[members]) > 0 and np.ptp(y[members]) > 0 for members in groups]
     if any(both_vary):
         return None
-    several = "systems" if grouping == "per_system" else "inputs"
+    several = "systems" if grouping == "within_systems" else "inputs"
     return f"scores and ratings do not both vary within any of the {len(groups)} {several}"
 
 
@@ -206,40 +212,8 @@ def _grow(
     return rows, columns
 
 
-def _correlate_means(
-    statistic: Statistic,
-    x: Floats,
-    y: Floats,
-    layout: Layout,
-    weights: Floats,
-) -> Floats:
-    """The statistic of the means of systems, of shape (resamples,)."""
-    x_means = _average_by_system(x, layout, weights)
-    y_means = _average_by_system(y, layout, weights)
-    once = np.ones((1, layout.system_count))
-    values = np.full(len(x_means), np.nan)
-    has_all_systems = ~np.isnan(x_means).any(axis=-1)
-    for row in np.flatnonzero(has_all_systems):
-        values[row] = statistic(x_means[row], y_means[row], once)[0]
-    return values
-
-
-def _average_by_system(
-    x: Floats,
-    layout: Layout,
-    input_weights: Floats,
-) -> Floats:
-    """Weighted means per system, of shape (resamples, systems); NaN if a resample has no output of a system."""
-    numbers = np.arange(layout.system_count)
-    membership = np.equal.outer(layout.systems, numbers).astype(np.float64)  # (n, systems)
-    weights = input_weights[:, layout.inputs]
-    total = weights @ membership
-    sums = (weights * x) @ membership
-    undefined = np.full(total.shape, np.nan)
-    means = np.divide(
-        sums,
-        total,
-        out=undefined,
-        where=total > 0,
-    )
-    return merge_ties(means, x)
+def average_by_system(x: Floats, layout: Layout) -> Floats:
+    """Computes the means of x, of shape (n,), by system, of shape (systems,)."""
+    sizes = np.bincount(layout.systems)
+    sums = np.bincount(layout.systems, x)
+    return merge_ties(sums / sizes, x)

@@ -3,10 +3,15 @@
 The drawn units decide what an interval generalises to (Deutsch, Dror & Roth 2021). Inputs are drawn: an interval is
 about these systems on other inputs. Single outputs are never drawn, because outputs for one input are not independent.
 
+Between systems, the systems are drawn: an interval is about other systems. Drawn inputs would say nothing about the
+systems, and means over drawn inputs are less alike than those over more inputs: in simulations with 8 to 16 systems
+their percentiles cover .30 to .87 of the correlations between systems. Drawn systems cover .88 to .98, from
+`FEWEST_SYSTEMS` on.
+
 Intervals are percentile intervals, expanded as in `meta_eval.bootstrap`, and need `FEWEST_UNITS` units. Three other
 intervals are used where percentiles fail: Student's t for the mean of few inputs; Tango's score interval for a share
-(Wilson's interval, extended to ties); and the jackknife for means in standard deviations and for the mean of
-correlations within systems or inputs. A resample contains some outputs twice, and their ties lower every rank
+(Wilson's interval, extended to ties); and the jackknife for means in standard deviations, for the mean of correlations
+within systems or inputs, and between systems. A resample contains some outputs twice, and their ties lower every rank
 correlation within a system: at 30 inputs of 8 systems and a rho of .97, percentiles cover .52 and the jackknife .95.
 """
 
@@ -31,14 +36,23 @@ from meta_eval.bootstrap import (
     t_quantile,
 )
 from meta_eval.correlation import keep_scored, spearman
-from meta_eval.grouping import Grouping, Layout, Statistic, explain_undefined, group, lay_out, restrict
+from meta_eval.grouping import (
+    Grouping,
+    Layout,
+    Statistic,
+    average_by_system,
+    explain_undefined,
+    group,
+    lay_out,
+    restrict,
+)
 
 Weighted = Callable[[Floats], Floats]  # weights of inputs, of shape (resamples, inputs) -> one value per resample
 
 UNDEFINED = "not defined on these examples"
 FEWEST_FOR_MEAN = 5  # inputs, for intervals that need no resamples
 BISECTIONS = 60  # halve [-1, 1] down to the precision of a float
-FEWEST_SYSTEMS = 10  # for intervals of correlations between their means
+FEWEST_SYSTEMS = 8  # for intervals of correlations between their means
 FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how alike outputs for one input are
 
 
@@ -78,8 +92,26 @@ def grouped_estimate(
     reason = explain_undefined(x, y, present, grouping)
     if reason is not None:
         return Estimate.undefined(reason)
+    if grouping == "between_systems":
+        return estimate_between(statistic, x, y, present)
     grouped = weigh_grouped(statistic, x, y, present, grouping)
     return estimate_grouped(grouped, present, grouping, resampling)
+
+
+def estimate_between(
+    statistic: Statistic,
+    x: Floats,
+    y: Floats,
+    layout: Layout,
+) -> Estimate:
+    """Estimates a statistic in [-1, 1] of the means of systems, with the jackknife interval over systems."""
+    of_x = average_by_system(x, layout)
+    of_y = average_by_system(y, layout)
+
+    def correlate(systems: Floats) -> Floats:
+        return statistic(of_x, of_y, systems)
+
+    return _clip(jackknife_interval(correlate, lay_out(len(of_x)), "systems", FEWEST_SYSTEMS))
 
 
 def weigh_grouped(
@@ -89,7 +121,7 @@ def weigh_grouped(
     layout: Layout,
     grouping: Grouping,
 ) -> Weighted:
-    """Returns a function of weights of inputs that computes a statistic of x and y, both (n,), in this grouping."""
+    """Returns a function of weights of inputs that computes a statistic of x and y, (n,), over all or within groups."""
 
     def grouped(weights: Floats) -> Floats:
         return group(
@@ -141,26 +173,25 @@ def estimate_grouped(
     resampling: Resampling,
     draws: "Draws | None" = None,
 ) -> Estimate:
-    """Estimates a grouped statistic in [-1, 1] with its interval; known `draws` are reused.
+    """Estimates a statistic in [-1, 1], over all or within groups, with its interval; known `draws` are reused.
 
     The mean of a statistic within systems or inputs has a jackknife interval, every other statistic a percentile
-    interval. Between the means of fewer than `FEWEST_SYSTEMS` systems there is no interval: Spearman's rho of 4 systems
-    has few possible values, and percentile intervals cover .78.
+    interval.
     """
-    if grouping in ("per_system", "per_input"):
-        estimate = jackknife_interval(statistic, layout)
-        return replace(
-            estimate,
-            low=max(estimate.low, -1.0),
-            high=min(estimate.high, 1.0),
-        )
+    if grouping in ("within_systems", "within_inputs"):
+        return _clip(jackknife_interval(statistic, layout))
     if draws is None:
         draws = draw_grouped(statistic, layout, resampling)
-    systems = layout.system_count
-    if grouping == "system_means" and systems < FEWEST_SYSTEMS:
-        rule = f"an interval between means needs at least {FEWEST_SYSTEMS} systems"
-        return Estimate.undefined(f"{rule}, but there are {systems}", draws.estimate.value)
     return draws.estimate
+
+
+def _clip(estimate: Estimate) -> Estimate:
+    """Clips the interval of a correlation to [-1, 1]."""
+    return replace(
+        estimate,
+        low=max(estimate.low, -1.0),
+        high=min(estimate.high, 1.0),
+    )
 
 
 @dataclass(frozen=True)
@@ -412,17 +443,25 @@ def score_interval(
     return search(-1.0), search(1.0)
 
 
-def jackknife_interval(statistic: Weighted, layout: Layout) -> Estimate:
-    """Estimates a statistic with its jackknife interval: Student's t on the values without one input at a time."""
+def jackknife_interval(
+    statistic: Weighted,
+    layout: Layout,
+    units: str = "inputs",
+    fewest: int = FEWEST_UNITS,
+) -> Estimate:
+    """Estimates a statistic with its jackknife interval: Student's t on the values without one input at a time.
+
+    `units` is what a reason calls the inputs of the layout.
+    """
     inputs = layout.input_count
     value = _evaluate(statistic, layout)
     if math.isnan(value):
         return Estimate.undefined(UNDEFINED)
-    if inputs < FEWEST_UNITS:
-        return Estimate.undefined(explain_few("inputs", inputs), value)
+    if inputs < fewest:
+        return Estimate.undefined(explain_few(units, inputs, fewest), value)
     without_one = _leave_one_out(statistic, layout)
     if np.isnan(without_one).any():
-        reason = "not defined without some of the inputs: too little variation"
+        reason = f"not defined without some of the {units}: too little variation"
         return Estimate.undefined(reason, value)
     variance = (inputs - 1) * float(without_one.var())
     return t_interval(value, variance, inputs - 1)

@@ -135,7 +135,7 @@ def _explain_untestable(
     # Two metrics with biases for systems agreed equally well with the mean ratings of these systems, in 300 simulated
     # studies of 30 inputs and 8 systems. Swaps of inputs called them different in .53 of the studies, because they
     # average the biases of the two.
-    return UNTESTABLE if grouping == "system_means" else None
+    return UNTESTABLE if grouping == "between_systems" else None
 
 
 def _transform(
@@ -181,13 +181,15 @@ class _PairTests:
         """The statistic of a minus that of b after each swap, the mean over groups, of shape (permutations,)."""
         correlate = PERMUTED[self.kind]
         differences = []
+        sizes = []
         for members in self.groups:
             y = self.ratings[members]
             if np.ptp(y) > 0:
                 permuted = correlate(a[members], b[members], y, swaps[:, members])
                 of_a, of_b = np.nan_to_num(permuted)
                 differences.append(of_a - of_b)
-        return np.mean(differences, axis=0)
+                sizes.append(len(members))
+        return np.average(differences, axis=0, weights=sizes)
 
     def announce(self, permutations: int) -> None:
         """Logs a warning if the tests will take long, which only tests of Kendall's tau do."""
@@ -331,7 +333,7 @@ def _within(
     grouping: Grouping,
 ) -> Floats:
     """Transforms x within each group of examples whose correlation is computed."""
-    transformed = np.empty(len(x))
+    transformed = np.zeros(len(x))
     for members in layout.groups(grouping):
         transformed[members] = transform(x[members])
     return transformed

@@ -14,8 +14,8 @@ from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate, Mask
 from meta_eval.correlation import CORRELATIONS, Floats
 from meta_eval.grouping import Grouping, Layout, explain_undefined, find_common, restrict
-from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_grouped, weigh_grouped
-from meta_eval.permutation import Statistic, permutation_tests
+from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_between, estimate_grouped, weigh_grouped
+from meta_eval.permutation import UNTESTABLE, Statistic, permutation_tests
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters
 
@@ -65,7 +65,7 @@ class RankingSettings:
     # the correlation with the ratings
     statistic: Statistic = "spearman"
     # over all examples, or within systems or inputs, or between systems; or all of them that there are
-    grouping: Literal["global", "per_system", "per_input", "system_means", "all"] = "global"
+    grouping: Literal["global", "within_systems", "within_inputs", "between_systems", "all"] = "global"
     # of the permutation test
     permutations: Count = 10_000
     # of significance, for clusters and the better one of a pair
@@ -87,15 +87,13 @@ class RankingSettings:
         return [replace(self, grouping=grouping) for grouping in list_groupings(layout)]
 
 
-def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping]:
-    """Lists the groupings that the systems and inputs of the layout allow, and always the grouping `wanted`."""
+def list_groupings(layout: Layout) -> list[Grouping]:
+    """Lists the groupings that the systems and inputs of the layout allow."""
     groupings: list[Grouping] = ["global"]
     if layout.system_count > 1:
-        groupings.extend(("per_system", "system_means"))
+        groupings.extend(("within_systems", "between_systems"))
     if layout.input_count < len(layout.inputs):
-        groupings.append("per_input")
-    if wanted not in groupings:
-        groupings.append(wanted)
+        groupings.append("within_inputs")
     return groupings
 
 
@@ -109,6 +107,9 @@ def measure(
     """Computes the statistic of scores `x` with ratings `y`, both (n,), without NaN: its estimate and its resamples."""
     grouping = comparison.one_grouping
     statistic = CORRELATIONS[comparison.statistic]
+    if grouping == "between_systems":
+        estimate = estimate_between(statistic, x, y, layout)
+        return estimate, Draws(estimate.value, np.empty(0), layout.system_count, UNTESTABLE)
     grouped = weigh_grouped(statistic, x, y, layout, grouping)
     draws = draw_grouped(grouped, layout, resampling)
     estimate = estimate_grouped(grouped, layout, grouping, resampling, draws)
@@ -240,7 +241,7 @@ def _compare(
         better = "–"
         if p_value < comparison.level:
             better = a if difference.value > 0 else b
-        reasons = (tests.reason, unreachable, difference.reason)
+        reasons = dict.fromkeys([tests.reason, unreachable, difference.reason])
         return MetricPair(
             aspect=aspect,
             metric_a=a,

@@ -6,7 +6,8 @@ are not independent.
 
 No metric can correlate with the mean rating by more than the root of its reliability (Spearman 1904). The reliability
 of the mean of k ratings is that of Spearman and Brown, k r/(1 + (k - 1) r), where r is the mean correlation of two
-raters. If units differ in k, their harmonic mean is taken.
+raters. If units differ in k, their harmonic mean is taken. Within systems, r is the mean correlation of two raters in
+each system, weighted by size: where systems differ, raters agree on the systems, too.
 """
 
 import math
@@ -21,8 +22,15 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats
 from meta_eval.crowds import seat_crowd
-from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import USUAL_RESAMPLING, Draws, Resampling, Weighted, draw_grouped
+from meta_eval.grouping import NO_SYSTEMS, Grouping, Layout, lay_out, restrict
+from meta_eval.intervals import (
+    USUAL_RESAMPLING,
+    Draws,
+    Resampling,
+    Weighted,
+    draw_grouped,
+    estimate_grouped,
+)
 
 Scale = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["pearson", "spearman"]
@@ -195,13 +203,20 @@ def find_ceiling(
     resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
+    grouping: Grouping = "global",
 ) -> Estimate:
     """Estimates the correlation that a perfect metric would reach: the root of the reliability of the mean rating.
 
-    This holds for Pearson's correlation, and nearly for Spearman's.
+    This holds for Pearson's correlation, and nearly for Spearman's. `grouping` is `global` or `within_systems`.
     """
     table, layout = _keep_rated_units(ratings, layout)
-    return _draw_ceiling(table, kind, resampling, layout).estimate
+    if grouping == "within_systems" and layout.system_count < 2:
+        return Estimate.undefined(NO_SYSTEMS)
+    ceiling = _weigh_ceiling(table, kind, layout, grouping)
+    if ceiling is None:
+        return Estimate.undefined(NO_PAIR)
+    estimate = estimate_grouped(ceiling, layout, grouping, resampling)
+    return estimate if estimate.value > 0 else Estimate.undefined(DISAGREE)
 
 
 def correct_agreement(
@@ -264,10 +279,31 @@ def _draw_ceiling(
     resampling: Resampling,
     layout: Layout,
 ) -> Draws:
-    """The root of the reliability of the mean rating; see the module for r and k."""
-    correlation = _weigh_correlation([*combinations(table, 2)], kind, layout)
-    if correlation is None:
+    """The root of the reliability of the mean rating, on all examples and on resamples."""
+    ceiling = _weigh_ceiling(table, kind, layout, "global")
+    if ceiling is None:
         return Draws(math.nan, np.empty(0), layout.input_count, NO_PAIR)
+    draws = draw_grouped(ceiling, layout, resampling)
+    if draws.value > 0:
+        return draws
+    return replace(
+        draws,
+        value=math.nan,
+        values=np.empty(0),
+        reason=DISAGREE,
+    )
+
+
+def _weigh_ceiling(
+    table: Floats,
+    kind: Kind,
+    layout: Layout,
+    grouping: Grouping,
+) -> Weighted | None:
+    """The root of the reliability of the mean rating; see the module for r and k. None if no two raters correlate."""
+    correlation = _weigh_groups(table, kind, layout, grouping)
+    if correlation is None:
+        return None
     raters = (~np.isnan(table)).sum(axis=0)
     inverse_raters = 1 / raters
 
@@ -278,15 +314,32 @@ def _draw_ceiling(
         reliability = k * r / (1 + (k - 1) * r)
         return np.sqrt(reliability)
 
-    draws = draw_grouped(ceiling, layout, resampling)
-    if draws.value > 0:
-        return draws
-    return replace(
-        draws,
-        value=math.nan,
-        values=np.empty(0),
-        reason=DISAGREE,
-    )
+    return ceiling
+
+
+def _weigh_groups(
+    table: Floats,
+    kind: Kind,
+    layout: Layout,
+    grouping: Grouping,
+) -> Weighted | None:
+    """The mean correlation of two raters within each group, weighted by size; None if no two raters correlate."""
+    found = []
+    for members in layout.groups(grouping):
+        pairs = [*combinations(table[:, members], 2)]
+        inputs = layout.inputs[members]
+        correlation = _weigh_correlation(pairs, kind, Layout(layout.systems[members], inputs))
+        if correlation is not None:
+            found.append((inputs, correlation))
+    if not found:
+        return None
+
+    def average(weights: Floats) -> Floats:
+        correlations = np.stack([correlation(weights) for _, correlation in found])
+        sizes = np.stack([weights[:, inputs].sum(axis=1) for inputs, _ in found])
+        return _average(correlations, sizes)
+
+    return average
 
 
 def _weigh_correlation(
@@ -311,18 +364,23 @@ def _weigh_correlation(
     def average(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
         correlations = np.stack([statistic(x, y, weights[:, units]) for units, x, y in shared])  # (pairs, resamples)
-        sizes = counts * ~np.isnan(correlations)
-        total = (np.nan_to_num(correlations) * sizes).sum(axis=0)
-        size = sizes.sum(axis=0)
-        undefined = np.full(len(weights), np.nan)
-        return np.divide(
-            total,
-            size,
-            out=undefined,
-            where=size > 0,
-        )
+        return _average(correlations, counts)
 
     return average
+
+
+def _average(values: Floats, sizes: Floats) -> Floats:
+    """The means over the first axis, weighted by sizes; a NaN is left out."""
+    weights = sizes * ~np.isnan(values)
+    total = (np.nan_to_num(values) * weights).sum(axis=0)
+    weight = weights.sum(axis=0)
+    undefined = np.full(values.shape[1:], np.nan)
+    return np.divide(
+        total,
+        weight,
+        out=undefined,
+        where=weight > 0,
+    )
 
 
 def _keep_rated_units(

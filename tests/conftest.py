@@ -70,6 +70,8 @@ def names_a_shape(hint: object) -> bool:
 
 sys.meta_path.insert(0, ShapeChecks())  # before any module of this repository is imported
 
+from core.hosts import set_network  # noqa: E402
+
 
 class Network:
     """Refuses connections to other machines from Python, and remembers them: libraries may hide the refusal."""
@@ -111,6 +113,7 @@ def network() -> Network:
 def _no_connection_to_other_machines(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test without the mark `network` fails if it asks for another machine, by name or address."""
     NETWORK.is_allowed = request.node.get_closest_marker("network") is not None
+    set_network(False)
     yield
     refused, NETWORK.refused = NETWORK.refused, []
     assert not refused, f"a test without the mark `network` asked for {', '.join(refused)}"

@@ -371,9 +371,7 @@ def damage_coherence(
         label = sentences[i].label
         fitting = [donor.text for donor in donors if donor.label == label and here.isdisjoint(donor.about)]
         pool = damage.by_word_count(text for text in fitting if text not in texts)
-        with_foreign = damage.replace_turn(texts, rng, [i], pool)
-        assert with_foreign is not None, "every label has sentences about other things"
-        texts = with_foreign
+        texts = damage.replace_sentence(texts, i, pool, rng)
     unchanged = [i for i in body if i not in replaced]
     exchanged = rng.sample(unchanged, displaced)
     moved = texts

@@ -1,31 +1,28 @@
 """The damage of all built-in rated sets, and their rating: 1 without damage, 0 at the worst level.
 
-A function that damages turns takes the turns, a random generator, and the ordered indices of the turns that are `free`
-to be changed. It returns as many turns with one fault, or None if no free turn can have this fault. Code that trains a
-metric must never import this module.
+A function that damages the facts of a dialogue lists all ways to do so, each as new words at their places. Code that
+trains a metric must never import this module.
 """
 
 import random
-import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import NamedTuple, TypeAlias
+from itertools import combinations, islice
+from typing import TypeAlias
 
 from core.example import Example
 from data.damage import replace_unit
 
-Turns: TypeAlias = tuple[str, ...]
+Turns: TypeAlias = tuple[str, ...]  # of a dialogue, or the sentences of a text
 Damaged: TypeAlias = tuple[Example, Mapping[str, int]]  # a text and its level of damage by aspect
 
+FactKey: TypeAlias = tuple[int, str]  # owner (0 or 1: a speaker, 2: both) and kind of a fact
+Place: TypeAlias = tuple[int, int]  # a turn, and the position of a word in it
+Mentions: TypeAlias = Mapping[FactKey, Sequence[Place]]  # where each fact is mentioned, in order
+Words: TypeAlias = Mapping[Place, str]  # new words, by their places
 
-class Fact(NamedTuple):
-    """A fact that a turn mentions, and where."""
-
-    owner: int  # whose fact it is (0 or 1: a speaker, 2: both)
-    kind: str  # what it is about (a city, a pet, a day)
-    value: str  # one word
-    position: int  # where in the turn the word stands, counted in words from 0
+WORD = re.compile(r"\w+")
 
 
 def rate(
@@ -62,149 +59,97 @@ def damage_labels(
     return draw
 
 
-def by_word_count(turns: Iterable[str]) -> dict[int, tuple[str, ...]]:
-    """Groups the distinct turns by their number of words, in the order of their first appearance."""
+def by_word_count(sentences: Iterable[str]) -> dict[int, tuple[str, ...]]:
+    """Groups the distinct sentences by their number of words, in the order of their first appearance."""
     groups: dict[int, list[str]] = {}
-    for turn in dict.fromkeys(turns):
-        groups.setdefault(len(turn.split()), []).append(turn)
+    for sentence in dict.fromkeys(sentences):
+        groups.setdefault(len(sentence.split()), []).append(sentence)
     return {count: tuple(group) for count, group in groups.items()}
 
 
-def replace_turn(
-    turns: Turns,
-    rng: random.Random,
-    free: Sequence[int],
+def replace_sentence(
+    sentences: Turns,
+    i: int,
     pool: Mapping[int, Sequence[str]],
-) -> Turns | None:
-    """Replaces a turn by a turn of another dialogue (`pool`) with the same, or the nearest, number of words."""
-    distances = [(abs(len(turns[i].split()) - count), i, count) for i in free for count in pool]
-    least = min(distances, default=(0,))[0]
-    nearest = [(i, count) for distance, i, count in distances if distance == least]
-    for i, count in rng.sample(nearest, len(nearest)):
-        start = rng.randrange(len(pool[count]))
-        for turn in (*pool[count][start:], *pool[count][:start]):
-            if turn not in turns:
-                return replace_unit(turns, i, turn)
-    return None
-
-
-def swap_turns(
-    turns: Turns,
     rng: random.Random,
-    free: Sequence[int],
-) -> Turns | None:
-    """Swaps two different turns. If a turn is a question, one of the two is a question, so that it loses its answer."""
-    pairs = [(i, j) for i in free for j in free if i < j and turns[i] != turns[j]]
-    if not pairs:
-        return None
-    asking = [(i, j) for i, j in pairs if "?" in turns[i] or "?" in turns[j]]
-    i, j = rng.choice(asking or pairs)
-    with_second = replace_unit(turns, i, turns[j])
-    return replace_unit(with_second, j, turns[i])
+) -> Turns:
+    """Replaces a sentence by one of the pool with the same, or the nearest, number of words."""
+    wanted = len(sentences[i].split())
+    least = min(abs(wanted - count) for count in pool)
+    nearest = [count for count in pool if abs(wanted - count) == least]
+    count, *_ = rng.sample(nearest, len(nearest))
+    return replace_unit(sentences, i, rng.choice(pool[count]))
 
 
-def repeat_turn(
-    turns: Turns,
-    rng: random.Random,
-    free: Sequence[int],
-) -> Turns | None:
-    """Replaces a turn by a copy of an earlier one with the same, or the nearest, number of words."""
-    pairs = [(source, target) for target in free for source in range(target) if turns[source] != turns[target]]
-    if not pairs:
-        return None
-    counts = [len(turn.split()) for turn in turns]
-    distances = [abs(counts[source] - counts[target]) for source, target in pairs]
-    least = min(distances)
-    nearest = [pair for pair, distance in zip(pairs, distances, strict=True) if distance == least]
-    source, target = rng.choice(nearest)
-    return replace_unit(turns, target, turns[source])
+def rewrite_turns(turns: Turns, words: Words) -> Turns:
+    """Writes new words at their places; punctuation stays."""
+    tokens = [turn.split() for turn in turns]
+    for (i, position), word in words.items():
+        tokens[i][position] = WORD.sub(word, tokens[i][position])
+    return tuple(map(" ".join, tokens))
 
 
-def garble_words(
-    turns: Turns,
-    rng: random.Random,
-    free: Sequence[int],
-    vocabulary: Sequence[str] = (),
-) -> Turns | None:
-    """Shuffles the words of a turn, or replaces every second one by a word of the vocabulary, or both.
+def falsify(
+    mentions: Mentions,
+    values: Mapping[FactKey, str],
+    options: Mapping[str, Sequence[str]],
+) -> list[Words]:
+    """Gives one fact a value that no fact of the dialogue has, wherever it is mentioned.
 
-    Without a vocabulary it only shuffles. Punctuation stays where it was.
+    `options` are the possible values of the kinds of fact that may change.
     """
-    places = [i for i in free if len(set(_words(turns[i]))) > 1]
-    if not places:
-        return None
-    i = rng.choice(places)
-    words = _words(turns[i])
-    way = rng.choice(("shuffle", "replace", "both")) if vocabulary else "shuffle"
-    garbled = list(words) if way == "replace" else _shuffle(words, rng)
-    if way != "shuffle":
-        if set(vocabulary) <= set(words):
-            return None
-        for k in rng.sample(range(len(words)), (len(words) + 1) // 2):
-            while (word := rng.choice(vocabulary)) in words:
-                pass
-            garbled[k] = word
-    new_words = iter(garbled)
-    tokens = [_with_word(token, next(new_words)) if _word(token) else token for token in turns[i].split()]
-    return replace_unit(turns, i, " ".join(tokens))
+    ways: list[Words] = []
+    for key in mentions:
+        for value in options.get(key[1], ()):
+            if value not in values.values():
+                ways.append(_rename(mentions, {key: value}))
+    return ways
 
 
-def _shuffle(words: list[str], rng: random.Random) -> list[str]:
-    """The words in another order: the best of several, because one that moves two words only may still read well."""
+def misplace(
+    mentions: Mentions,
+    values: Mapping[FactKey, str],
+    kinds: Collection[str],
+) -> list[Words]:
+    """Exchanges the values of two facts of different kinds, wherever they are mentioned."""
+    ways: list[Words] = []
+    movable = [key for key in mentions if key[1] in kinds]
+    for one, other in combinations(movable, 2):
+        if one[1] != other[1]:
+            ways.append(_rename(mentions, {one: values[other], other: values[one]}))
+    return ways
 
-    def count_moved(shuffled: list[str]) -> int:
-        return sum(new != old for new, old in zip(shuffled, words, strict=True))
 
-    while True:
-        shuffles = [rng.sample(words, len(words)) for _ in range(8)]
-        shuffled = max(shuffles, key=count_moved)
-        if shuffled != words:
-            return shuffled
+def exchange_owners(
+    mentions: Mentions,
+    values: Mapping[FactKey, str],
+    kinds: Sequence[str],
+    starts: Iterable[int],
+) -> list[Words]:
+    """Exchanges the facts of these kinds between the two speakers, in all turns from one of the `starts` on.
 
-
-def contradict_fact(
-    turns: Turns,
-    rng: random.Random,
-    free: Sequence[int],
-    facts: Sequence[Sequence[Fact]],
-    values: Mapping[str, Sequence[str]],
-) -> Turns | None:
-    """Chooses a fact that two free turns mention, and changes its value in one of them: the turns now contradict.
-
-    `facts` are the facts of each turn, `values` the possible values of each kind of fact. No turn mentions the new
-    value.
+    The first kind tells the speakers' facts apart: both facts are mentioned, and one of them before as well as from
+    there on, so that a reader sees the fault.
     """
-    mentions = [(i, fact[:2]) for i in free for fact in facts[i]]
-    turns_by_fact: dict[tuple[int, str], set[int]] = {}
-    for i, key in mentions:
-        turns_by_fact.setdefault(key, set()).add(i)
-    shared = [(i, key) for i, key in mentions if len(turns_by_fact[key]) > 1]
-    if not shared:
-        return None
-    i, changed = rng.choice(list(dict.fromkeys(shared)))
-    _, kind = changed
-    said = [fact.value for turn in facts for fact in turn if fact.kind == kind]
-    options = [value for value in values[kind] if value not in said]
-    if not options:
-        return None
-    value = rng.choice(options)
-    tokens = turns[i].split()
-    for fact in facts[i]:
-        if fact[:2] == changed:
-            tokens[fact.position] = _with_word(tokens[fact.position], value)
-    return replace_unit(turns, i, " ".join(tokens))
+    exchanged = {(owner, kind): values[1 - owner, kind] for owner in (0, 1) for kind in kinds}
+    known = [mentions.get((owner, kinds[0])) for owner in (0, 1)]
+    if not all(known):
+        return []
+    spans = [(places[0][0], places[-1][0]) for places in known if places]
+    ways: list[Words] = []
+    for start in starts:
+        if any(first < start <= last for first, last in spans):
+            ways.append(_rename(mentions, exchanged, start))
+    return ways
 
 
-def _word(token: str) -> str:
-    return token.strip(string.punctuation)
-
-
-def _words(turn: str) -> list[str]:
-    """The words of a turn without punctuation; a token of punctuation alone is none."""
-    return [word for word in map(_word, turn.split()) if word]
-
-
-def _with_word(token: str, word: str) -> str:
-    """The token with its word replaced and the punctuation around it kept."""
-    before, _, after = token.partition(_word(token))
-    return before + word + after
+def _rename(
+    mentions: Mentions,
+    changed: Mapping[FactKey, str],
+    start: int = 0,
+) -> Words:
+    """The changed values of facts at all their places, from the turn `start` on."""
+    words: dict[Place, str] = {}
+    for key, value in changed.items():
+        words |= {place: value for place in mentions.get(key, ()) if place[0] >= start}
+    return words

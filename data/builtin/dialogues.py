@@ -7,28 +7,35 @@ text alone.
 
 import random
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache, partial
-from itertools import chain, islice
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
 from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from core.example import Example, count_words
 from data.builtin import damage
-from data.builtin.damage import Damaged, Fact, Turns
+from data.builtin.damage import Damaged, FactKey, Place, Turns, Words
 from data.builtin.grammar import Block, collect, distinct, drafts, read_world, table
 
-LEVELS = 5
-DONORS = 100  # how many further dialogues lend their turns and words to the damages
+WORST = 3  # kinds of damage in a dialogue
 MOST_TURNS = 12
 RECALL_WEIGHT = 4  # how much more often a block is chosen if it takes up a fact that was mentioned
 TOPIC_CLOSINGS = 0.7  # the share of closings that take up the topic
 BOTH = 2  # the owner of a fact that the speakers share
 
-FactKey: TypeAlias = tuple[int, str]  # owner and kind
-
 TURNS = attrgetter("turns")
 SLOT = re.compile(r"\{(\+?)(my|your|our)\.(\w+)\}")
+
+
+class Fact(NamedTuple):
+    """A fact that a turn mentions, and where."""
+
+    owner: int  # whose fact it is (0 or 1: a speaker, 2: both)
+    kind: str  # what it is about (a city, a pet, a day)
+    value: str  # one word
+    position: int  # where in the turn the word stands, counted in words from 0
 
 
 class Topic(NamedTuple):
@@ -45,6 +52,7 @@ class Dialogue(NamedTuple):
 
     topic: str
     turns: Turns
+    values: Mapping[FactKey, str]  # of all facts, mentioned or not
     facts: tuple[tuple[Fact, ...], ...]  # that each turn mentions
     body: range  # the indices of the turns between opening and closing
 
@@ -99,37 +107,78 @@ def generate_dialogues(
 
 
 def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """Generates dialogues of known quality: levels of damage from 0 to 4 in equal shares, rated 1 - level / 4.
+    """Generates dialogues of known quality: levels of damage from 0 to 3 in equal shares, rated 1 - level / 3.
 
-    The level is the number of damages, each of a different kind (see `data.builtin.damage`) and on different turns;
-    `label` joins the kinds by "+", and `group` names the clean dialogue. Damage keeps the number of words and of turns,
-    and the levels are spread over dialogues of similar length, so that length says nothing about quality.
+    The level is the number of kinds of damage, each on other words (see `list_damages` and docs/builtin.md); `label`
+    joins the kinds by "+", as `extra` does those that were possible, and `group` names the clean dialogue. Damage keeps
+    the number of words and of turns, and the levels are spread over dialogues of similar length, so that length says
+    nothing about quality.
     """
-    rng = random.Random(seed)
-    dialogues = random_dialogues(rng, reserved=True)
-    clean = list(islice(dialogues, n))
-    donors = list(islice(dialogues, DONORS))
-    vocabulary = [word.strip(".,?") for donor in donors for turn in donor.turns for word in turn.split()]
-    pools = {topic: damage.by_word_count(lent_turns(donors, topic)) for topic in TOPICS}
-    by_length = sorted(range(n), key=lambda i: _count_words(clean[i].turns))
+    rng = random.Random(f"dialogues rated {seed}")
+    clean: list[tuple[Dialogue, dict[str, Words]]] = []
+    dialogues = random_dialogues(random.Random(seed), reserved=True)
+    while len(clean) < n:
+        dialogue = next(dialogues)
+        damages = _draw_damages(dialogue, rng)
+        if len(damages) >= WORST:
+            clean.append((dialogue, damages))
+    by_length = sorted(range(n), key=lambda i: _count_words(clean[i][0].turns))
     levels: dict[int, int] = {}
-    for start in range(0, n, LEVELS):
-        alike = by_length[start : start + LEVELS]
-        dealt = rng.sample(range(LEVELS), len(alike))
+    for start in range(0, n, WORST + 1):
+        alike = by_length[start : start + WORST + 1]
+        dealt = rng.sample(range(WORST + 1), len(alike))
         levels.update(zip(alike, dealt, strict=True))
 
     def damaged() -> Iterator[Damaged]:
-        for i, dialogue in enumerate(clean):
-            turns, kinds = _damage(dialogue, levels[i], rng, pools[dialogue.topic], vocabulary)
+        used: Counter[str] = Counter()
+        for i, (dialogue, damages) in enumerate(clean):
+            by_use = sorted(damages, key=used.__getitem__)
+            kinds = by_use[: levels[i]]
+            used.update(kinds)
+            words: dict[Place, str] = {}
+            for kind in kinds:
+                words |= damages[kind]
             example = Example(
                 "",
-                turns=turns,
-                label="+".join(kinds) or None,
+                turns=damage.rewrite_turns(dialogue.turns, words),
+                label="+".join(sorted(kinds)) or None,
                 group=f"builtin-clean-{seed}-{i}",
+                extra={"possible_damage": "+".join(sorted(damages))},
             )
             yield example, {"quality": levels[i]}
 
-    return damage.rate(f"builtin-rated-{seed}", n, damaged(), {"quality": LEVELS - 1})
+    return damage.rate(f"builtin-rated-{seed}", n, damaged(), {"quality": WORST})
+
+
+def list_damages(dialogue: Dialogue) -> dict[str, list[Words]]:
+    """Lists, for each kind of damage, all ways to damage a dialogue: the new words at their places."""
+    mentions: dict[FactKey, list[Place]] = {}
+    for i, facts in enumerate(dialogue.facts):
+        for fact in facts:
+            mentions.setdefault(fact[:2], []).append((i, fact.position))
+    key, *following = TOPICS[dialogue.topic].kinds
+    told = (mentions, dialogue.values)
+    false = {kind: VALUES[kind] for kind in following}
+    return {
+        "false_fact": damage.falsify(*told, false),
+        "misplaced_words": damage.misplace(*told, {*following, *LISTS} - {"name"}),
+        "wrong_topic": damage.falsify(*told, {"topic": VALUES["topic"]}),
+        "wrong_name": damage.exchange_owners(*told, ["name"], [dialogue.body.stop]),
+        "exchanged_owners": damage.exchange_owners(*told, [key, *following], range(1, len(dialogue.turns))),
+    }
+
+
+def _draw_damages(dialogue: Dialogue, rng: random.Random) -> dict[str, Words]:
+    """Draws a way for each kind of damage, in random order; leaves out a kind that has none on other words."""
+    damages = list_damages(dialogue)
+    drawn: dict[str, Words] = {}
+    taken: set[Place] = set()
+    for kind in rng.sample([*damages], len(damages)):
+        ways = [words for words in damages[kind] if taken.isdisjoint(words)]
+        if ways:
+            drawn[kind] = rng.choice(ways)
+            taken.update(drawn[kind])
+    return drawn
 
 
 def _count_words(turns: Turns) -> int:
@@ -170,11 +219,10 @@ def random_dialogue(rng: random.Random) -> Dialogue:
         fitting: list[Block] = []
         weights: list[int] = []
         for block in blocks:
-            script = _script(block, topic.kinds, len(turns) % 2)
-            fits = script.news.isdisjoint(mentioned) and script.needs <= known
-            if fits and len(block) <= room:
+            news, needs, recalls = _script(block, topic.kinds, len(turns) % 2)
+            if needs <= known and news.isdisjoint(mentioned) and len(block) <= room:
                 fitting.append(block)
-                weights.append(RECALL_WEIGHT if script.recalls else 1)
+                weights.append(RECALL_WEIGHT if recalls else 1)
         (block,) = rng.choices(fitting, weights)
         for paraphrases in block:
             text, told = _write_turn(rng.choice(paraphrases), len(turns) % 2, values)
@@ -183,7 +231,7 @@ def random_dialogue(rng: random.Random) -> Dialogue:
             for fact in told:
                 mentioned.add(fact[:2])
                 kinds = topic.kinds if fact.kind == topic.kinds[0] else (fact.kind,)
-                known.update((fact.owner, kind) for kind in kinds)
+                known.update([(fact.owner, kind) for kind in kinds])
         return block
 
     add_block(OPENINGS)
@@ -193,7 +241,7 @@ def random_dialogue(rng: random.Random) -> Dialogue:
         unused.remove(add_block(unused, room=MOST_TURNS - 2 - len(turns)))
     body = range(2, len(turns))
     add_block(topic.closings if rng.random() < TOPIC_CLOSINGS else CLOSINGS)
-    return Dialogue(name, tuple(turns), tuple(facts), body)
+    return Dialogue(name, tuple(turns), values, tuple(facts), body)
 
 
 @cache
@@ -240,58 +288,17 @@ def _script(
     return Script(frozenset(news), frozenset(needs), recalls=any(kind in LISTS for _, kind in needs))
 
 
+@cache
+def _template(phrase: str) -> str:
+    """The phrase with empty braces for its slots."""
+    return SLOT.sub("{}", phrase)
+
+
 def _write_turn(
     phrase: str,
     speaker: int,
     values: Mapping[FactKey, str],
 ) -> tuple[str, tuple[Fact, ...]]:
     """The text of a phrase, and the facts that it mentions."""
-    tokens = phrase.split()
     facts = tuple(Fact(*key, values[key], i) for i, key, _ in _slots(phrase, speaker))
-    for fact in facts:
-        tokens[fact.position] = SLOT.sub(fact.value, tokens[fact.position])
-    return " ".join(tokens), facts
-
-
-def lent_turns(donors: Sequence[Dialogue], topic: str) -> Iterator[str]:
-    """Yields turns of dialogues on other topics. Each of these turns mentions a fact of its topic."""
-    for donor in donors:
-        if donor.topic != topic:
-            kinds = TOPICS[donor.topic].kinds
-            for i in donor.body:
-                if any(fact.kind in kinds for fact in donor.facts[i]):
-                    yield donor.turns[i]
-
-
-def _damage(
-    dialogue: Dialogue,
-    level: int,
-    rng: random.Random,
-    pool: Mapping[int, Sequence[str]],
-    vocabulary: Sequence[str],
-) -> tuple[Turns, tuple[str, ...]]:
-    """The turns with `level` damages of different kinds, and the kinds.
-
-    Kinds are drawn until they fit: each on different turns, a copied turn still there beside its copy, a contradicted
-    fact still mentioned elsewhere, and as many words as before.
-    """
-    # A swap comes first, as it needs most room, and a contradiction last, as it needs a second turn left as it was.
-    damages: Mapping[str, Callable[..., Turns | None]] = {
-        "swapped_turns": damage.swap_turns,
-        "foreign_turn": partial(damage.replace_turn, pool=pool),
-        "garbled_words": partial(damage.garble_words, vocabulary=vocabulary),
-        "repeated_turn": damage.repeat_turn,
-        "contradicted_fact": partial(damage.contradict_fact, facts=dialogue.facts, values=VALUES),
-    }
-    while True:
-        drawn = rng.sample(tuple(damages), level)
-        kinds = tuple(kind for kind in damages if kind in drawn)
-        turns: Turns | None = dialogue.turns
-        for kind in kinds:
-            if turns is not None:
-                unchanged = [i for i, turn in enumerate(turns) if turn == dialogue.turns[i]]
-                turns = damages[kind](turns, rng, free=unchanged)
-        if turns is None or _count_words(turns) != _count_words(dialogue.turns):
-            continue
-        if "repeated_turn" not in kinds or len(set(turns)) < len(turns):
-            return turns, kinds
+    return _template(phrase).format(*[fact.value for fact in facts]), facts

@@ -110,7 +110,7 @@ def recognise(path: Path, split: str | None = None) -> ToolFile | None:
     Raises InputError for a file that cannot be read, and for a file of a known tool in a layout that its reader does
     not know.
     """
-    if path == STANDARD or not path.exists():
+    if path == STANDARD or not (path.is_file() or path.is_dir()):
         return None
     with blame_file(path):  # what a stranger's file holds is of any type
         tool_file = _read_folder(path, split) if path.is_dir() else _read_file(path, split)

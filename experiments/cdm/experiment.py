@@ -101,7 +101,11 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         run,
         scored,
         models={model.name: model for model in models},
-        tables=[*tables.tabulate_momentum(scored, [dialogues.steps for dialogues in read]), cues],
+        tables=[
+            *tables.tabulate_damage(scored),
+            *tables.tabulate_momentum(scored, [dialogues.steps for dialogues in read]),
+            cues,
+        ],
         notes=notes,
         settings={
             "data": data.name,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -27,12 +28,18 @@ BETAS = (0.0, 0.5, 0.75, 1.0)
 CONTRASTED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "sum")
 CONTRAST_CAPTION = (
     "log p_e - beta log p_a, pooled: with beta 0 the likelihood of the expert alone, with 1 the momentum of Eq. 1. "
-    "Spearman's rho with the ratings and the agreement beyond cheap cues, with 95 % bootstrap intervals over inputs. "
+    "Spearman's rho with the ratings, over all texts, within systems and beyond cheap cues, with 95 % intervals over "
+    "inputs. "
     "Whoever chooses beta or a pooling by this table has chosen it on the set that is reported."
 )
 SYSTEMS_CAPTION = (
     "E(p) of Eq. 3: the mean momentum of a system's texts in nats per text, which follows length, and per token. "
     "Higher is better. The ratings are means over the same texts."
+)
+DAMAGE_CAPTION = (
+    "How far each kind of damage lowers the scores, in their standard deviations. The other kinds, and which kinds a "
+    "text could have, are held fixed (linear regression). 95 % bootstrap intervals over inputs. A good metric falls "
+    "under every kind."
 )
 CUES_CAPTION = (
     "How well one surface feature alone separates positives from negatives: AUC; 0.5 is chance, and above it positives "
@@ -127,10 +134,56 @@ def list_contrasts(rated: ScoredSet, steps: Sequence[Steps]) -> list[dict[str, A
                     **cells_by_name[agreement.metric],
                     "n": agreement.n,
                     "spearman": agreement.spearman,
+                    "within_systems": agreement.within_systems,
                     "beyond_cues": agreement.beyond_cues,
                 }
             )
     return rows
+
+
+def tabulate_damage(scored: Sequence[ScoredSet]) -> list[Table]:
+    """Makes a table for each built-in set: how far each kind of damage lowers the scores of each metric.
+
+    The label of a damaged text names its kinds of damage, joined by "+".
+    """
+    tables: list[Table] = []
+    for rated in scored:
+        if rated.synthetic and rated.aspects:
+            rows = [{"metric": metric, **measure_falls(rated, metric)} for metric in rated.scores]
+            tables.append(Table(f"Kinds of damage of {rated.name}", DAMAGE_CAPTION, rows, key=f"damage_{rated.name}"))
+    return tables
+
+
+def measure_falls(rated: ScoredSet, metric: str) -> dict[str, Any]:
+    """Estimates the fall of a metric's scores under each kind of damage; {} if the scores are all the same.
+
+    Texts that could have a kind of damage (named in `extra`) may differ from others: this is held fixed, too.
+    """
+    aspect, *_ = rated.aspects
+    known = rated.take(np.flatnonzero(rated.scored(metric, aspect=aspect)))
+    y = known.values(metric, aspect)
+    if len({*y.tolist()}) < 2:
+        return {}
+    damages = [list_kinds(example.label) if example.ratings[aspect] < 1 else [] for example in known.examples]
+    possible = [list_kinds(example.extra.get("possible_damage")) for example in known.examples]
+    kinds = sorted({*chain(*damages)})
+    columns = [np.ones(len(known))]
+    for of_texts in (damages, possible):
+        for kind in kinds:
+            columns.append(np.array([kind in names for names in of_texts]))
+    x = np.column_stack(columns)
+
+    def fit(weights: np.ndarray) -> dict[str, np.ndarray]:
+        weighted = weights[:, None, :] * x.T  # (resamples, columns, n)
+        slopes = np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None] / y.std()
+        return dict(zip(kinds, -slopes[:, 1 : 1 + len(kinds), 0].T, strict=True))
+
+    return {"n": len(known), **bootstrap(fit, number_groups(len(known), known.groups))}
+
+
+def list_kinds(names: str | None) -> list[str]:
+    """Lists kinds of damage that are joined by "+"."""
+    return names.split("+") if names else []
 
 
 def list_figures(

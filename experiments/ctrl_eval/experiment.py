@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from baselines.bartscore import BartScore
 from baselines.bleurt import Bleurt
 from baselines.dis_score import DisScore
-from baselines.perplexity import InfillingPerplexity, Perplexity
+from baselines.perplexity import RAW_IS_LOWER, InfillingPerplexity, Perplexity, to_raw_perplexity
 from baselines.perturbation import perturb_as_union, perturb_for_discriminator
 from baselines.word_count import WordCount
 from core.errors import SettingError
@@ -43,6 +43,7 @@ from meta_eval.scored_set import ScoredSet
 from models.loading import load_tokenizer
 
 COUNT = "count"  # in place of the file of a table
+PERPLEXITIES = ("perplexity", "perplexity_backbone")  # rows that have the perplexity itself beside them
 DISCRIMINATOR = "discriminator_"  # begins the names of the discriminators
 CURVE = "number_of_evaluators"  # the table that is drawn as Figure 4
 
@@ -98,7 +99,7 @@ def ctrleval(
         if CURVE in analyses:
             plots[f"{CURVE}_{rated.name}"] = plot_number_of_evaluators(analyses[CURVE].rows)
     frequencies = metrics["ctrleval"].frequencies
-    notes = explain_frequencies(data, frequencies)
+    notes = [*explain_frequencies(data, frequencies), f"perplexity_raw and perplexity_backbone_raw: {RAW_IS_LOWER}"]
     figures: dict[str, float] = {}
     for name, model in models.items():
         if name.startswith(DISCRIMINATOR):
@@ -320,6 +321,8 @@ def score_sets(
             for number, rated in enumerate(data.rated):
                 scores[number][name] = baseline.score(rated.examples)
     for number, rated in enumerate(data.rated):
+        for name in PERPLEXITIES:
+            scores[number][f"{name}_raw"] = to_raw_perplexity(scores[number][name])
         scored = replace(rated, scores=scores[number])
         sets.append((scored, evaluated[number]))
     return sets

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from baselines.perplexity import RAW_IS_LOWER, to_raw_perplexity
 from core.example import Example
 from core.scores import Metric, Scores
 from core.settings import AscendingRatios, check
@@ -198,12 +199,6 @@ def damage(rated: ScoredSet, seed: int) -> dict[str, ScoredSet]:
     return {kind: replace(rated, name=f"{rated.name}_{kind}", examples=texts) for kind, texts in adversaries.items()}
 
 
-def to_raw_perplexity(scores: Scores) -> Scores:
-    """Turns scores that are -log(perplexity) into perplexities; lower is better, as in the paper's tables."""
-    raw = {aspect: np.exp(-values) for aspect, values in scores.values.items()}
-    return Scores(raw, f"{scores.signature}|scale=perplexity", scores.reasons, scores.dropped_tokens)
-
-
 def list_notes(scored: MarsScores) -> Iterator[str]:
     """Yields the notes that a reader of the tables needs to interpret this set."""
     originals = scored.originals
@@ -211,7 +206,7 @@ def list_notes(scored: MarsScores) -> Iterator[str]:
     yield describe_planning(name, measure_gain(originals, "mars_without_planning"))
     if shares := [describe_altered(ratio, scored.altered[ratio]) for ratio in scored.ratios if ratio > 0]:
         yield f"{name}: the share of references with at least one blank is {', '.join(shares)}"
-    yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
+    yield f"perplexity_raw: {RAW_IS_LOWER}"
     for first, second in list_equal(originals):
         yield f"{name}: {first} and {second} rank all texts alike"
     if "retrieve" not in scored.adversaries:

@@ -1,4 +1,4 @@
-"""Tables of MARS besides agreement with ratings: gains, agreement within systems, masking ratios, adversaries."""
+"""Tables of MARS besides agreement with ratings: lengths, gains, masking ratios, adversaries."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from data.words import split_words
-from experiments.presentation import list_agreement_of_parts
 from judge.tables import Table
 from mars.masking import Blank, Kept
 from mars.metric import Compared
@@ -29,7 +28,6 @@ GAIN_CAPTION = (
     "How much better mars agrees with the ratings than each other row, on the texts that both score: differences of "
     "correlations with paired bootstrap intervals. An interval above 0 is a gain beyond chance." + ALTERED
 )
-SYSTEM_CAPTION = "Table 3 of MARS: correlation with the rating among the texts of each system." + ALTERED
 RATIO_CAPTION = (
     "Table 5 of MARS: agreement with the rating by the largest masking ratio, and the sample standard deviation of an "
     "example's cosines with its references (n - 1 in its denominator; the paper does not say), on average; the human "
@@ -113,11 +111,10 @@ def count_masked_words(template: Sequence[Blank | Kept]) -> tuple[int, int]:
 
 
 def make_tables(scored: Sequence[MarsScores]) -> list[Table]:
-    """Makes Tables 2 to 5. Table 3 has the gains of `mars` and, for sets with systems, the agreement within them."""
+    """Makes Tables 2 to 5. Table 3 is the table of agreement, and here the gains of `mars`."""
     tables = [
         tabulate_sets("Lengths", LENGTH_CAPTION, scored, list_lengths),
         tabulate_sets("Gains of mars", GAIN_CAPTION, scored, list_gains),
-        tabulate_sets("Within systems", SYSTEM_CAPTION, scored, list_agreement_within_systems),
         tabulate_sets("Masking ratios", RATIO_CAPTION, scored, list_ratios),
         tabulate_sets("Adversaries", ADVERSARY_CAPTION, scored, list_falls),
     ]
@@ -189,16 +186,6 @@ def measure_gain(texts: ScoredSet, other: str) -> dict[str, Any]:
         "pearson gain": difference(mars, others, ratings, groups=texts.groups, statistic=pearson),
         "spearman gain": difference(mars, others, ratings, groups=texts.groups),
     }
-
-
-def list_agreement_within_systems(scored: MarsScores) -> Iterable[Row]:
-    """Yields the agreement with the first aspect among the texts of each system (Table 3 calls it system-level).
-
-    Yields nothing unless the texts come from several systems.
-    """
-    texts = scored.originals
-    rows = list_agreement_of_parts([*texts.by_system()], texts.aspects[0], "system")
-    return [{"set": texts.name, **row} for row in rows]
 
 
 def name_ratio_row(ratio: float) -> str:

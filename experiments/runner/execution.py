@@ -19,8 +19,9 @@ from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from core.errors import InputError, MissingModelError, SettingError
+from core.errors import InputError, MissingModelError, OutsideError, SettingError
 from core.extras import suggest_extra
+from core.hosts import set_network
 from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
 from experiments.runner import hardware
@@ -28,7 +29,7 @@ from experiments.runner.configuration import build_experiment, name_settings, re
 from experiments.runner.run_log import begin_log, quiet_libraries
 from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
-from experiments.runner.trust import check_allowed, check_trusted, leaves, walk
+from experiments.runner.trust import check_trusted, check_typed, leaves, walk
 from judge import terminal
 from judge.report import model_cards, page, results
 from judge.report.outcome import print_outcome
@@ -88,6 +89,9 @@ def _report_end(error: BaseException, unresolved: Mapping[str, Any], folder: Pat
     if isinstance(error, SettingError | InputError):
         terminal.say(_missing_model(error, unresolved) if isinstance(error, MissingModelError) else str(error))
         return BAD_INPUT
+    if isinstance(error, OutsideError):
+        terminal.say(str(error))
+        return FAILED
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
         return BAD_INPUT
@@ -131,13 +135,12 @@ def is_reference(value: str) -> bool:
 
 
 def set_library_defaults(network: bool) -> None:
-    """Sets environment variables that libraries read at import, unless the user has set them."""
+    """Sets the network, and environment variables that libraries read at import, unless the user has set them."""
+    set_network(network)
     os.environ.setdefault("MPLBACKEND", "Agg")
     os.environ.setdefault("WANDB_SILENT", "true")
-    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    os.environ["WANDB_ERROR_REPORTING"] = "false"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers would warn in forked data loaders
-    if not network:
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if not terminal.is_watched():
         os.environ.setdefault("TQDM_DISABLE", "1")
 
@@ -147,7 +150,7 @@ def _run(config: DictConfig, unresolved: Mapping[str, Any], folder: Path, held: 
     started = datetime.now().astimezone()
     hydra = HydraConfig.get()
     settings = resolve(config)
-    check_allowed(settings["allow"], hydra.overrides.task)
+    check_typed(settings, hydra.overrides.task)
     check_trusted({name: settings[name] for name in ("experiment", "logger", "trainer")}, settings["allow"])
     if config.dry_run:
         from experiments.runner.needs import examine

@@ -173,7 +173,7 @@ def describe_data(config: DictConfig, lacking: list[str]) -> str:
         if isinstance(corpus, Corpus) and corpus.iwf is not None and not (config.model or {}).get("iwf"):
             corpus.iwf()
     except (InputError, SettingError, InstantiationException) as error:
-        return describe_faults(error, bool(data.get("download")), lacking)
+        return describe_faults(error, bool(config.network and data.get("download")), lacking)
     if not isinstance(corpus, Corpus):
         return "data that the run reads itself: not checked here"
     sets = ", ".join(f"{rated.name} ({len(rated.examples)})" for rated in corpus.rated) or "no rated set"

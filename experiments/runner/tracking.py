@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need 
 
 
 LONGEST_NAME = 128  # characters of a name in W&B
-STATISTICS = ("pearson", "spearman", "kendall", "beyond_cues")
+STATISTICS = ("spearman", "pearson", "kendall", "within_systems", "between_systems", "beyond_cues")
 
 
 class NoTracking:
@@ -131,7 +131,7 @@ class WandbTracking(NoTracking):
 
 
 def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
-    """Returns each agreement over all texts as numbers, named `agreement/SET/ASPECT/METRIC/STATISTIC`.
+    """Returns each row of agreement as numbers, named `agreement/SET/ASPECT/METRIC/STATISTIC`.
 
     The ends of an agreement's interval are named `..._low` and `..._high`. Undefined values are left out.
     """
@@ -140,15 +140,14 @@ def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
         if table.key != AGREEMENT:
             continue
         for row in table.rows:
-            if row.get("grouping", "global") == "global":
-                numbers |= name_agreements(row)
+            numbers |= name_agreements(row)
     return {name: number for name, number in numbers.items() if not math.isnan(number)}
 
 
 def name_agreements(row: Row) -> dict[str, float]:
     """Returns the numbers of one row of agreement, by name."""
     place = f"agreement/{row['set']}/{row['aspect']}/{row['metric']}"
-    numbers: dict[str, float] = {}
+    numbers: dict[str, float] = {f"{place}/{count}": row[count] for count in ("n", "systems")}
     for statistic in STATISTICS:
         estimate = row[statistic]
         name = f"{place}/{statistic}"

@@ -12,6 +12,7 @@ from typing import Any
 
 from core.configs import CONFIGS
 from core.errors import SettingError, suggest_similar
+from core.settings import refuse_in_file
 
 FUNCTION = "judge.metrics.FunctionMetric.from_name"  # its setting `name` names an object too
 
@@ -40,14 +41,14 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield place, value
 
 
-def check_allowed(allow: Any, overrides: Sequence[str]) -> None:
-    """Raises SettingError unless `allow` is a list of packages set on the command line, not in a file."""
+def check_typed(settings: Mapping[str, Any], overrides: Sequence[str]) -> None:
+    """Raises SettingError if a file sets `allow` or `network`, or if `allow` is no list of packages."""
+    allow = settings["allow"]
     is_list = isinstance(allow, list) and all(isinstance(name, str) for name in allow)
     if not is_list:
         raise SettingError(f"allow must be a list of packages, allow=[PACKAGE], but is {allow!r}")
-    is_given = any(override.lstrip("+").startswith("allow=") for override in overrides)
-    if allow and not is_given:
-        raise SettingError("allow must be set on the command line, not in a file")
+    typed = {override.lstrip("+").partition("=")[0] for override in overrides}
+    refuse_in_file(name for name in settings if settings[name] and name not in typed)
 
 
 def check_trusted(config: Any, allow: Collection[str] = ()) -> None:

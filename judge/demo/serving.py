@@ -5,7 +5,9 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import safehttpx
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -59,6 +61,14 @@ MIDDLEWARE = [
     Middleware(LimitedBodies),
     Middleware(Unframed),
 ]
+
+
+async def refuse_url(*_: Any, **__: Any) -> None:
+    """Stands in for what opens a URL that a request names as a file."""
+    raise ValueError("the page opens no URL")
+
+
+safehttpx.get = safehttpx.async_validate_url = refuse_url  # by which gradio asks other machines
 
 
 def refuse_unknown_function(_request: Request, error: Exception) -> PlainTextResponse:

@@ -116,9 +116,8 @@ class Job:
         """
         table = self.results.get("table", ())
         agreements = [row for row in table if row["table"] == AGREEMENT]
-        rated = [row for row in agreements if row.get("grouping", "global") == "global"]
-        if rated:
-            yield from self._list_agreements(rated)
+        if agreements:
+            yield from self._list_agreements(agreements)
             return
         for row in table:
             measured = list_measured(row)

@@ -17,7 +17,8 @@ from judge.tables import Table
 CARD = "README.md"
 PACKAGE = "judging-generated-text"
 IDENTIFIERS = {"MIT": "mit", "Apache-2.0": "apache-2.0", "GPL-3.0": "gpl-3.0", "CC BY-SA 4.0": "cc-by-sa-4.0"}
-AGREEMENT_COLUMNS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall", "beyond_cues")
+AGREEMENT_COLUMNS = ("metric", "set", "aspect", "n", "spearman", "within_systems", "between_systems", "systems")
+AGREEMENT_COLUMNS += ("beyond_cues", "pearson", "kendall")
 # what a model of this project is, by a file of its folder
 KINDS = {
     "discriminator.json": "A classifier of texts: a higher logit means human or good, or the label that it names.",
@@ -139,7 +140,7 @@ def list_agreement(tables: Sequence[Table], metrics: Sequence[str]) -> Iterator[
     agreements = [row for table in tables if table.key == AGREEMENT for row in table.rows]
     rows: list[dict[str, Any]] = []
     for row in agreements:
-        if row["metric"] in metrics and row.get("grouping", "global") == "global":
+        if row["metric"] in metrics:
             rows.append({name: row[name] for name in AGREEMENT_COLUMNS if name in row})
     if rows:
         yield "## Agreement with ratings"

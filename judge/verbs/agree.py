@@ -28,14 +28,13 @@ from judge.metrics import Metrics, Planned, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
 from judge.verdict_files import Names, have_texts, read_verdicts
 from judge.wording import bound_answer, join_names
-from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
+from meta_eval.agreement import NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import (
     Ranking,
     RankingSettings,
     compare_metrics,
     compare_with_cues,
-    list_groupings,
     rank_metrics,
 )
 from meta_eval.scored_set import ScoredSet
@@ -108,7 +107,7 @@ def agree(
     check_rated(examples)
     has_texts = have_texts(examples)
     has_cues = cues and has_texts
-    unordered = _score_rated(examples, planned, kept, has_cues=has_cues)
+    unordered = _score_rated(examples, planned, kept)
     order = order_by_name(unordered)
     given_order = np.argsort(order)
     scored = unordered.take(order)
@@ -120,7 +119,7 @@ def agree(
     sentences = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
     notes = (
         *_note_examples(scored, has_texts=has_texts),
-        *_note_agreement(scored, rows, rankings),
+        *_note_agreement(scored, split, rows, rankings),
         *studied.notes,
         *checks.notes,
         *bound_answer(*sentences),
@@ -145,16 +144,14 @@ def _score_rated(
     examples: ScoredSet,
     planned: Mapping[str, Planned],
     kept: Stages | None,
-    *,
-    has_cues: bool,
 ) -> ScoredSet:
     """The rated examples with the scores of all metrics. Raises SettingError for no score and for a reserved name."""
     if not (examples.scores or planned):
         rule = "scores are needed: pass metrics or scores"
         raise SettingError(f"{rule}, or a judge's verdicts as the file and these ratings as labels")
     scored = add_scores(examples, planned, kept)
-    if has_cues and CHEAP_CUES in scored.scores:
-        raise SettingError(f"the name {CHEAP_CUES} is reserved for the surface-feature baseline: rename these scores")
+    if reserved := [name for name in NOT_METRICS if name in scored.scores]:
+        raise SettingError(f"the name {reserved[0]} is reserved for a row that is no metric: rename these scores")
     return scored
 
 
@@ -170,15 +167,12 @@ def _compare_by_aspect(
 
     `shown` has the metrics of `split`, and `cheap_cues` where agreement is compared with theirs.
     """
-    rows: list[Agreement] = []
+    rows = list_agreement(shown, resampling, has_cues=has_cues)
     rankings: list[Ranking] = []
     for aspect in split.aspects:
         rated = split.rated(aspect)
         with_cues = shown.rated(aspect)
-        comparisons = comparison.expand(rated.layout)
-        groupings = list_groupings(rated.layout, comparisons[0].one_grouping)
-        rows += measure_aspect(with_cues, aspect, resampling, groupings=groupings, has_cues=has_cues)
-        for one_comparison in comparisons:
+        for one_comparison in comparison.expand(rated.layout):
             ranking = rank_metrics(rated, aspect, one_comparison, resampling)
             pairs = compare_metrics(rated, ranking, resampling)
             against_cues = compare_with_cues(with_cues, ranking, resampling)
@@ -194,14 +188,19 @@ def _note_examples(scored: ScoredSet, *, has_texts: bool) -> Iterator[str]:
     yield from collect_notes(scored.scores)
 
 
-def _note_agreement(scored: ScoredSet, rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> Iterator[str]:
+def _note_agreement(
+    scored: ScoredSet,
+    split: ScoredSet,
+    rows: Sequence[Agreement],
+    rankings: Sequence[Ranking],
+) -> Iterator[str]:
     """Notes on what can mislead a reader of the agreement, and on metrics without a rank."""
     yield from note_cues(rows)
     yield from note_reversed(rows)
     yield from note_copied_ratings(scored)
     yield from note_repeats(scored)
     yield from note_raters(scored)
-    yield from note_groupings(rows)
+    yield from note_groupings(split, rows)
     yield from note_unranked(rankings)
 
 

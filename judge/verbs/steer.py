@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +14,7 @@ from scipy.special import expit
 
 from core.errors import MissingModelError
 from core.example import Example
+from core.hosts import set_network
 from core.scores import Scores
 from core.settings import Count, NonNegative, Seed, Several, Text, check, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
@@ -146,13 +146,12 @@ def steer(
         seed: of what is drawn.
         device: of the models that are loaded, such as cuda.
         dtype: of the generator; auto: bfloat16 where the device multiplies it fast. The guide stays in float32.
-        network: whether the generator may be fetched from the hub; the first call of a process decides.
+        network: whether the generator may be fetched from the hub.
 
     Raises SettingError for wrong settings and a guide of other tokens; InputError for a prompt that leaves no room
     for the new tokens and for a missing model.
     """
-    if not network:
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the hub's library is imported
+    set_network(network)
     from models.folders import require_model
 
     check(Several[Text], prompts=prompts)

@@ -20,10 +20,13 @@ from baselines.chat import CachedChat
 from baselines.endpoint import EndpointChat
 from baselines.llm_judge import LLMJudge
 from baselines.posting import LARGEST
-from baselines.replies import LONGEST, ChatFault, ChosenToken, EndpointFault, Reply
+from baselines.replies import LONGEST, ChatFault, ChosenToken, Reply
 from baselines.verdicts import read_verdict
-from core.errors import SettingError
+from core.errors import OutsideError, SettingError
 from core.example import Example
+from core.hosts import set_network
+from judge.cli import main
+from judge.metrics import load_metric
 from judge.verbs.score import score
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
@@ -161,6 +164,15 @@ def test_an_endpoint_is_asked_with_the_key_of_the_environment(
     assert KEY not in judge.signature + repr(judge)
 
 
+def test_the_key_and_the_deadline_are_settings(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    server = serve(answer_with(200, completion("4")), drip("body"))
+    judge = load_metric("llm_judge", model="toy", base_url=server.url, key_variable="MY_KEY", timeout=0.5)
+    with pytest.raises(OutsideError, match=r"no whole answer in 0\.5 seconds"):
+        judge.score(TEXTS)
+    assert set(server.keys) == {f"Bearer {KEY}"}
+
+
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
@@ -238,7 +250,7 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     "a positive logprob": (answer_with(200, completion("4", [("4", 5000)])), "logprob"),
     "an integer token": (answer_with(200, completion("4", [(4, -0.1)])), "token"),
     "brackets": (answer_with(200, "[" * 200_000), "cannot be read"),
-    "a large answer": (answer_with(200, b" " * (LARGEST + 1)), "more than 1000000 bytes"),
+    "a large answer": (answer_with(200, b" " * (LARGEST + 1)), f"more than {LARGEST} bytes"),
     "a compressed answer": (answer_with(200, gzip.compress(b"4" * 10**7), Content_Encoding="gzip"), "compressed"),
     "a short answer": (answer_with(200, b"{}", Content_Length="900"), "connection|IncompleteRead"),
     "no status": (lambda handler: handler.wfile.write(b"hello\r\n\r\n"), "BadStatusLine"),
@@ -260,7 +272,7 @@ def test_a_fault_that_stays_is_a_reason(name: str, serve: Callable[..., Server])
     scores = LLMJudge(chat(server.url), ("coherence",)).score(TEXTS)
     assert scores.values["coherence"].tolist() == [pytest.approx(math.nan, nan_ok=True), 4]
     assert scores.reasons[0] is not None
-    with pytest.raises(EndpointFault, match=r"none of 2 questions got an answer: the endpoint"):
+    with pytest.raises(OutsideError, match=r"none of 2 questions got an answer: the endpoint"):
         LLMJudge(chat(serve(answer).url), ("coherence",)).score(TEXTS)
     assert time.perf_counter() - started < 5
 
@@ -271,6 +283,15 @@ def test_what_real_endpoints_send_is_read(
 ) -> None:
     server = serve(answer_with(200, completion("4", alternatives)))
     assert LLMJudge(chat(server.url), ("coherence",)).score(TEXTS).values["coherence"].tolist() == [4, 4]
+
+
+def test_an_answer_of_a_thousand_tokens_with_their_alternatives_is_read(serve: Callable[..., Server]) -> None:
+    likeliest = [{"token": f"token {i}", "logprob": -1.0 - i, "bytes": [*b"token 00"]} for i in range(20)]
+    spelled = [*["word "] * 1000, "4"]
+    positions = [{"token": each, "logprob": 0.0, "top_logprobs": likeliest} for each in spelled]
+    choice = {"message": {"content": "".join(spelled)}, "logprobs": {"content": positions}}
+    reply = chat(serve(answer_with(200, completion("", choices=[choice]))).url).ask("How good?")
+    assert [each.token for each in reply.chosen] == ["4"]
 
 
 @pytest.mark.parametrize("spelled", [["4"], ["It", " is", "…", "</think>", "\n", "Rating", ":", " 4", "<end>"]])
@@ -335,6 +356,7 @@ def test_this_machine_is_asked_without_a_proxy(
     for host in ("127.0.0.1", "localhost"):
         assert chat(server.url.replace("127.0.0.1", host)).ask("How good?").text == "4"
     assert proxy.requests == []
+    set_network(True)
     if name != "all_proxy":  # urllib reads those of the scheme alone
         assert chat("http://endpoint.invalid/v1").ask("How good?").text == "1"
 
@@ -484,7 +506,7 @@ def test_a_run_that_loses_more_than_a_few_answers_fails(serve: Callable[..., Ser
     good, busy = answer_with(200, completion("4")), answer_with(503, "{}")
     server = serve(*[good, busy] * 4, good)
     texts = [Example(str(i), text=f"text {i}") for i in range(10)]
-    with pytest.raises(EndpointFault, match=r"4 of 10 answers are lost, .* status 503: \{\}: run again"):
+    with pytest.raises(OutsideError, match=r"4 of 10 answers are lost, .* status 503: \{\}: run again"):
         LLMJudge(CachedChat(chat(server.url), tmp_path), ("coherence",), parallel=1).score(texts)
     again = LLMJudge(CachedChat(chat(server.url), tmp_path), ("coherence",), parallel=1).score(texts)
     assert again.values["coherence"].tolist() == [4] * 10
@@ -498,15 +520,48 @@ def test_a_run_that_loses_more_than_a_few_answers_fails(serve: Callable[..., Ser
 def test_a_dead_port_is_told_at_once(logprobs: Any) -> None:
     found = chat(f"http://127.0.0.1:{closed_port()}/v1", retries=5, timeout=60.0, logprobs=logprobs)
     started = time.perf_counter()
-    with pytest.raises(EndpointFault, match=r"127\.0\.0\.1:\d+/v1 cannot be reached: .*refused"):
+    with pytest.raises(OutsideError, match=r"127\.0\.0\.1:\d+/v1 cannot be reached: .*refused"):
         LLMJudge(found, ("coherence",), parallel=4).score([Example(str(i), text="x") for i in range(200)])
     assert time.perf_counter() - started < 5
+
+
+NO_ANSWERS = {
+    "HTML": answer_with(200, "<html>\n<body>Welcome</body>\n</html>"),
+    "a page of an error": answer_with(400, "<html>\n<body>Bad\n request</body>\n</html>"),
+    "a redirect": answer_with(302, "", Location="http://127.0.0.1:9/"),
+    "broken JSON": HOSTILE["no JSON"][0],
+    "too much": HOSTILE["a large answer"][0],
+    "no status": HOSTILE["no status"][0],
+    "nothing": cut_off,
+}
+
+
+@pytest.mark.parametrize("name", [*NO_ANSWERS, "nobody"])
+@pytest.mark.parametrize("settings", [(), ("logprobs", "structured")])
+def test_an_endpoint_without_answers_ends_the_command_in_one_line(
+    serve: Callable[..., Server],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    settings: tuple[str, ...],
+) -> None:
+    """In the trial of the endpoint, and without a trial."""
+    monkeypatch.chdir(tmp_path)
+    Path("in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
+    url = serve(NO_ANSWERS[name]).url if name in NO_ANSWERS else f"http://127.0.0.1:{closed_port()}/v1"
+    asked = {"model": "m", "base_url": url, "timeout": "1", **dict.fromkeys(settings, "false")}
+    flags = [word for setting, value in asked.items() for word in (f"--metric.{setting}", value)]
+    assert main(["score", "in.jsonl", "--metric", "llm_judge", *flags, "--stages", "none"]) == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("llm_judge: 1 texts")]
+    assert len(lines) == 1
+    assert url.split("/")[2] in lines[0] or "none of 1 questions got an answer" in lines[0]
 
 
 def test_the_first_questions_that_fail_alike_end_the_run(serve: Callable[..., Server]) -> None:
     texts = [Example(str(i), text=f"text {i}") for i in range(100)]
     server = serve(answer_with(400, "no such setting"))
-    with pytest.raises(EndpointFault, match=r"answered none of 20 questions: .*no such setting"):
+    with pytest.raises(OutsideError, match=r"answered none of 20 questions: .*no such setting"):
         LLMJudge(chat(server.url), ("coherence",), parallel=2).score(texts)
     assert len(server.requests) < 30
     fault = answer_with(400, "no such setting")
@@ -532,11 +587,17 @@ def test_the_key_is_kept_nowhere(serve: Callable[..., Server], monkeypatch: pyte
 
 
 def test_a_key_in_parts_is_not_kept(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "4711")
-    parts = [{"token": part, "top_logprobs": [{"token": part, "logprob": -0.1}]} for part in ("47", "11", "4")]
-    choice = {"message": {"content": "4711\n4"}, "logprobs": {"content": parts}}
+    monkeypatch.setenv("OPENAI_API_KEY", "471147114711")
+    parts = [{"token": part, "top_logprobs": [{"token": part, "logprob": -0.1}]} for part in ("4711471147", "11", "4")]
+    choice = {"message": {"content": "471147114711\n4"}, "logprobs": {"content": parts}}
     server = serve(answer_with(200, completion("", choices=[choice])))
     assert chat(server.url).ask("How good?") == Reply(text="<OPENAI_API_KEY>\n4", prompt_tokens=9, answer_tokens=2)
+
+
+def test_a_dummy_key_is_no_secret(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    server = serve(answer_with(200, completion("The greatest test. Rating: 4")))
+    assert chat(server.url).ask("How good?").text == "The greatest test. Rating: 4"
 
 
 @pytest.mark.parametrize("waiting", ["a pause", "an answer"])

@@ -593,6 +593,7 @@ def test_a_chat_template_has_one_date(toy_chat_model: Path, tmp_path: Path) -> N
         ("", "does not show the question|has no chat template"),
         ("user : good assistant :", "does not show the question"),
         ("{{ unknown(messages) }}", "fails: 'unknown' is undefined"),
+        ("{{ messages[0].content }}" + " {{ range(1, 6) | random }}" * 40, "draws what it shows at random"),
     ],
 )
 def test_a_chat_template_is_tried_when_it_is_loaded(
@@ -602,6 +603,14 @@ def test_a_chat_template_is_tried_when_it_is_loaded(
     with pytest.raises((InputError, SettingError), match=what) as found:
         LocalChat(str(folder))
     assert str(folder) in str(found.value)
+
+
+def test_a_question_on_which_the_chat_template_fails_has_a_reason(toy_chat_model: Path, tmp_path: Path) -> None:
+    template = "{% if messages[0].content | length > 20 %}{{ raise_exception('too long') }}{% endif %}"
+    shown = template + "{{ messages[0].content }} assistant :"
+    chat = LocalChat(str(set_template(Path(shutil.copytree(toy_chat_model, tmp_path / "m")), shown)))
+    with pytest.raises(ChatFault, match="the question cannot be read: too long"):
+        chat.ask("good text " * 9)
 
 
 def test_a_model_without_a_chat_template_is_refused(toy_chat_model: Path, tmp_path: Path) -> None:

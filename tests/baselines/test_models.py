@@ -20,12 +20,12 @@ from baselines.bleurt import Bleurt, Regressor
 from baselines.dis_score import DisScore
 from baselines.mover_score import MoverScore
 from baselines.pairs import to_quality
-from baselines.perplexity import InfillingPerplexity, Perplexity
+from baselines.perplexity import InfillingPerplexity, Perplexity, to_raw_perplexity
 from baselines.sentence_mover import UNKNOWN, SentenceMover, move
 from baselines.uni_eval import UniEval
 from core.errors import ExampleError, InputError, SettingError
 from core.example import Example
-from core.scores import Metric
+from core.scores import Metric, Scores
 from data.documents import DocumentFrequencies
 from data.words import RUNS
 from discriminators.discriminator import new_bilstm
@@ -422,3 +422,10 @@ def test_mover_score_does_not_depend_on_the_other_texts(bert: Path) -> None:
     assert together.tolist() == pytest.approx(alone, abs=1e-6)
     assert {metric.score([example]).signature for example in examples} == {metric.signature}
     assert "documents=none" in metric.signature
+
+
+def test_raw_perplexity() -> None:
+    scores = Scores({"quality": np.array([-math.log(75.0), math.nan])}, "perplexity", [None, "blank"])
+    raw = to_raw_perplexity(scores)
+    assert raw.values["quality"] == pytest.approx([75.0, math.nan], nan_ok=True)
+    assert raw.reasons == (None, "blank")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import random
 import re
 import zipfile
@@ -850,3 +851,11 @@ def test_battles_of_one_prompt_by_several_raters_are_one_input(tmp_path: Path) -
     given, _ = read_judged(write(tmp_path, "other.json", rows))
     assert given is not None
     assert given.inputs == ("0", "1", "2", "3")
+
+
+@pytest.mark.parametrize("name", ["x.eval", "x.json", "x.jsonl", "x.csv", "x.xlsx"])
+def test_a_pipe_is_no_file(name: str, tmp_path: Path) -> None:
+    """Opening one would wait for a writer."""
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match=f"{name}: (no such file|the name of the file must end in)"):
+        read_scored(tmp_path / name)

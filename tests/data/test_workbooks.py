@@ -85,6 +85,17 @@ def test_faults_of_a_workbook(
         read_rows(path)
 
 
+def test_a_sheet_has_no_more_rows_than_its_format_allows(openpyxl: Any, tmp_path: Path) -> None:
+    path = write_workbook(openpyxl, tmp_path / "x.xlsx", {"Sheet1": [["id"], ["a"], ["b"]]})
+    with zipfile.ZipFile(path) as packed, zipfile.ZipFile(tmp_path / "far.xlsx", "w") as moved:
+        for name in packed.namelist():
+            moved.writestr(
+                name, packed.read(name).replace(b'<row r="3"', b'<row r="3000000"').replace(b'"A3"', b'"A3000000"')
+            )
+    with pytest.raises(InputError, match=r"far.xlsx:1048577: a sheet must have at most 1048576 rows"):
+        read_rows(tmp_path / "far.xlsx")
+
+
 def test_what_is_no_workbook(openpyxl: Any, tmp_path: Path) -> None:
     (tmp_path / "x.xlsx").write_text("id,text\n")
     with pytest.raises(InputError, match=r"x.xlsx: the file must be an Excel workbook"):

@@ -26,7 +26,8 @@ def test_cues_can_be_left_out(run_here: Callable[..., int]) -> None:
     assert all(row["beyond_cues"].reason for row in outcome.tables[0].rows)
     assert "cues" not in outcome.signature
     assert outcome.notes == []
-    assert outcome.tables[0].finding == "length agrees best with q of toys (spearman 0.585 [0.49, 0.66])"
+    found = outcome.tables[0].finding
+    assert found == "length agrees best with q of toys (over all texts, spearman 0.585 [0.49, 0.66])"
     assert run_here("+exp=toy", "cues=none") == 0
 
 
@@ -38,7 +39,7 @@ def test_notes_of_a_set_stand_beside_its_tables() -> None:
 def test_an_agreement_that_is_not_shown_is_not_the_best() -> None:
     noise = replace(make_long_and_good(), scores={"noise": make_long_and_good().scores["noise"]})
     (table, *_) = present(cast(Run, ToyRun()), [noise]).tables
-    assert table.finding.startswith("No agreement with q of toys is shown (highest: noise, spearman ")
+    assert table.finding.startswith("No agreement with q of toys is shown (highest: noise, over all texts, spearman ")
 
 
 def test_a_headline_without_an_interval_says_why() -> None:
@@ -55,7 +56,7 @@ def test_a_headline_names_what_leads_the_table() -> None:
     (table, *_) = present(cast(Run, ToyRun(cues=True)), [scored]).tables
     assert table.rows[0]["metric"] == "cheap_cues"
     cues = format_cell(table.rows[0]["spearman"])
-    best = "of the metrics length agrees best (spearman 0.585 [0.49, 0.66])"
+    best = "of the metrics length agrees best (over all texts, spearman 0.585 [0.49, 0.66])"
     assert table.finding == f"Cheap cues alone predict q of toys best (spearman {cues}), and {best}"
 
 

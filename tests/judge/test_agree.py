@@ -34,8 +34,8 @@ def agree(**settings) -> MetricStudy:
 
 def test_a_metric_of_length_adds_nothing_to_cheap_cues() -> None:
     found = agree()
-    rows = {row.metric: row for row in found.rows if row.grouping == "global"}
-    assert set(rows) == {"good", "long", "cheap_cues"}
+    rows = {row.metric: row for row in found.rows}
+    assert set(rows) == {"good", "long", "cheap_cues", "system_alone"}
     assert rows["cheap_cues"].spearman.low > 0.5
     assert rows["good"].beyond_cues.low > 0.7
     assert rows["long"].spearman.low > 0.5
@@ -49,8 +49,8 @@ def test_a_metric_of_length_adds_nothing_to_cheap_cues() -> None:
 
 
 def test_all_levels_stand_in_one_table() -> None:
-    (_, ranking, pairs) = agree(statistic="kendall", grouping="all", cues=False).tables
-    levels = ["global", "per_system", "system_means", "per_input"]
+    (ranking, _, pairs) = agree(statistic="kendall", grouping="all", cues=False).tables
+    levels = ["global", "within_systems", "between_systems", "within_inputs"]
     assert [row["grouping"] for row in pairs.rows] == levels
     assert list(dict.fromkeys(row["grouping"] for row in ranking.rows)) == levels
     assert [row["n"] for row in ranking.rows] == [120] * 8
@@ -106,7 +106,7 @@ POOR = NOISE[1].tolist()
 @pytest.mark.parametrize(
     ("scores", "ratings", "parts"),
     [
-        ({"a": GOOD, "b": POOR}, RATINGS, ["q: a agrees best (spearman 0.9", "separate it from every other ranked"]),
+        ({"a": GOOD, "b": POOR}, RATINGS, ["over all texts a agrees best (spearman 0.9", "from every other ranked"]),
         ({"a": POOR, "b": NOISE[2].tolist()}, RATINGS, ["do not separate", "no agreement above 0 is shown"]),
         ({"a": GOOD, "b": [2 * x for x in GOOD], "c": POOR}, RATINGS, ["a and b have the same", "separate a from b;"]),
         ({"a": GOOD}, RATINGS, ["q: a is the only ranked metric"]),
@@ -126,12 +126,12 @@ def test_what_is_undefined_is_left_out_and_named() -> None:
         "b is not ranked by q (global): all 59 scores of examples are 1: a constant has no correlation "
         "(of those that all ranked metrics scored)"
     )
-    alone = judge.agree(make_rows({"a": GOOD}, RATINGS), grouping="per_input", resamples=50, permutations=99)
+    alone = judge.agree(make_rows({"a": GOOD}, RATINGS), grouping="within_inputs", resamples=50, permutations=99)
     assert alone.notes[0] == (
-        "a is not ranked by q (per_input): scores and ratings do not both vary within any of the 60 inputs"
+        "a is not ranked by q (within_inputs): scores and ratings do not both vary within any of the 60 inputs"
     )
     rows = [{**row, "text": "word " * (1 + i % 40)} for i, row in enumerate(draw_rows())]
-    (ranking,) = judge.agree(rows, grouping="per_input", resamples=50, permutations=99).rankings
+    (ranking,) = judge.agree(rows, grouping="within_inputs", resamples=50, permutations=99).rankings
     assert (list(ranking.agreement), ranking.against_cues) == (["good", "long"], ())
 
 
@@ -185,5 +185,5 @@ def test_a_judge_beside_a_metric_is_held_against_people_in_the_answer(people: in
         verdict = truth if rng.random() < 0.7 else 1 - truth
         rows.append({"text": "word " * (1 + i % 7), "ratings": {"ok": ratings}, "scores": {"judge": verdict}})
     answer = judge.agree(rows, "word_count", permutations=99, resamples=200).notes[-1]
-    assert answer.startswith("ok: judge agrees best")
+    assert answer.startswith("ok: over all texts judge agrees best")
     assert answer.endswith("cannot replace a person here." if people > 1 else "no text has labels of two people.")

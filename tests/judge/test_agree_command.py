@@ -40,23 +40,25 @@ def write_study(path: Path) -> dict[str, np.ndarray]:
 def test_tables_of_a_study(finish: Finish, tmp_path: Path) -> None:
     values = write_study(tmp_path / "in.jsonl")
     table = finish("agree", "in.jsonl", "--metric", "word_count", *FAST)["table"]
-    rows = {(row["metric"], row["grouping"]): row for row in table if row["table"] == "agreement"}
-    assert set(rows) == {
-        (metric, grouping)
-        for metric in ("good", "bad", "word_count", "cheap_cues")
-        for grouping in ("global", "per_system", "per_input", "system_means")
-    }
-    good = rows["good", "global"]
+    rows = {row["metric"]: row for row in table if row["table"] == "agreement"}
+    assert set(rows) == {"good", "bad", "word_count", "cheap_cues", "system_alone"}
+    good = rows["good"]
     assert good["spearman"] == pytest.approx(rho(values["good"], values["ratings"]))
-    assert rows["good", "per_input"]["groups"] == 32
+    by_system = [values[name].reshape(6, 32) for name in ("good", "ratings")]
+    within = np.mean([rho(*both) for both in zip(*by_system, strict=True)])
+    assert good["within_systems"] == pytest.approx(within)
+    assert good["within_systems_interval"][0] < within < good["within_systems_interval"][1]
+    means = [column.mean(axis=1) for column in by_system]
+    assert (good["between_systems"], good["systems"]) == (pytest.approx(rho(*means)), 6)
+    assert good["between_systems_interval"] == [None, None]
     pairs = {(row["metric_a"], row["metric_b"]): row for row in table if "metric_a" in row}
     assert len(pairs) == 6
     assert pairs["good", "cheap_cues"]["better"] == "good"
     won, even = pairs["good", "bad"], pairs["bad", "word_count"]
     assert (won["p_value"], won["better"], won["reason"], even["better"]) == (0.01, "good", "", "–")
     assert won["difference_interval"][0] > 0
-    assert rows["good", "global"]["beyond_cues_interval"][0] > 0.5
-    assert rows["word_count", "global"]["beyond_cues_interval"] == [None, None]  # a cue itself
+    assert good["beyond_cues_interval"][0] > 0.5
+    assert rows["word_count"]["beyond_cues_interval"] == [None, None]  # a cue itself
     ranks = {row["metric"]: row["cluster"] for row in table if "cluster" in row}
     assert ranks == {"good": "1", "bad": "2", "word_count": "2"}
 

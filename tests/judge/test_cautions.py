@@ -53,10 +53,10 @@ def test_groupings_that_disagree() -> None:
             rating = 3 * level + k
             score = 3 * level - k / 2
             rows.append({"text": f"t{i}{k}", "group": f"q{i}", "ratings": {"q": rating}, "scores": {"m": score}})
-    assert "m and q: groupings disagree, spearman " in notes_on(rows)
+    assert "m and q: signs disagree, spearman " in notes_on(rows)
     for row in rows:
         row["scores"]["m"] = row["ratings"]["q"]
-    assert "groupings disagree" not in notes_on(rows)
+    assert "signs disagree" not in notes_on(rows)
 
 
 def rated_by(shares: tuple[float, float], severity: float) -> list[dict]:

@@ -91,6 +91,20 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_sta
     assert rows.read_text("utf-8").splitlines()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("trial", ["auto", "false"])
+def test_an_endpoint_that_is_down_ends_the_run_in_one_line(tmp_path: Path, trial: str) -> None:
+    """While the metric is prepared, which tries the endpoint, and in an actor."""
+    pytest.importorskip("ray")
+    write(tmp_path / "in.jsonl", *ENDS)
+    asked = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "logprobs": trial, "structured": trial}
+    flags = [word for name, value in asked.items() for word in (f"--metric.{name}", value)]
+    done = run_score(tmp_path, "--metric", "llm_judge", *flags, "--output", "o.jsonl", "--ray.workers", "1")
+    assert done.returncode == 1
+    (line,) = [line for line in done.stderr.splitlines() if "logging.cc" not in line]  # of Ray itself
+    assert line.startswith("127.0.0.1:1/v1 cannot be reached: ")
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -98,10 +98,12 @@ def contradict_prefer(found: PreferenceStudy) -> Iterator[str]:
 def contradict_agree(found: MetricStudy) -> Iterator[str]:
     """What in a study of metrics contradicts itself."""
     for row in found.rows:
-        for each in (row.pearson, row.spearman, row.kendall, row.beyond_cues):
+        over_all = (row.pearson, row.spearman, row.kendall)
+        by_system = (row.within_systems, row.between_systems)
+        for each in (*over_all, *by_system, row.beyond_cues):
             if not math.isnan(each.value) and not -1 - 1e-9 <= each.value <= 1 + 1e-9:
                 yield "range"
-        if row.grouping == "global" and not all(map(holds_value, (row.pearson, row.spearman, row.kendall))):
+        if not all(map(holds_value, (*over_all, *by_system))):
             yield "interval"
         if not is_p(row.p_chance):
             yield "p"
@@ -253,9 +255,9 @@ def agree(rows: Rows) -> MetricStudy:
 
 def differ(study: MetricStudy, changed: MetricStudy) -> Iterator[str]:
     """What differs between two studies that should say the same."""
-    others = {(row.metric, row.aspect, row.grouping): row for row in changed.rows}
+    others = {(row.metric, row.aspect): row for row in changed.rows}
     for row in study.rows:
-        other = others[row.metric, row.aspect, row.grouping]
+        other = others[row.metric, row.aspect]
         if not same(row.spearman.value, other.spearman.value):
             yield "agreement"
         if not same(row.p_chance, other.p_chance):

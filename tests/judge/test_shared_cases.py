@@ -202,7 +202,7 @@ def test_a_long_table_of_workers(cases: Path) -> None:
     found = judge.read(str(folder / "Batch_results.csv"), columns=columns)
     assert found.notes == ("Batch_results.csv: 210 rows, 42 texts; their raters are in WorkerId",)
     study = judge.agree(found, "word_count", cues=False, resamples=20, permutations=99)
-    for row in (row for row in study.rows if row.grouping == "global"):
+    for row in (row for row in study.rows if row.metric == "word_count"):
         of = right["aspects"][row.aspect]
         assert row.n == right["texts"]
         assert row.spearman.value == pytest.approx(
@@ -270,7 +270,7 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     assert (len(found), found.layout.input_count, len({*(found.systems or ())})) == (30, 5, 6)
     assert dict(found.scores) == {}
     study = judge.agree(found, "word_count", cues=False, resamples=20, permutations=99)
-    by_aspect = {row.aspect: row.spearman.value for row in study.rows if row.grouping == "global"}
+    by_aspect = {row.aspect: row.spearman.value for row in study.rows if row.metric == "word_count"}
     assert by_aspect == pytest.approx(words, abs=1e-4)
     compared = judge.compare(found, cues=False, resamples=20, permutations=99)
     means = {each.system: each.mean.value for each in compared.means["human overall"]}

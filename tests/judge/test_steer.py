@@ -1,14 +1,10 @@
 """judge.steer: the texts are those of the generator and the guide, and the guide's own probability rises."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from scipy.special import expit
 
-from core.configs import CONFIGS
 from core.errors import InputError, SettingError
 from discriminators.guides import CausalGuide
 from judge.verbs.steer import steer
@@ -40,14 +36,6 @@ def test_guided_and_unguided_texts_have_the_same_draws(lm: CausalLM, guide: Caus
     assert "`" not in texts.caption + steps.caption  # pages and terminals show captions as they stand
     one = steer(lm, guide, PROMPTS[1:], strength=8, k=8, new_tokens=6, samples=2)
     assert one.texts[0].text == found.texts[2].text  # in other company
-
-
-def test_the_hub_is_asked_only_with_network(tmp_path: Path) -> None:
-    code = "import judge; judge.steer('no/such', 'guide', ['The'])"
-    plain = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
-    plain |= {"PYTHONPATH": str(CONFIGS.parent), "HF_HOME": str(tmp_path)}
-    ended = subprocess.run([sys.executable, "-c", code], env=plain, capture_output=True)
-    assert b"the model is not in the cache, and the model hub is not asked now" in ended.stderr
 
 
 def test_wrong_requests_are_refused_in_words(lm: CausalLM, guide: CausalGuide, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from meta_eval.correlation import kendall, pearson, spearman
-from meta_eval.grouping import Layout, explain_undefined, group, lay_out
+from meta_eval.correlation import correlation_ratio, kendall, pearson, spearman
+from meta_eval.grouping import NO_SYSTEMS, Layout, average_by_system, explain_undefined, group, lay_out
 from tests.meta_eval.sets import ORACLES
 
 ALL = [pearson, spearman, kendall]
@@ -146,38 +146,69 @@ def once(statistic, grouping, layout=LAYOUT, x=X, y=Y) -> float:
 
 
 def test_groups_by_hand():
-    """Per input: r = 1 and -1, the third is not defined: mean 0. System means: scores 5/3, 2, 7/3 and ratings 4/3, 2,
-    8/3: r = 1."""
-    assert once(pearson, "per_input") == pytest.approx(0.0)
-    assert once(pearson, "system_means") == pytest.approx(1.0)
+    """Per input: r = 1 and -1, the third is not defined: mean 0."""
+    assert once(pearson, "within_inputs") == pytest.approx(0.0)
+    assert average_by_system(X, LAYOUT) == pytest.approx([5 / 3, 2, 7 / 3])
+    assert average_by_system(Y, LAYOUT) == pytest.approx([4 / 3, 2, 8 / 3])
     assert once(pearson, "global") == pytest.approx(stats.pearsonr(X, Y)[0])
-    # a: scores 1 3 1, ratings 1 1 2, r = -1/2; b is constant; c: scores 3 1 3, ratings 3 3 2, r = -1/2
-    assert once(pearson, "per_system") == pytest.approx(-0.5)
     alike = np.array([0.1, 0.3, 0.2, 0.2, 0.2, 0.3, 0.3, 0.1, 0.1])  # means that only rounding tells apart
-    assert math.isnan(once(spearman, "system_means", x=alike))
-    assert explain_undefined(alike, Y, LAYOUT, "system_means") == (
+    assert len(set(average_by_system(alike, LAYOUT).tolist())) == 1
+    assert explain_undefined(alike, Y, LAYOUT, "between_systems") == (
         "all 3 scores of systems are 0.2: a constant has no correlation"
     )
+
+
+def test_within_systems_is_the_mean_by_size_over_systems_of_ten_texts():
+    """a has 10 texts in order, b 15 in reverse, c 20 scores that do not vary (0), d 12 equal ratings and e 9 texts."""
+    sizes = {"a": 10, "b": 15, "c": 20, "d": 12, "e": 9}
+    layout = lay_out(66, [name for name, size in sizes.items() for _ in range(size)])
+    y = np.concatenate([np.arange(10.0), np.arange(15.0), np.arange(20.0), np.ones(12), np.arange(9.0)])
+    x = np.concatenate([np.arange(10.0), -np.arange(15.0), np.zeros(20), np.arange(12.0), np.arange(9.0)])
+    for statistic in ALL:
+        assert once(statistic, "within_systems", layout, x, y) == pytest.approx((10 - 15) / (10 + 15 + 20))
+    few = lay_out(9, SYSTEMS)
+    assert explain_undefined(X, Y, few, "within_systems") == "no system has 10 scored and rated examples"
+    alone = lay_out(9, ["a"] * 9)
+    assert {explain_undefined(X, Y, alone, name) for name in ("within_systems", "between_systems")} == {NO_SYSTEMS}
+
+
+def test_the_correlation_ratio_by_hand():
+    """Ratings 1 1 2 3 of a, 3 4 4 4 of b: ranks 1.5 1.5 3 4.5 and 4.5 7 7 7 with means 2.625, 6.375 around 4.5.
+
+    Between: 8 (15/8)² = 28.125; in all: 2 9 + 2.25 + 3 6.25 = 39; eta² is .7212 and adjusted 1 - .2788 7/6 = .6747.
+    """
+    y = np.array([1.0, 1, 2, 3, 3, 4, 4, 4])
+    groups = np.repeat([0, 1], 4)
+    (found,) = correlation_ratio(y, groups, np.ones((1, 8)))
+    assert found == pytest.approx(1 - (1 - 28.125 / 39) * 7 / 6)
+    drawn = np.array([[2.0, 0, 1, 1, 3, 1, 0, 0]])
+    copied = np.repeat(np.arange(8), drawn[0].astype(int))
+    (expected,) = correlation_ratio(y[copied], groups[copied], np.ones((1, 8)))
+    assert correlation_ratio(y, groups, drawn) == pytest.approx(expected)
+    (nothing,) = correlation_ratio(np.tile([1.0, 2.0], 4), groups, np.ones((1, 8)))
+    assert nothing == pytest.approx(1 - 7 / 6)
+    once = np.ones((1, 8))
+    assert np.isnan([correlation_ratio(np.ones(8), groups, once), correlation_ratio(y, np.arange(8), once)]).all()
 
 
 def test_a_metric_that_does_not_vary_in_a_group_agrees_by_0_there():
     """Per input: r = 1, 0 (scores 2 2 2, ratings 1 2 3), and no ratings to order: the mean is 1/2."""
     x = np.where(np.array(INPUTS) == 2, 2.0, X)
     for statistic in (pearson, spearman, kendall):
-        assert once(statistic, "per_input", x=x) == pytest.approx(0.5)
+        assert once(statistic, "within_inputs", x=x) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("statistic", [pearson, spearman, kendall])
-@pytest.mark.parametrize("grouping", ["global", "per_system", "per_input", "system_means"])
+@pytest.mark.parametrize("grouping", ["global", "within_systems", "within_inputs"])
 def test_resamples_equal_a_loop_over_the_drawn_inputs(statistic, grouping):
     rng = np.random.default_rng(0)
-    systems, inputs = np.divmod(np.arange(35), 7)
-    keep = rng.random(35) > 0.1  # not every system answers every input
+    systems, inputs = np.divmod(np.arange(65), 13)
+    keep = rng.random(65) > 0.1  # not every system answers every input
     layout = Layout(systems[keep], inputs[keep])
     x, y = rng.normal(size=keep.sum()), rng.integers(0, 4, keep.sum()).astype(float)
     for _ in range(5):
-        draw = rng.integers(0, 7, 7)
-        found = group(statistic, x, y, layout, grouping, np.bincount(draw, minlength=7)[None].astype(float))[0]
+        draw = rng.integers(0, 13, 13)
+        found = group(statistic, x, y, layout, grouping, np.bincount(draw, minlength=13)[None].astype(float))[0]
         assert found == pytest.approx(by_loop(statistic, grouping, layout, x, y, draw), nan_ok=True)
 
 
@@ -192,14 +223,13 @@ def by_loop(statistic, grouping, layout, x, y, draw) -> float:
 
     if grouping == "global":
         return of([(s, i) for s in range(5) for i in draw])
-    if grouping == "per_input":
-        return float(np.nanmean([of([(s, i) for s in range(5)]) for i in draw]))
-    if grouping == "per_system":
-        return float(np.nanmean([of([(s, i) for i in draw]) for s in range(5)]))
-    means = np.array(
-        [np.mean([(x[cells[s, i]], y[cells[s, i]]) for i in draw if (s, i) in cells], axis=0) for s in range(5)]
-    )
-    return float(statistic(means[:, 0].copy(), means[:, 1].copy(), np.ones((1, 5)))[0])
+    parts = [[(s, i) for s in range(5)] for i in draw]
+    if grouping == "within_systems":
+        large = [s for s in range(5) if (layout.systems == s).sum() >= 10]
+        parts = [[(s, i) for i in draw] for s in large]
+    values = np.array([of(part) for part in parts])
+    sizes = np.array([sum(pair in cells for pair in part) for part in parts])
+    return float(np.average(values[~np.isnan(values)], weights=sizes[~np.isnan(values)]))
 
 
 @pytest.mark.parametrize(

@@ -86,17 +86,17 @@ def test_many_metrics_share_their_swaps_and_are_adjusted_together():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("grouping", ["global", "per_input", "per_system"])
+@pytest.mark.parametrize("grouping", ["global", "within_inputs", "within_systems"])
 def test_groupings_equal_a_loop_that_swaps_whole_inputs(kind, grouping, monkeypatch):
     rng = np.random.default_rng(7)
-    a, b, y = (v.reshape(6, 8) for v in metrics(48, 8, 3))
+    a, b, y = (v.reshape(6, 12) for v in metrics(72, 8, 3))
     y[:, 2] = 1.0  # an input without variation is left out
     a[:, 3] = 0.0  # a metric without variation agrees by 0
     given = a, b, y
-    swapped = rng.random((30, 8)) < 0.5
+    swapped = rng.random((30, 12)) < 0.5
     monkeypatch.setattr("meta_eval.permutation.list_swaps", lambda *_, **__: [swapped])
-    layout = lay_out(48, [s for s in range(6) for _ in range(8)], [i for _ in range(6) for i in range(8)])
-    axis = {"per_input": 0, "per_system": 1}.get(grouping)
+    layout = lay_out(72, [s for s in range(6) for _ in range(12)], [i for _ in range(6) for i in range(12)])
+    axis = {"within_inputs": 0, "within_systems": 1}.get(grouping)
     oracle = ORACLES["kendall" if kind == "kendall" else "pearson"]
     z = y
     if kind != "pearson":  # swaps of ranks
@@ -105,7 +105,7 @@ def test_groupings_equal_a_loop_that_swaps_whole_inputs(kind, grouping, monkeypa
     def correlate(x) -> float:
         if grouping == "global":
             return oracle(x.ravel(), z.ravel())
-        pairs = zip(x.T, z.T, strict=True) if grouping == "per_input" else zip(x, z, strict=True)
+        pairs = zip(x.T, z.T, strict=True) if grouping == "within_inputs" else zip(x, z, strict=True)
         return float(np.mean([oracle(u, v) if np.ptp(u) > 0 else 0.0 for u, v in pairs if np.ptp(v) > 0]))
 
     u, v = a, b

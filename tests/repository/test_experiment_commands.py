@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from tests.composing import compose_run, expand_sweep
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md")))
 EXTEND = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 FILES = re.findall(r"^File `configs/([^`]+)`:\n\n```yaml\n(.*?)```", EXTEND, re.DOTALL | re.MULTILINE)
 HEAD = "| setting | here | paper or released code | why |"
@@ -47,6 +47,16 @@ def test_a_command_composes(command: str, extended: Path) -> None:
     jobs = expand_sweep(settings, extended)
     assert (len(jobs) > 1) == ("-m" in words)
     assert compose_run(jobs[0], extended).experiment._target_
+
+
+@pytest.mark.parametrize("command", [command for command in commands() if "scale=paper" in command])
+def test_a_command_at_the_papers_scale_may_fetch_what_it_needs_and_takes_a_gpu(command: str) -> None:
+    words = shlex.split(command, comments=True)
+    for job in expand_sweep([word for word in words if not word.startswith("-")]):
+        config = compose_run(job)
+        assert config.network
+        assert config.data.download
+        assert config.model.device == "cuda"
 
 
 @pytest.mark.parametrize("paper", OF_PAPERS)

@@ -1,23 +1,230 @@
-"""The suite itself: a test that asks for another machine is refused and fails."""
+"""Nothing leaves this machine without `network=true` or `--network` on the command line, and no test asks elsewhere."""
 
+import json
+import re
+import shlex
 import socket
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import judge as judging
+from core.errors import MissingModelError, SettingError
+from core.hosts import is_this_machine, set_network
+from judge.cli import main
+from tests.baselines.test_endpoint import Server, answer_with, completion
+from tests.baselines.test_endpoint import serve as serve  # a fixture
+from tests.commands import Ended
+from tests.commands import run as run  # a fixture
+from tests.experiments.conftest import run_here as run_here  # a fixture
+from tests.repository.test_docs import printed
 
-def test_another_machine_is_refused_and_remembered(network: Any) -> None:
-    with pytest.raises(ConnectionRefusedError, match="needs the mark `network`"):
-        socket.create_connection(("example.com", 80), timeout=1)
-    with socket.socket() as ours, pytest.raises(ConnectionRefusedError):
-        ours.connect(("192.0.2.1", 80))
-    assert network.refused == ["example.com", "192.0.2.1"]
-    network.refused.clear()
+ELSEWHERE = "endpoint.example"  # resolved to the endpoint of a test
+FAKE = "192.0.2.1"  # an address that nobody has, of every other name
+KEY = "sk-planted-0123456789"
+OUTPUTS = [{"group": f"q{i}", "system": name, "text": f"{name} {i}"} for i in range(2) for name in ("new", "old")]
+# What a command of the docs needs of the machine of its reader, and this one may lack
+HERE = {"trainer=gpu": "trainer=cpu", "model.device=cuda": "model.device=cpu", "bf16-mixed": "32-true"}
 
 
-def test_this_machine_is_allowed() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as ours:
-        theirs, _ = server.accept()
-        with theirs:
-            ours.sendall(b"here")
-            assert theirs.recv(4) == b"here"
+@pytest.fixture
+def open_machine(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder on a machine that lets everything out: the hub may be asked, and each name has an address.
+
+    A connection to another machine fails the test (`tests/conftest.py`).
+    """
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(here / "hub"))
+    monkeypatch.setattr("socket.getaddrinfo", partial(resolve, socket.getaddrinfo))
+    (here / "outputs.jsonl").write_text("\n".join(map(json.dumps, OUTPUTS)), encoding="utf-8")
+    (here / "in.jsonl").write_text('{"text": "a b", "ratings": {"quality": 1}}\n' * 3, encoding="utf-8")
+    return here
+
+
+def resolve(find: Callable[..., Any], host: str, *about: Any, **more: Any) -> Any:
+    """Stands in for `socket.getaddrinfo`: no name is looked up."""
+    is_numeric = re.fullmatch(r"[\d.:]+", host)
+    return find(host if is_numeric else "127.0.0.1" if host in (ELSEWHERE, "localhost") else FAKE, *about, **more)
+
+
+@pytest.fixture
+def server(serve: Callable[..., Server]) -> Server:
+    """An endpoint that seems to be on another machine."""
+    made = serve(answer_with(200, completion("4", [("4", -0.1)])))
+    made.url = made.url.replace("127.0.0.1", ELSEWHERE)
+    return made
+
+
+# ---- what is this machine --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "LocalHost.", "127.0.0.1", "127.255.0.3", "127.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"],
+)
+def test_a_host_is_this_machine(host: str) -> None:
+    assert is_this_machine(host)
+    assert is_this_machine(socket.gethostname().upper())
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "a.org", "localhost.a.org", "127.0.0.1.a.org", "127.0.0.1 a.org", "10.0.0.1", "::2", "::ffff:10.0.0.1"],
+)
+def test_a_host_is_elsewhere(host: str) -> None:
+    assert not is_this_machine(host)
+
+
+# ---- endpoints -------------------------------------------------------------------------------------------------------
+
+VERBS = {
+    "score": "score in.jsonl --metrics word_count llm_judge --metrics.llm_judge",
+    "agree": "agree in.jsonl --metrics word_count llm_judge --metrics.llm_judge",
+    "compare": "compare outputs.jsonl --metrics llm_judge --metrics.llm_judge",
+    "audit": "audit --data builtin_sets --metrics llm_judge --metrics.llm_judge",
+    "prefer": "prefer outputs.jsonl --judge llm_judge --judge",
+}
+
+
+@pytest.mark.usefixtures("open_machine")
+@pytest.mark.parametrize("more", ["", "--network false"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_asks_no_endpoint_elsewhere(
+    server: Server, capsys: pytest.CaptureFixture[str], verb: str, more: str
+) -> None:
+    settings = f"{VERBS[verb]}.model m {VERBS[verb].split()[-1]}.base_url {server.url} {more}"
+    code = main(settings.split())
+    assert server.requests == []
+    assert code == 2
+    assert f"base_url must not ask {ELSEWHERE} without --network\n" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("open_machine")
+@pytest.mark.parametrize("network", ["", "network: true\n"])
+def test_a_file_opens_no_network(server: Server, capsys: pytest.CaptureFixture[str], network: str) -> None:
+    Path("evil.yaml").write_text(f"{network}metric: {{model: m, base_url: '{server.url}'}}\n", encoding="utf-8")
+    code = main(["score", "in.jsonl", "--metric", "llm_judge", "--config", "evil.yaml", "--output", "out.jsonl"])
+    assert server.requests == []
+    assert code == 2
+    said = "network must be set on the command line, not in a file" if network else "without --network\n"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("open_machine")
+def test_the_command_line_opens_the_network(server: Server) -> None:
+    settings = "score in.jsonl --metric llm_judge --metric.model m --metric.key_variable OPENAI_API_KEY --network"
+    assert main([*settings.split(), "--metric.base_url", server.url, "--output", "out.jsonl"]) == 0
+    assert set(server.keys) == {f"Bearer {KEY}"}
+
+
+@pytest.mark.usefixtures("open_machine")
+def test_python_asks_no_endpoint_elsewhere(server: Server) -> None:
+    asked: Any = {"model": "m", "base_url": server.url}
+    refused = pytest.raises(SettingError, match=f"must not ask {ELSEWHERE} without network=true")
+    with refused:
+        judging.load_metric("llm_judge", **asked)
+    with refused:
+        judging.score(["a text"], "llm_judge", **asked)
+    with refused:
+        judging.prefer(outputs=OUTPUTS, judge="llm_judge", **asked)
+    assert server.requests == []
+    assert judging.load_metric("llm_judge", network=True, **asked).score([]).values
+    with refused:
+        judging.load_metric("llm_judge", **asked)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.usefixtures("open_machine")
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["+exp=asking"], 2, f"experiment.judge.base_url must not ask {ELSEWHERE} without network=true\n"),
+        (["+exp=asking", "network=false"], 2, f"must not ask {ELSEWHERE} without network=true\n"),
+        (["+exp=opening"], 2, "network must be set on the command line, not in a file\n"),
+        (["+exp=asking", "network=true"], 0, ""),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_experiment_of_a_file_asks_no_endpoint_elsewhere(
+    run: Callable[..., Ended], server: Server, tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    judge = f"{{_target_: baselines.llm_judge.LLMJudge.from_settings, model: m, base_url: '{server.url}'}}"
+    asking = f"# @package _global_\ndefaults: [toy]\nexperiment: {{_target_: toy.ask, judge: {judge}}}\n"
+    (tmp_path / "exp").mkdir()
+    (tmp_path / "exp/asking.yaml").write_text(asking, encoding="utf-8")
+    (tmp_path / "exp/opening.yaml").write_text(f"{asking}network: true\n", encoding="utf-8")
+    ended = run(*words, f"hydra.searchpath=[file://{tmp_path}]")
+    assert ended.returncode == code, ended.stderr
+    assert bool(server.requests) == (code == 0)
+    assert said in ended.stderr
+
+
+# ---- data and models -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("open_machine")
+@pytest.mark.parametrize("more", ["--data.download", "--data.download --network false", "--config evil.yaml"])
+def test_a_verb_fetches_no_data(capsys: pytest.CaptureFixture[str], more: str) -> None:
+    Path("evil.yaml").write_text("data: {download: true}\n", encoding="utf-8")
+    assert main(["prefer", "--data", "pandalm", "--data.root", "empty", *more.split()]) == 2
+    assert "download must not ask raw.githubusercontent.com without --network\n" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("open_machine")
+def test_the_environment_opens_no_hub(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where its library was imported before."""
+    assert main(["score", "in.jsonl", "--metric", "perplexity", "--metric.model", "some/model"]) == 2
+    assert "the model hub is not asked now; --network fetches it" in capsys.readouterr().err
+    with pytest.raises(MissingModelError, match="the model hub is not asked now"):
+        judging.steer("some/model", "guide", ["The"])
+
+
+@pytest.mark.usefixtures("open_machine")
+def test_the_network_opens_the_hub_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import is_offline_mode
+
+    monkeypatch.setattr("core.hosts.STAYS_OFFLINE", False)
+    for is_allowed in (False, True, False):
+        set_network(is_allowed)
+        assert is_offline_mode() is not is_allowed
+
+
+# ---- the commands of README and docs ---------------------------------------------------------------------------------
+
+
+def list_open(program: str) -> list[str]:
+    """The printed commands of a program that ask an endpoint, the hub or a data set's origin."""
+    asking = [each for each in printed() if re.search(r"network|base_url|--data\.download", each)]
+    return [each.removeprefix(program).strip() for each in asking if each.startswith(program)]
+
+
+@pytest.mark.usefixtures("open_machine")
+@pytest.mark.parametrize("command", list_open("judge "))
+def test_a_verb_of_the_docs_stays_here(server: Server, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    Path("docs").symlink_to(Path(__file__).parents[2] / "docs")
+    words = shlex.split(command.replace("localhost:8000", server.url.split("/")[2]))
+    code = main([word for word in words if word != "--network"])
+    assert server.requests == []
+    assert code == 2
+    assert "--network" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.usefixtures("open_machine")
+@pytest.mark.parametrize(
+    "command",
+    {each.split()[0]: each for each in list_open("python experiments/run.py ") if each.startswith("+")}.values(),
+)
+def test_an_experiment_of_the_docs_stays_here(run: Callable[..., Ended], tmp_path: Path, command: str) -> None:
+    for there, here in HERE.items():
+        command = command.replace(there, here)
+    words = [word for word in shlex.split(command.replace("FOLDER", str(tmp_path))) if word != "network=true"]
+    has_root = any(word.startswith("data.root=") for word in words)
+    ended = run(*words, *["data.download=true"][:has_root])
+    assert ended.returncode == 2, ended.stderr
+    assert "network=true" in ended.stderr or "no such file" in ended.stderr  # which no origin has

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import SettingError
-from experiments.runner.trust import check_allowed, check_trusted
+from experiments.runner.trust import check_trusted, check_typed
 from tests.experiments.conftest import run as run  # a fixture
 from tests.experiments.conftest import run_here as run_here  # a fixture
 
@@ -54,12 +54,13 @@ def test_a_file_allows_nothing(run: Callable[..., object], tmp_path: Path) -> No
 
 
 def test_packages_are_allowed_by_the_command_line_alone() -> None:
-    check_allowed(["toy"], ["+exp=toy", "allow=[toy]"])
-    check_allowed([], [])
-    with pytest.raises(SettingError, match="allow must be set on the command line, not in a file"):
-        check_allowed(["os"], ["+exp=toy"])
+    check_typed({"allow": ["toy"], "network": True}, ["+exp=toy", "allow=[toy]", "++network=true"])
+    check_typed({"allow": [], "network": False}, [])
+    for settings in ({"allow": ["os"], "network": True}, {"allow": [], "network": True}):
+        with pytest.raises(SettingError, match="must be set on the command line, not in a file"):
+            check_typed(settings, ["+exp=toy"])
     with pytest.raises(SettingError, match=r"allow must be a list of packages, allow=\[PACKAGE\], but is 'os'"):
-        check_allowed("os", ["allow=os"])
+        check_typed({"allow": "os", "network": False}, ["allow=os"])
 
 
 def test_the_message_names_the_target_and_what_may_be_meant() -> None:

@@ -33,6 +33,7 @@ from data.builtin.reviews import REVIEWS
 from data.builtin.stories import GOALS, OBSTACLES, RESULTS, SOLUTIONS, Ending, Story, word_counts
 from data.sets.builtin import SOURCES, TEXT, builtin_corpus
 from tests.data.builtin.kinds import rate
+from tests.data.builtin.probe import measure_cues
 from tests.meta_eval.sets import rho
 
 ALL = pytest.mark.parametrize("name", SOURCES)
@@ -102,6 +103,15 @@ def test_length_does_not_tell_the_quality(name: str, seed: int) -> None:
         in_words, in_characters = (abs(rho(length, quality)) for length in lengths)
         assert in_words < 0.05
         assert in_characters < 0.1
+
+
+@pytest.mark.parametrize("seed", range(2))
+@RATED
+def test_cheap_cues_together_do_not_tell_the_quality(name: str, seed: int) -> None:
+    for aspect in rate(name, seed)[0].ratings:
+        found = measure_cues(name, aspect, seed).get("together", 0.0)
+        # a consistent review repeats words of its prefix
+        assert abs(found) < (0.3 if (name, aspect) == ("builtin_reviews", "consistency") else 0.2)
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -1,34 +1,35 @@
 """Built-in dialogues: nothing contradicts itself, damages by hand, and what the rated set says of itself."""
 
 import random
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from itertools import islice
+from typing import get_args
 
 import pytest
 
-from data.builtin.damage import (
-    Fact,
-    Turns,
-    by_word_count,
-    contradict_fact,
-    garble_words,
-    repeat_turn,
-    replace_turn,
-    swap_turns,
-)
-from data.builtin.dialogues import BOTH, TOPICS, VALUES, Dialogue, random_dialogues
+from cdm.rules import Rule, make_rule_negatives
+from data.builtin.damage import Words, exchange_owners, falsify, misplace, rewrite_turns
+from data.builtin.dialogues import BOTH, TOPICS, Dialogue, list_damages, random_dialogues
 from tests.data.builtin.kinds import rate
+from tests.data.builtin.probe import solve
 
-ALL = range(5)
-TALK = ("do you have a pet?", "i have a cat.", "what does your cat eat?", "my cat eats fish.", "bye.")
-RAIN = "it will rain today."
-POOL = by_word_count([RAIN, "my cat eats fish.", "rome is in the south of italy."])
-CAT, FISH = Fact(1, "pet", "cat", 3), Fact(1, "food", "fish", 3)
-FACTS = [[], [CAT], [CAT], [CAT._replace(position=1), FISH], []]
-PETS = {"pet": ["cat", "dog"], "food": ["fish", "hay"]}
-Damage = Callable[[random.Random], Turns | None]
+TALK = ("hi ann.", "hi bob, a cat?", "my cat eats fish, and yours?", "my dog eats bones.", "bye ann.", "bye bob.")
+MENTIONS = {
+    (1, "name"): [(0, 1), (4, 1)],
+    (0, "name"): [(1, 1), (5, 1)],
+    (0, "pet"): [(1, 3), (2, 1)],
+    (0, "food"): [(2, 3)],
+    (1, "pet"): [(3, 1)],
+    (1, "food"): [(3, 3)],
+}
+VALUES = {
+    (owner, kind): value
+    for owner, said in enumerate(("bob cat fish", "ann dog bones"))
+    for kind, value in zip(("name", "pet", "food"), said.split(), strict=True)
+}
 
 
 @cache
@@ -55,64 +56,93 @@ def test_no_dialogue_contradicts_itself_or_the_world() -> None:
         assert values.get((0, "name")) != values.get((1, "name"))
 
 
-def change(**turns: str) -> Turns:
+def change(**turns: str) -> tuple[str, ...]:
     """The talk with other turns."""
     return tuple(turns.get(f"t{i}", turn) for i, turn in enumerate(TALK))
 
 
+EATEN = [change(t2="my cat eats hay, and yours?"), change(t3="my dog eats hay.")]
+CROSSED = [
+    change(t1="hi bob, a fish?", t2="my fish eats cat, and yours?"),
+    change(t1="hi bob, a bones?", t2="my bones eats fish, and yours?", t3="my dog eats cat."),
+    change(t2="my cat eats dog, and yours?", t3="my fish eats bones."),
+    change(t3="my bones eats dog."),
+]
+EXCHANGED = change(t2="my dog eats bones, and yours?", t3="my cat eats fish.")
+
+
 @pytest.mark.parametrize(
-    ("damage", "expected"),
+    ("damages", "expected"),
     [
-        (lambda rng: replace_turn(TALK, rng, ALL, POOL), {change(t1=RAIN), change(t3=RAIN)}),
-        (lambda rng: replace_turn(TALK, rng, [4], POOL), {change(t4=RAIN)}),
-        (lambda rng: swap_turns(TALK, rng, [1, 3]), {change(t1=TALK[3], t3=TALK[1])}),
-        (
-            lambda rng: swap_turns(TALK, rng, [0, 1, 3]),  # one is a question
-            {change(t0=TALK[1], t1=TALK[0]), change(t0=TALK[3], t3=TALK[0])},
-        ),
-        (lambda rng: repeat_turn(TALK, rng, ALL), {change(t2=TALK[0]), change(t3=TALK[1])}),
-        (lambda rng: repeat_turn(TALK, rng, [4]), {change(t4=TALK[1]), change(t4=TALK[3])}),
-        (lambda rng: garble_words(("well , so !", "so so."), rng, [0, 1]), {("so , well !", "so so.")}),
-        (lambda rng: garble_words(("yes no.",), rng, [0], ["yes"]), {None, ("no yes.",)}),
-        (
-            lambda rng: contradict_fact(TALK, rng, ALL, FACTS, PETS),
-            {change(t1="i have a dog."), change(t2="what does your dog eat?"), change(t3="my dog eats fish.")},
-        ),
-        # Nothing to change: no other turn or word, no free one, no second mention, no other value.
-        (lambda rng: replace_turn(TALK, rng, ALL, by_word_count(["bye."])), {None}),
-        (lambda rng: replace_turn(TALK, rng, ALL, {}), {None}),
-        (lambda rng: replace_turn(TALK, rng, [], POOL), {None}),
-        (lambda rng: swap_turns(("yes.", "yes."), rng, [0, 1]), {None}),
-        (lambda rng: swap_turns(TALK, rng, [2]), {None}),
-        (lambda rng: repeat_turn(TALK, rng, [0]), {None}),
-        (lambda rng: garble_words(("yes yes.", "no!"), rng, [0, 1]), {None}),
-        (lambda rng: contradict_fact(TALK, rng, [0, 1, 4], FACTS, PETS), {None}),
-        (lambda rng: contradict_fact(TALK, rng, ALL, FACTS, {"pet": ["cat"], "food": []}), {None}),
+        (falsify(MENTIONS, VALUES, {"food": ["fish", "bones", "hay"]}), EATEN),
+        (falsify(MENTIONS, VALUES, {"food": ["fish", "bones"], "town": ["rome"]}), []),
+        (misplace(MENTIONS, VALUES, {"pet", "food"}), CROSSED),
+        (misplace(MENTIONS, VALUES, {"food"}), []),
+        (exchange_owners(MENTIONS, VALUES, ["name"], [4]), [change(t4="bye bob.", t5="bye ann.")]),
+        (exchange_owners(MENTIONS, VALUES, ["pet", "food"], range(1, 6)), [EXCHANGED]),  # "cat" in turns 1 and 2
+        (exchange_owners({**MENTIONS, (1, "pet"): []}, VALUES, ["pet", "food"], range(1, 6)), []),
     ],
 )
-def test_damages_by_hand(damage: Damage, expected: set[Turns | None]) -> None:
-    assert {damage(random.Random(seed)) for seed in range(30)} == expected
+def test_damages_by_hand(damages: list[Words], expected: list[tuple[str, ...]]) -> None:
+    assert [rewrite_turns(TALK, words) for words in damages] == expected
+
+
+def blank(turns: Iterable[str]) -> list[str]:
+    """The turns with a letter for each word."""
+    return [re.sub(r"[a-z]+", "w", turn) for turn in turns]
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_level_is_the_number_of_damages_on_different_turns(seed: int) -> None:
+def test_a_level_is_the_number_of_kinds_of_damage_on_different_words(seed: int) -> None:
     examples = rate("builtin", seed)
-    assert Counter(e.ratings["quality"] for e in examples) == dict.fromkeys((0.0, 0.25, 0.5, 0.75, 1.0), 80)
+    assert Counter(round(3 * e.ratings["quality"], 6) for e in examples) == dict.fromkeys(range(4), 100)
     assert [e.id for e in examples[:2]] == [f"builtin-rated-{seed}-0", f"builtin-rated-{seed}-1"]
     assert len({e.group for e in examples}) == 400
     found = Counter(kind for e in examples if e.label for kind in e.label.split("+"))
+    assert found.total() == 600
     assert len(found) == 5
-    assert min(found.values()) > 0.15 * found.total()
-    for e, clean in zip(examples, draw(seed, reserved=True, n=400), strict=True):
+    assert min(found.values()) > 110
+    clean = iter(draw(seed, reserved=True, n=1000))
+    for e in examples:
+        d = next(
+            d for d in clean if blank(d.turns) == blank(e.turns) and d.turns[0].split()[0] == e.turns[0].split()[0]
+        )
         kinds = e.label.split("+") if e.label else []
-        changed = [i for i, (new, old) in enumerate(zip(e.turns, clean.turns, strict=True)) if new != old]
-        assert len(kinds) == len(set(kinds)) == round(4 * (1 - e.ratings["quality"]))
-        assert len(changed) == len(kinds) + ("swapped_turns" in kinds)
-        assert len(words(e.turns)) == len(words(clean.turns))
-        assert ("repeated_turn" in kinds) == (len(set(e.turns)) < len(e.turns))
-        if kinds == ["contradicted_fact"]:
-            ((was, now),) = {(a, b) for a, b in zip(words(clean.turns), words(e.turns), strict=True) if a != b}
-            (kind,) = {fact.kind for fact in clean.facts[changed[0]] if fact.value == was}
-            assert was in words(e.turns[: changed[0]] + e.turns[changed[0] + 1 :])
-            assert now in VALUES[kind]
-            assert now not in {fact.value for facts in clean.facts for fact in facts if fact.kind == kind}
+        assert len(kinds) == len(set(kinds)) == round(3 * (1 - e.ratings["quality"]))
+        ways = list_damages(d)
+        changed = {
+            (i, position): new
+            for i, turns in enumerate(zip(d.turns, e.turns, strict=True))
+            for position, (old, new) in enumerate(zip(*map(str.split, turns), strict=True))
+            if old != new
+        }
+        assert bool(changed) == bool(kinds)
+        for kind in kinds:
+            assert any(changes(d, way).items() <= changed.items() for way in ways[kind])
+
+
+def changes(d: Dialogue, way: Words) -> dict[tuple[int, int], str]:
+    """The tokens that a damage changes, at their places."""
+    turns = rewrite_turns(d.turns, way)
+    return {(i, k): turns[i].split()[k] for i, k in way if turns[i].split()[k] != d.turns[i].split()[k]}
+
+
+@pytest.mark.parametrize("rule", get_args(Rule))
+def test_no_rule_that_makes_negatives_draws_a_kind_of_damage(rule: Rule) -> None:
+    """No negative has all turns that a damage changes, not even beside other changes."""
+    clean = draw(5, reserved=True, n=500)
+    negatives = make_rule_negatives([d.turns for d in clean], rule, seed=0)
+    assert len(negatives.indices) > 450
+    for i, negative in zip(negatives.indices, negatives.negatives, strict=True):
+        d = clean[i]
+        for ways in list_damages(d).values():
+            for way in ways:
+                damaged = rewrite_turns(d.turns, way)
+                changed = [k for k, turn in enumerate(damaged) if turn != d.turns[k]]
+                assert any(negative[k] != damaged[k] for k in changed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_a_classifier_that_learned_other_ratings_sees_the_damage(seed: int) -> None:
+    assert solve("builtin", "quality", seed) > 0.5

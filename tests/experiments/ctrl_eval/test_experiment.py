@@ -46,7 +46,8 @@ model.discriminator.texts=100 +model.discriminator.build.hidden_dim=8
 """
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
 METRICS = [f"ctrleval{kind}" for kind in ("", "_mean", "_max", "_min", "_bartscore_pf", "_ppl_pf")]
-METRICS += ["perplexity", "perplexity_backbone", "bartscore_backbone", "bartscore", "bleurt"]
+METRICS += ["perplexity", "perplexity_raw", "perplexity_backbone", "perplexity_backbone_raw"]
+METRICS += ["bartscore_backbone", "bartscore", "bleurt"]
 METRICS += ["discriminator", "union", "word_count"]
 
 
@@ -70,7 +71,7 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     results = finish(*command)
     agreement = [row for row in results["table"] if row["table"] == "agreement"]
     rows = {(row["metric"], row["aspect"]) for row in agreement}
-    assert rows == {(metric, aspect) for metric in METRICS for aspect in ASPECTS}
+    assert rows == {(metric, aspect) for metric in (*METRICS, "system_alone") for aspect in ASPECTS}
     counted = re.search(r"\|iwf=(counted_\w{16})\|", results["signature"])
     assert counted is not None
     assert any(f"sentences ({counted[1]})" in note for note in results["notes"])

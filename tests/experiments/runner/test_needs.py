@@ -125,6 +125,9 @@ def test_what_the_settings_leave_out_is_not_missing(run: Run) -> None:
 
 
 def test_sets_that_will_be_fetched_are_named(run: Run, tmp_path: Path) -> None:
-    where = ("data=fed", f"data.root={tmp_path}", "data.download=true")
-    ended = run("+exp=cdm_dialogue", *where, "dry_run=true")
-    assert "fed/fed_test_coherence.txt will be fetched (size not known)" in ended.stdout
+    words = ("+exp=cdm_dialogue", "data=fed", f"data.root={tmp_path}", "data.download=true", "dry_run=true")
+    assert "fed/fed_test_coherence.txt will be fetched (size not known)" in run(*words, "network=true").stdout
+    ended = run(*words)
+    assert ended.returncode == 2
+    assert "will be fetched" not in ended.stdout
+    assert "Fetch it with data.download=true network=true" in ended.stderr

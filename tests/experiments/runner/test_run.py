@@ -73,6 +73,15 @@ def test_a_fault_of_the_input_ends_with_2_and_its_message(run: Run, tmp_path: Pa
     assert not (tmp_path / "here" / "results.json").exists()
 
 
+def test_an_endpoint_that_is_down_ends_with_1_and_its_message(run: Run) -> None:
+    judge = "{_target_: baselines.llm_judge.LLMJudge.from_settings, model: m, base_url: 'http://127.0.0.1:1/v1'}"
+    ended = run("+exp=toy", "~experiment", f"+experiment={{_target_: toy.ask, judge: {judge}}}")
+    assert ended.returncode == 1
+    lines = [line for line in ended.stderr.splitlines() if "llm_judge: 2 texts" not in line and "toy, seed" not in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("127.0.0.1:1/v1 cannot be reached: ")
+
+
 @pytest.mark.parametrize("name", ["", "GOMP_SPINCOUNT", "OMP_WAIT_POLICY"])
 def test_threads_sleep_soon_unless_the_environment_says_how_they_wait(name: str) -> None:
     environment = {name: "3"} if name else {}

@@ -20,7 +20,7 @@ from experiments.runner import hardware
 from experiments.runner.tracking import WandbTracking
 from judge.agreement_tables import tabulate_agreement
 from judge.tables import Table
-from meta_eval.agreement import Agreement
+from meta_eval.agreement import NO_QUESTION, Agreement
 from meta_eval.bootstrap import Estimate
 from tests.experiments.conftest import show_nothing
 from tests.experiments.runner.wandb_service import sync
@@ -119,13 +119,14 @@ def find_file(folder: Path) -> Path:
 
 
 def make_outcome() -> Outcome:
-    """Agreement of one metric over all texts and within systems."""
+    """Agreement of one metric over all texts and within systems, and of the system alone."""
     estimates: dict[str, Any] = {"pearson": Estimate(0.5, 0.25, 0.75), "spearman": Estimate(0.6, 0.4, 0.8)}
     estimates |= {"kendall": Estimate.undefined("too few", 0.1), "beyond_cues": Estimate.undefined("no cues")}
     about: dict[str, Any] = {"n": 60, "unscored": 0, "truncated": 0, "synthetic": False}
     row = Agreement(metric="cdm_generative_bert", set="fed", aspect="coherence", **about, **estimates)
-    within = replace(row, grouping="per_system", spearman=Estimate(0.9, 0.8, 1.0))
-    return Outcome(signature="", tables=[tabulate_agreement([row, within])], figures={"loss": 2.5})
+    row = replace(row, within_systems=Estimate(0.2, 0.1, 0.3), systems=3)
+    alone = replace(row, metric="system_alone", **dict.fromkeys([*estimates, "within_systems"], NO_QUESTION))
+    return Outcome(signature="", tables=[tabulate_agreement([row, alone])], figures={"loss": 2.5})
 
 
 def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_path: Path) -> None:
@@ -143,6 +144,13 @@ def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_p
         f"{place}/spearman_low": 0.4,
         f"{place}/spearman_high": 0.8,
         f"{place}/kendall": 0.1,
+        f"{place}/within_systems": 0.2,
+        f"{place}/within_systems_low": 0.1,
+        f"{place}/within_systems_high": 0.3,
+        f"{place}/n": 60,
+        f"{place}/systems": 3,
+        "agreement/fed/coherence/system_alone/n": 60,
+        "agreement/fed/coherence/system_alone/systems": 3,
         "figures/loss": 2.5,
     }
 

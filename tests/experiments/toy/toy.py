@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from core.errors import InputError
 from core.example import Example
-from core.scores import Scores
+from core.scores import Metric, Scores
 from experiments.contracts import Outcome, Run
 from judge.agreement_tables import tabulate_agreement
 from meta_eval.agreement import list_agreement
@@ -48,6 +48,12 @@ def sentences(ending: str) -> tuple[Example, ...]:
     if ending == "broken":
         raise RuntimeError("the sentences broke")
     return tuple(Example(f"s{i}", "word " * (i + 1), ratings={"quality": i / 12}) for i in range(12))
+
+
+def ask(run: Run, judge: Metric, **about: object) -> Outcome:
+    """Asks a judge about two sentences."""
+    del run, about
+    return Outcome(signature=judge.score(sentences("fine")[:2]).signature)
 
 
 def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> Outcome:

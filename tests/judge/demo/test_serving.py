@@ -1,10 +1,12 @@
 """How much the page of the demo accepts, who may read its answers, and where uploads lie."""
 
+import asyncio
 import os
 import signal
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,6 +73,16 @@ def test_uploads_lie_in_a_private_folder_that_is_deleted_at_the_end(monkeypatch:
     with pytest.raises(KeyboardInterrupt):
         serve()
     assert not seen[0].exists()
+
+
+def test_no_request_makes_the_page_ask_another_machine(tmp_path: Path) -> None:
+    """By what gradio does for a URL in a body, and in the address of a file."""
+    processing, routes = pytest.importorskip("gradio.processing_utils"), pytest.importorskip("gradio.route_utils")
+    for host in ("files.example", "huggingface.co"):
+        with pytest.raises(ValueError, match="opens no URL"):
+            asyncio.run(processing.async_ssrf_protected_download(f"http://{host}/a.txt", str(tmp_path)))
+        with pytest.raises(Exception, match="File not allowed"):
+            asyncio.run(routes.secure_url_stream_response(f"http://{host}/a.txt", SimpleNamespace(headers={})))
 
 
 @pytest.fixture(scope="module", params=[signal.SIGINT, signal.SIGTERM])

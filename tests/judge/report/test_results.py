@@ -28,6 +28,7 @@ from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
 
 NAN = math.nan
+STATISTICS = ("spearman", "within_systems", "between_systems", "beyond_cues", "pearson", "kendall")
 
 
 def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> Agreement:
@@ -54,7 +55,7 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
     assert read["figures"] == {"loss": None, "half": 0.5}
     assert read["versions"]["torch"]
     assert f"({os.cpu_count()} cores)" in read["machine"]
-    intervals = {f"{name}_interval" for name in ("pearson", "spearman", "kendall", "beyond_cues")}
+    intervals = {f"{name}_interval" for name in STATISTICS}
     assert set(read["table"][0]) == {*AGREEMENT_CELLS, *intervals, "reason", "table"}
     assert read["table"][0]["table"] == "agreement"
 

@@ -1,0 +1,84 @@
+"""What the answer says of systems, in the worst cases: ties, few systems, no interval, no value."""
+
+import math
+from typing import Any
+
+import pytest
+
+import judge
+from judge.agreement_answers import describe_systems
+from meta_eval.agreement import NO_QUESTION, Agreement
+from meta_eval.bootstrap import Estimate
+
+NAN = math.nan
+SHOWN = Estimate(0.6, 0.5, 0.7)
+BETTER = "which system wrote a text agrees better"
+
+
+def describe(within: Estimate, alone: Estimate | None, best: Estimate = SHOWN, others: int = 1) -> str:
+    """The clauses of a metric `m` beside other metrics without agreement."""
+
+    def row(metric: str, spearman: Estimate, within: Estimate = NO_QUESTION) -> Agreement:
+        none: Any = dict.fromkeys(("pearson", "kendall", "beyond_cues"), NO_QUESTION)
+        about: Any = {"set": "fed", "aspect": "q", "n": 9, "unscored": 0, "truncated": 0, "synthetic": False}
+        return Agreement(metric, spearman=spearman, within_systems=within, **none, **about)
+
+    rows = [row("m", best, within), row("cheap_cues", Estimate(0.9, 0.8, 1.0))]
+    rows += [row(f"other {i}", NO_QUESTION, NO_QUESTION) for i in range(others)]
+    if alone is not None:
+        rows.append(row("system_alone", alone))
+    return "; ".join(describe_systems(rows, "m"))
+
+
+def test_nothing_is_said_of_systems_that_are_not_named() -> None:
+    assert describe(Estimate.undefined("the texts name fewer than 2 systems"), None) == ""
+
+
+@pytest.mark.parametrize(
+    ("alone", "is_said"),
+    [
+        (Estimate(0.71, 0.6, 0.8), True),
+        (Estimate(0.6, 0.5, 0.7), False),  # a tie
+        (Estimate(0.6 + 1e-12, 0.5, 0.7), False),  # but for rounding
+        (Estimate(0.5, 0.4, 0.6), False),
+        (Estimate(0.71, 0.0, 0.8), False),  # nothing above chance is shown
+        (Estimate.undefined("few inputs", 0.71), True),
+        (Estimate.undefined("they do not vary"), False),
+    ],
+)
+def test_the_system_is_named_where_it_agrees_better_than_every_metric(alone: Estimate, is_said: bool) -> None:
+    said = describe(SHOWN, alone)
+    assert (BETTER in said) == is_said
+    assert not is_said or "than any metric (0.600)" in said
+    assert ("0.710, no interval" in said) == (is_said and math.isnan(alone.low))
+    assert BETTER not in describe(SHOWN, alone, best=NO_QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("within", "said"),
+    [
+        (Estimate(0.3, 0.2, 0.4), "within systems m agrees, too (0.300 [0.20, 0.40])"),
+        (Estimate(0.3, 0.01, 0.6), "within systems no agreement of m is shown (0.300 [0.01, 0.60])"),  # one of two
+        (Estimate(-0.1, -0.3, 0.1), "within systems no agreement of m is shown (-0.100 [-0.30, 0.10])"),
+        (Estimate(-0.4, -0.6, -0.2), "within systems m agrees in reverse (-0.400 [-0.60, -0.20])"),
+        (Estimate.undefined("few", -0.4), "within systems m agrees in reverse (-0.400, no interval)"),
+        (Estimate.undefined("few", 0.4), "within systems no agreement of m is shown (0.400, no interval)"),
+        (Estimate.undefined("few", 0.0), "within systems no agreement of m is shown (0.000, no interval)"),
+        (Estimate.undefined("no texts"), "the agreement of m within systems is unknown (no texts)"),
+    ],
+)
+def test_within_systems(within: Estimate, said: str) -> None:
+    assert describe(within, Estimate(0.1, 0.0, 0.2)) == said
+
+
+def test_the_example_of_the_readme_agrees_in_reverse_within_systems() -> None:
+    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l", "bleu"]).notes[-1]
+    assert "over all texts rouge_l agrees best (spearman 0.639)" in answer
+    assert f"{BETTER} (0.892, no interval) than any metric (0.639)" in answer
+    assert "within systems rouge_l agrees in reverse (-0.395, no interval)" in answer
+
+
+def test_a_study_within_systems_says_nothing_of_the_system_alone() -> None:
+    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l"], grouping="within_systems").notes[-1]
+    assert "rouge_l is the only ranked metric (spearman -0.395), within systems" in answer
+    assert BETTER not in answer
