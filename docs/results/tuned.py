@@ -3,7 +3,7 @@
 MODELS holds the folders qwen-0.5b and qwen-1.5b, DATA the public sets. Every step leaves its files in OUT and goes on
 where it was stopped. STEP is `train NAME`, `nll NAME before`, `nll NAME after` or `read NAME SET` (the log-probability
 of every token), where NAME is `amateur` or `expert`; `draw tuned` or `draw untuned`, which draw negatives of the same
-windows by the contrast; or `scores`, which writes docs/results/tuned_fed.jsonl and tuned_dstc9.jsonl.
+windows by the contrast; or `scores`, which writes docs/results/fed-tuned.jsonl and dstc9-tuned.jsonl.
 """
 
 import json
@@ -147,8 +147,13 @@ def draw(pair: Pair, data: Corpus, out: Path) -> None:
 
 
 def write_scores(name: str, ids: Sequence[str], out: Path) -> None:
-    """Writes the scores of a set by id, of the dialogues that both tuned models have read."""
+    """Writes the scores of a set by id, of the dialogues that both tuned models have read, beside the untrained pair's.
+
+    The latter are those of SET.jsonl, with names in `_untuned`.
+    """
     of_amateur, of_expert = (read_lines(out / f"{name}_{model}.jsonl") for model in MODELS)
+    lines = (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()
+    untuned = {line["id"]: line["scores"] for line in map(json.loads, lines)}
     kept: list[str] = []
     for i, key in enumerate(ids):
         if i not in of_amateur or i not in of_expert:
@@ -156,7 +161,7 @@ def write_scores(name: str, ids: Sequence[str], out: Path) -> None:
         amateur = np.array(of_amateur[i])
         expert = np.array(of_expert[i])
         momentum = expert - amateur
-        values = {
+        tuned = {
             "contrast_average": momentum.mean(),
             "contrast_sum": momentum.sum(),
             "contrast_max": momentum.max(),
@@ -164,9 +169,10 @@ def write_scores(name: str, ids: Sequence[str], out: Path) -> None:
             "expert_likelihood": expert.mean(),
             "amateur_likelihood": amateur.mean(),
         }
-        scores = {f"{metric}_tuned": {"quality": round(float(value), 5)} for metric, value in values.items()}
+        scores = {metric: {"quality": round(float(value), 5)} for metric, value in tuned.items()}
+        scores |= {f"{metric}_untuned": untuned[key][metric] for metric in tuned}
         kept.append(json.dumps({"id": key, "scores": scores}))
-    (HERE / f"tuned_{name}.jsonl").write_text("\n".join(kept) + "\n", "utf-8")
+    (HERE / f"{name}-tuned.jsonl").write_text("\n".join(kept) + "\n", "utf-8")
 
 
 def main(models: Path, root: str, out: Path, step: str, name: str = "", which: str = "") -> None:
