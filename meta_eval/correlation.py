@@ -138,9 +138,10 @@ def correlation_ratio(
     ranks = average_ranks(y, weights)
     deviations = ranks - (weights * ranks).sum(axis=-1, keepdims=True) / number[:, None]
     sums = (weights * deviations) @ membership
-    between = (sums**2 / np.maximum(sizes, 1)).sum(axis=-1)
+    is_drawn = sizes > 0
+    between = (sums**2 / np.where(is_drawn, sizes, 1.0)).sum(axis=-1)
     whole = (weights * deviations**2).sum(axis=-1)
-    freedom = number - (sizes > 0).sum(axis=-1)
+    freedom = number - is_drawn.sum(axis=-1)
     undefined = np.full(len(weights), np.nan)
     unexplained = np.divide(
         (whole - between) * (number - 1),

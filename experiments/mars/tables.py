@@ -16,7 +16,7 @@ from mars.references import AugmentedReference
 from meta_eval.agreement import agree
 from meta_eval.bootstrap import Estimate, estimate_ratio, number_groups
 from meta_eval.correlation import pearson
-from meta_eval.intervals import difference
+from meta_eval.intervals import difference, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
 ALTERED = " altered: the share of the augmented references of mars with a blank; the others equal the human reference."
@@ -252,11 +252,11 @@ def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> d
     that score below their unaltered text.
     """
     aspect = originals.aspects[0]
-    agreement = agree(adversaries, metric, aspect)
     originals = originals.rated(aspect)
     adversaries = adversaries.rated(aspect)
     of_originals = originals.values(metric, aspect)
     of_adversaries = adversaries.values(metric, aspect)
+    ratings = originals.ratings(aspect)
     in_both = ~np.isnan(of_originals + of_adversaries)
     if in_both.any():
         is_below = of_adversaries < of_originals
@@ -266,11 +266,11 @@ def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> d
         below = Estimate.undefined("no text is scored in both forms")
     return {
         "n": int(in_both.sum()),
-        "pearson": agreement.pearson,
+        "pearson": grouped_estimate(pearson, of_adversaries, ratings, adversaries.layout),
         "fall": difference(
             of_originals,
             of_adversaries,
-            originals.ratings(aspect),
+            ratings,
             groups=originals.groups,
             statistic=pearson,
         ),

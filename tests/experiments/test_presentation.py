@@ -2,11 +2,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
+import numpy as np
 import pytest
 
 from experiments.contracts import Run
 from experiments.presentation import join_findings, present
 from judge.wording import format_cell
+from tests.meta_eval.sets import make_set
 from tests.meta_eval.test_scored_set import make_long_and_good
 
 
@@ -58,6 +60,20 @@ def test_a_headline_names_what_leads_the_table() -> None:
     cues = format_cell(table.rows[0]["spearman"])
     best = "of the metrics length agrees best (over all texts, spearman 0.585 [0.49, 0.66])"
     assert table.finding == f"Cheap cues alone predict q of toys best (spearman {cues}), and {best}"
+
+
+def test_a_headline_says_what_the_system_alone_and_texts_of_one_system_show() -> None:
+    """Two systems, one far better; the metric knows the system and nothing else."""
+    rng = np.random.default_rng(0)
+    systems = [0, 1] * 60
+    ratings = [3 * system + rng.normal() for system in systems]
+    scored = make_set(ratings, {"m": [system + rng.normal() for system in systems]}, systems)
+    (table, *_) = present(cast(Run, ToyRun()), [scored]).tables
+    best, alone, within = table.finding.split("; ")
+    assert best.startswith("m agrees best with q of toy (over all texts, spearman 0.")
+    assert alone.startswith("which system wrote a text agrees better (0.8")
+    assert within.startswith("within systems no agreement of m is shown (")
+    assert [row["metric"] for row in table.rows] == ["system_alone", "m"]
 
 
 def test_adversaries_are_recorded_and_in_no_table_or_headline_of_agreement() -> None:

@@ -31,7 +31,7 @@ def describe(within: Estimate, alone: Estimate | None, best: Estimate = SHOWN, o
 
 
 def test_nothing_is_said_of_systems_that_are_not_named() -> None:
-    assert describe(Estimate.undefined("the texts name fewer than 2 systems"), None) == ""
+    assert describe(Estimate.undefined("the scored and rated texts name fewer than 2 systems"), None) == ""
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_undefined_is_nan_with_a_reason(scores, ratings, groups, reason):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"grouping": "between_systems"}, "the texts name fewer than 2 systems"),
+        ({"grouping": "between_systems"}, "the scored and rated texts name fewer than 2 systems"),
         ({"grouping": "within_inputs"}, "scores and ratings do not both vary within any of the 4 inputs"),
     ],
 )

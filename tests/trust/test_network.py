@@ -20,7 +20,7 @@ from tests.baselines.test_endpoint import serve as serve  # a fixture
 from tests.commands import Ended
 from tests.commands import run as run  # a fixture
 from tests.experiments.conftest import run_here as run_here  # a fixture
-from tests.repository.test_docs import printed
+from tests.repository.test_docs import read_pages, verb_commands
 
 ELSEWHERE = "endpoint.example"  # resolved to the endpoint of a test
 FAKE = "192.0.2.1"  # an address that nobody has, of every other name
@@ -197,14 +197,17 @@ def test_the_network_opens_the_hub_again(monkeypatch: pytest.MonkeyPatch) -> Non
 # ---- the commands of README and docs ---------------------------------------------------------------------------------
 
 
-def list_open(program: str) -> list[str]:
-    """The printed commands of a program that ask an endpoint, the hub or a data set's origin."""
-    asking = [each for each in printed() if re.search(r"network|base_url|--data\.download", each)]
-    return [each.removeprefix(program).strip() for each in asking if each.startswith(program)]
+OPEN = re.compile(r"--network|base_url|--data\.download")
+
+
+def list_experiments() -> list[str]:
+    """The settings of a command of each experiment that asks the hub."""
+    found = re.findall(r"python experiments/run\.py (\+exp=[^`\n]* network=true[^`\n]*)", read_pages())
+    return [*{words.split()[0]: words for words in found}.values()]
 
 
 @pytest.mark.usefixtures("open_machine")
-@pytest.mark.parametrize("command", list_open("judge "))
+@pytest.mark.parametrize("command", [*filter(OPEN.search, verb_commands())])
 def test_a_verb_of_the_docs_stays_here(server: Server, capsys: pytest.CaptureFixture[str], command: str) -> None:
     Path("docs").symlink_to(Path(__file__).parents[2] / "docs")
     words = shlex.split(command.replace("localhost:8000", server.url.split("/")[2]))
@@ -216,10 +219,7 @@ def test_a_verb_of_the_docs_stays_here(server: Server, capsys: pytest.CaptureFix
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.usefixtures("open_machine")
-@pytest.mark.parametrize(
-    "command",
-    {each.split()[0]: each for each in list_open("python experiments/run.py ") if each.startswith("+")}.values(),
-)
+@pytest.mark.parametrize("command", list_experiments())
 def test_an_experiment_of_the_docs_stays_here(run: Callable[..., Ended], tmp_path: Path, command: str) -> None:
     for there, here in HERE.items():
         command = command.replace(there, here)
