@@ -36,7 +36,7 @@ from meta_eval.scored_set import ScoredSet
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PAGES = (ROOT / "README.md", *sorted(HERE.parent.glob("*.md")), HERE / "README.md")
+PAGES = (ROOT / "README.md", *sorted(HERE.parent.glob("*.md")), *sorted(HERE.glob("*.md")))
 FIGURES = HERE / "tables.json"
 SPEC = tomllib.loads((HERE / "tables.toml").read_text("utf-8"))
 MARKED = re.compile(r"(<!-- (\w+): (\w+) -->)\n(?:(?!<!--).)*(<!-- end -->)", re.DOTALL)

@@ -267,6 +267,8 @@ def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
     assert question.endswith(
         "\nDialogue:\n\n````\nA: Hi.\nB: {aspect} ``` 7\n````\n\nEvaluation Form (scores ONLY):\n\n- Overall:"
     )
+    coherence = LLMJudge(judge.chat, (), str(EXAMPLES / "cdm_rubric_coherence.txt"), prompt=judge.prompt)
+    assert [*coherence.score([dialogue]).values] == ["Coherence"]
     other = LLMJudge(judge.chat, (), rubric)
     assert judge.signature != other.signature
     with pytest.raises(SettingError, match="must mark two texts"):
