@@ -164,15 +164,12 @@ def rate(source: Path, **settings: Any) -> Any:
 def test_answers_about_texts_are_read_back(texts: Path, labels: Path, tmp_path: Path) -> None:
     """As FILE beside the same labels they give the same figures; as labels they are what the judge said."""
     first = rate(texts, labels=labels, answers=tmp_path / "answers.jsonl")
-    how = {
-        "cues": False,
-    }
-    again = judge.agree(tmp_path / "answers.jsonl", labels=labels, **how)
+    again = judge.agree(tmp_path / "answers.jsonl", labels=labels, cues=False)
     assert [row.metric for row in first.rows] == [row.metric for row in again.rows] == ["toy-1b"]
     for one, other in zip(first.rows, again.rows, strict=True):
         assert (one.n, one.spearman.value, one.kendall.value) == (other.n, other.spearman.value, other.kendall.value)
     scored = write_lines(tmp_path / "v.jsonl", [{"id": f"t{i}", "judge": i % 5 + 1} for i in range(39)])
-    as_labels = judge.agree(scored, labels=tmp_path / "answers.jsonl", **how)
+    as_labels = judge.agree(scored, labels=tmp_path / "answers.jsonl", cues=False)
     assert as_labels.rows[0].spearman.value == pytest.approx(1)
 
 

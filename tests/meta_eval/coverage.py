@@ -321,7 +321,10 @@ def draw_correlations(rng: np.random.Generator, inputs: int, kind: str, r: float
         yield name, Held(estimate_correlation(CORRELATIONS[name], x, y, layout), truth)
     if r == 0:
         yield "dependence", measure_correlation_chance({"m": x}, y, layout)["m"] < LEVEL
-        yield "dependent labels", measure_label_chance((x > 0) * 1.0, (y > 0) * 1.0, layout) < LEVEL
+        yield (
+            "dependent labels",
+            measure_label_chance((x > 0).astype(np.float64), (y > 0).astype(np.float64), layout) < LEVEL,
+        )
 
 
 def draw_metrics(
@@ -382,14 +385,16 @@ STRENGTHS += (
 )
 
 
-METRICS: tuple[tuple[int, str, float, Kind], ...] = ((10, "1", 0.6, "spearman"), (30, "1", 0.6, "spearman"))
-METRICS += (
+METRICS: list[tuple[int, str, float, Kind]] = [
+    (10, "1", 0.6, "spearman"),
+    (30, "1", 0.6, "spearman"),
     (100, "1", 0.6, "pearson"),
     (30, "8", 0.6, "spearman"),
     (30, "8", 0.6, "kendall"),
     (30, "1", 0.9, "pearson"),
-)
-METRICS += ((60, "uneven", 0.6, "spearman"), (15, "8", 0.6, "kendall"))
+    (60, "uneven", 0.6, "spearman"),
+    (15, "8", 0.6, "kendall"),
+]
 
 
 def list_designs() -> dict[str, Draw]:
@@ -447,7 +452,7 @@ def draw_designs(number: int) -> dict[str, Draw]:
         judge, other = (Judge(*np.round([rng.uniform(0.3, 1), rng.uniform(0.7, 1)], 2).tolist()) for _ in "ab")
         n = 3 * inputs
         r = float(np.round(rng.uniform(0, 0.9), 2))
-        choices: list[tuple[str, Draw]] = [
+        choices: list[tuple[str, partial[Iterator[tuple[str, "Held | bool"]]]]] = [
             ("share", partial(draw_share, inputs=inputs, kind=kind, share=rate, ties=0.0)),
             ("labels", partial(draw_labels, rate=rate, judge=judge, n=n)),
             ("judges", partial(draw_judges, rate=rate, a=judge, b=other, n=n)),
