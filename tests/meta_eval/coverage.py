@@ -452,7 +452,7 @@ def draw_designs(number: int) -> dict[str, Draw]:
         judge, other = (Judge(*np.round([rng.uniform(0.3, 1), rng.uniform(0.7, 1)], 2).tolist()) for _ in "ab")
         n = 3 * inputs
         r = float(np.round(rng.uniform(0, 0.9), 2))
-        choices: list[tuple[str, partial[Iterator[tuple[str, "Held | bool"]]]]] = [
+        choices: list[tuple[str, partial[Iterator[tuple[str, Held | bool]]]]] = [
             ("share", partial(draw_share, inputs=inputs, kind=kind, share=rate, ties=0.0)),
             ("labels", partial(draw_labels, rate=rate, judge=judge, n=n)),
             ("judges", partial(draw_judges, rate=rate, a=judge, b=other, n=n)),
