@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.errors import blame_file, check_names, fault
-from data.columns import Columns, add_nested, find_absent, fold_names
+from data.columns import (
+    Columns,
+    add_nested,
+    describe_spellings,
+    find_absent,
+    find_spellings,
+    fold_name,
+    fold_names,
+)
 from data.formats import annotations, judgements, logs
 from data.formats.tool_file import Row, Rows, ToolFile, describe, iterate_objects, list_objects, refuse
 from data.records import Located, require_none
@@ -136,6 +144,9 @@ def _read_rows(rows: Located, path: Path) -> ToolFile | None:
     tool = _find_tool(rows[0][1])
     if tool is None:
         return None
+    for spellings in find_spellings(rows[0][1]):
+        if fold_name(spellings[0]) in tool.keys.split():
+            raise refuse(path, rows[0][0], f"{describe_spellings(spellings)}: leave one of them out")
     folds = not rows[0][1].keys() >= {*tool.keys.split()}
     return _read(tool, [(line, fold_names(row)) for line, row in rows] if folds else rows, path)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError, SettingError, check_names, fault
+from core.settings import Seed, check
 from core.signature import join_settings
 from core.stages import Stages
 from judge.agreement_answers import answer_question, note_reversed, note_unranked
@@ -89,6 +90,7 @@ def agree(
     [('ours', 8, 1.0)]
     """
     comparison, labelling = _read_settings(settings)
+    check(Seed, seed=seed)
     limits = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
     written = check_answers(answers)
     kept = open_stages(stages)

@@ -117,7 +117,7 @@ def plan(
     >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
     42
     >>> plan(within=0.05, correlation=0.8, differences=[0.1]).notes[-1].split(";")[1]
-    ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
+    ' 157 labels and 2,079 verdicts of judge (cost 177.79 in place of 381) for the rate to within 0.05'
     """
     check_names(settings, [field.name for field in fields(PlanSettings)], "plan")
     assumptions = PlanSettings(**settings)

@@ -202,7 +202,7 @@ def test_a_judge_may_explain_before_its_verdict(tmp_path: Path) -> None:
     )
     assert choice.endswith('with a line of its own: "Choice:" and A, B, or C if neither.')
     assert judge.signature != LLMJudge(chat, ("coherence",)).signature
-    with pytest.raises(SettingError, match="structured=true asks for the verdict alone"):
+    with pytest.raises(SettingError, match="structured asks for the verdict alone"):
         LLMJudge.from_settings("m", "http://127.0.0.1:9/v1", explain=True, structured=True)
 
 

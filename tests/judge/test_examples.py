@@ -72,7 +72,8 @@ def is_composed(command: str) -> bool:
 @pytest.fixture
 def reader(tmp_path: Path) -> Path:
     """The working folder of a reader with the examples and files of the pages."""
-    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
+    for folder in ("examples", "results"):
+        shutil.copytree(ROOT / "docs" / folder, tmp_path / "docs" / folder)
     for name, content in FILES.items():
         example = ROOT / "docs" / "examples" / content
         (tmp_path / name).write_text(
