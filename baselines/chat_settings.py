@@ -56,7 +56,7 @@ def open_endpoint(
     if not explain:
         return [EndpointChat(name, base_url, **asking) for name in models]
     if asking.get("structured") is True:
-        raise SettingError("structured=true asks for the verdict alone, but explain=true for reasons before it")
+        raise SettingError("structured asks for the verdict alone, but explain for reasons before it")
     plain = {**asking, "structured": False}
     return [EndpointChat(name, base_url, **plain) for name in models]
 

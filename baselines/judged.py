@@ -15,7 +15,7 @@ from baselines.rubrics import Aspect
 from baselines.verdicts import Form
 from core.errors import OutsideError
 from core.scores import LOST
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.preferences import PairAnswer
 
 FEW, FEW_SHARE = 3, 0.01  # lost answers with which scores are still written, whichever are more

@@ -25,8 +25,7 @@ from benchmarks.bench import describe_machine, print_header, print_row
 from core.example import Example
 from data.builtin.stories import generate_stories
 from judge.pair_inputs import read_given
-from meta_eval.bootstrap import Floats
-from meta_eval.intervals import Resampling
+from meta_eval.design import Floats
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import fit_strengths
 from models.batching import pad_with_mask
@@ -152,7 +151,7 @@ def prefer(chosen: argparse.Namespace) -> None:
     study, seconds = time_processor(lambda: judge.prefer(rows))
     given = read_given(rows, {})
     assert given is not None
-    draws, plain_seconds = time_processor(lambda: bootstrap_plainly(given, Resampling().resamples))
+    draws, plain_seconds = time_processor(lambda: bootstrap_plainly(given, resamples=1000))
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     plain_width = float(np.mean(high - low))
     width = float(np.mean([system.strength.high - system.strength.low for system in study.ranking.systems]))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -16,6 +16,7 @@ RULES = {
     "mapping_type": "must be an object",
     "model_type": "must be an object",
 }
+SettingWriter: TypeAlias = Callable[[str, Sequence[str]], str]  # of a name and its values, of which there may be none
 SHOWN_CHARACTERS = 60
 SHOWN_FAULTS = 100  # in a message
 GROUPED_FROM = 3  # equal faults in a file
@@ -43,6 +44,53 @@ class InputError(Exception):
 
 class SettingError(ValueError):
     """A setting is unknown, missing or breaks its rule. The runner prints the message and exits with 2."""
+
+
+class QuestionError(SettingError):
+    """The input does not say something that settings can say; `answers` are settings that would.
+
+    A program adds them to its own command.
+    """
+
+    def __init__(self, question: str, answers: Mapping[str, Sequence[str]]) -> None:
+        self.question = question
+        self.answers = dict(answers)
+        settings = ", ".join(setting(name, *values) for name, values in answers.items())
+        super().__init__(f"{question}. Say which, such as: {settings}" if answers else question)
+
+
+def write_argument(name: str, values: Sequence[str]) -> str:
+    """Writes a setting as an argument of Python.
+
+    >>> print(write_argument("columns.text", ["COLUMN"]), write_argument("people", ["ann", "ben"]))
+    columns={"text": "COLUMN"} people=["ann", "ben"]
+    >>> write_argument("data.download", ["true"]), write_argument("text", [])
+    ('download=True', 'text')
+    """
+    argument, _, key = name.removeprefix("data.").partition(".")
+    listed = json.dumps(list(values), ensure_ascii=False)
+    value = "True" if [*values] == ["true"] else listed if len(values) > 1 else listed[1:-1] or "..."
+    if key:
+        return f'{argument}={{"{key}": {value}}}'
+    return f"{argument}={value}" if values else argument
+
+
+WRITERS: list[SettingWriter] = [write_argument]  # of the running program, the last one counts
+
+
+def setting(name: str, *values: str) -> str:
+    """Writes a setting, and values for it, for a message: as the running program takes it, else as Python does."""
+    return WRITERS[-1](name, values)
+
+
+@contextmanager
+def write_settings_by(writer: SettingWriter) -> Iterator[None]:
+    """Lets a program say how messages write its settings."""
+    WRITERS.append(writer)
+    try:
+        yield
+    finally:
+        WRITERS.pop()
 
 
 class OutsideError(Exception):
@@ -183,13 +231,15 @@ def blame_file(path: Path | str) -> Iterator[None]:
 
 
 def group_faults(faults: Sequence[str]) -> list[str]:
-    """Returns the lines of a message: equal faults of a file are merged, and at most `SHOWN_FAULTS` lines are shown.
+    """Returns the lines of a message, by file and line.
+
+    Equal faults of a file are merged, and at most `SHOWN_FAULTS` lines are shown.
 
     >>> group_faults([fault("in.jsonl", line, "text is empty") for line in range(1, 100_001)])
     ['in.jsonl:1: text is empty (the first of 100,000 lines with this fault: 1, 2, 3, 4, 5, …)']
     """
     groups: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for sentence in faults:
+    for sentence in _sort_by_line(faults):
         placed = PLACED.fullmatch(sentence)
         if placed:
             groups.setdefault((placed["path"], placed["what"]), []).append((placed["line"], sentence))
@@ -207,6 +257,16 @@ def group_faults(faults: Sequence[str]) -> list[str]:
     if len(lines) > SHOWN_FAULTS:
         lines[SHOWN_FAULTS:] = [f"… and {len(lines) - SHOWN_FAULTS:,} more such lines"]
     return lines
+
+
+def _sort_by_line(faults: Sequence[str]) -> list[str]:
+    """Sorts the faults of a file by line, behind those of the file as a whole; files stay in their order."""
+    files: dict[str, list[tuple[int, str]]] = {}
+    for sentence in faults:
+        placed = PLACED.fullmatch(sentence)
+        path = placed["path"] if placed else sentence.partition(": ")[0]
+        files.setdefault(path, []).append((int(placed["line"]) if placed else 0, sentence))
+    return [sentence for numbered in files.values() for _, sentence in sorted(numbered, key=lambda pair: pair[0])]
 
 
 def format_value(value: object) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import list_first
+from core.errors import list_first, setting
 
 SHOWN_COLUMNS = 50  # columns in a message
 
@@ -151,9 +151,9 @@ def hint_column(name: str, columns: Iterable[str]) -> str:
     """The end of a message: which setting names the column of a missing field. Empty if there are no unread columns.
 
     >>> hint_column("system", ["bot", "mark"])
-    ': data.columns.system=COLUMN names its column; unread are bot, mark'
+    ': columns={"system": "COLUMN"} names its column; unread are bot, mark'
     """
     spare = [column for column in columns if column not in ("ratings", "file_scores")]
     if not spare:
         return ""
-    return f": data.columns.{name}=COLUMN names its column; unread are {list_first(spare, SHOWN_COLUMNS)}"
+    return f": {setting(f'columns.{name}', 'COLUMN')} names its column; unread are {list_first(spare, SHOWN_COLUMNS)}"

@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from urllib.parse import quote, urlsplit
 
 from core.errors import SettingError
+from core.errors import setting as write_setting
 from core.settings import check
 
 HUB = "HF_HUB_OFFLINE"  # the switch of the model hub's library
@@ -32,7 +33,7 @@ def check_network(setting: str, url: str) -> None:
     """Raises SettingError for a setting whose URL is on another machine, unless `set_network` allows it."""
     host = urlsplit(url).hostname or ""
     if not (_is_allowed.get() or is_this_machine(host)):
-        raise SettingError(f"{setting} must not ask {host} without network=true")
+        raise SettingError(f"{setting} must not ask {host} without {write_setting('network', 'true')}")
 
 
 def is_this_machine(host: str) -> bool:

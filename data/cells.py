@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import SettingError, format_value, list_first, printable
+from core.errors import SettingError, format_value, list_first, printable, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import RATING, SCORE, Columns, find_absent, name_fields
 from data.numeric import parse_number
@@ -36,7 +36,7 @@ def check_header(columns: Columns, header: list[str], *, needs_text: bool = True
     names = [name for _, name in naming.fields]
     has_text = "text" in names or "turns" in names or not needs_text
     if not has_text:
-        where = "(data.columns.text=NAME names another)"
+        where = f"({setting('columns.text', 'NAME')} names another)"
         shown = list_first(header, SHOWN_COLUMNS)
         problems.append(f'the header needs a column "text" or "turns" {where}, found {shown}')
     return problems, has_text

@@ -1,41 +1,33 @@
 """Columns: which column of a table, or key of a line, gives which field of an example. Other columns become `extra`."""
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from core.errors import SettingError, format_value, list_first
+from core.errors import WRITERS, SettingError, SettingWriter, format_value, list_first, setting
 from core.example import SHOWN_COLUMNS, Example
 
 FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence, or of one person, as in rating:coherence:ann
 RATINGS = "ratings."  # an aspect in the setting `columns`, as in ratings.coherence
 SCORE = "scores."  # a column of one metric, as in scores.bleu, or of one of its aspects; data.scored reads it
-OTHER_NAMES = {  # of translations (src, mt, ref) and of data sets of prompts and answers
-    "src": "context",
-    "input": "context",
-    "mt": "text",
-    "prediction": "text",
-    "output": "text",
-    "ref": "references",
-    "reference": "references",
-    "target": "references",
-}
-USUAL_NAMES = {  # in files of answers; where the file has the field itself, such a column is passed on
-    **dict.fromkeys(("response", "actual_output", "hypothesis", "answer", "completion"), "text"),
-    **dict.fromkeys(("prompt", "question", "instruction", "source", "user_input"), "context"),
-    **dict.fromkeys(("expected_output", "reference_answer", "ground_truth"), "references"),
-    **dict.fromkeys(("model", "generator", "model_id"), "system"),
-    "question_id": "group",
-}
-RATERS = ("rater", "annotator", "worker", "labeler", "labeller", "coder", "assessor")
-USUAL_RATERS = tuple(  # of who rated, in rows by rater; `fold_name` makes annotator_id of Annotator ID
-    spelling for name in RATERS for spelling in (name, f"{name}_id", f"{name}_name", f"{name}id")
-)
+NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
+
+
+def list_names(*tables: str) -> dict[str, str]:
+    """Lists the names in tables of `names.toml` with what they stand for."""
+    return {name: field for table in tables for field, names in NAMES[table].items() for name in names.split()}
+
+
+OTHER_NAMES = list_names("own")
+USUAL_NAMES = list_names("usual")
+USUAL_RATERS = tuple(NAMES["rows"]["rater"].split())
 OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that judge score writes; data.scored leaves them out
 GAPS = re.compile(r"[\s-]+")  # between the words of a name
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
@@ -115,13 +107,13 @@ def describe_spellings(columns: Sequence[str]) -> str:
 def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
     """Makes the setting `columns` hashable. Raises SettingError for values that are not names of columns."""
     if not isinstance(columns, Mapping):
-        raise SettingError(f"data.columns must be by field, as data.columns.text=COLUMN, but is {columns!r}")
+        raise SettingError(f"columns must be by field, as {setting('columns.text', 'COLUMN')}, but is {columns!r}")
     frozen: list[tuple[str, tuple[str, ...]]] = []
     for name, given in _flatten(columns).items():
         keys = [given] if isinstance(given, str | int) else given
         are_names = isinstance(keys, Sequence) and all(isinstance(key, str | int) for key in keys)
         if not keys or not are_names:
-            raise SettingError(f"data.columns.{name} must be a column or several, but is {given!r}")
+            raise SettingError(f"{setting(f'columns.{name}')} must be a column or several, but is {given!r}")
         frozen.append((name, tuple(map(str, keys))))  # a column may be called 0
     return tuple(frozen)
 
@@ -165,7 +157,6 @@ class ColumnMapping:
         return values, extra
 
 
-@lru_cache(maxsize=1024)
 def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     """Maps the keys of a line to fields: by `columns` first, then by the fields' names and other usual names.
 
@@ -177,10 +168,17 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     >>> name_fields(("answer", "text"), (("text", ("answer",)),)).extra
     (('text', 'unread_text'),)
     >>> name_fields(("text", "prediction")).problems
-    ('"text" and "prediction" both give the text: data.columns.text=text chooses one',)
+    ('"text" and "prediction" both give the text: columns={"text": "text"} chooses one',)
     >>> name_fields(("text", "lable")).problems
-    ('"lable" is no field (did you mean "label"?): data.columns.lable=lable passes it on',)
+    ('"lable" is no field (did you mean "label"?): columns={"lable": "lable"} passes it on',)
     """
+    return _name_fields(keys, columns, WRITERS[-1])
+
+
+@lru_cache(maxsize=1024)
+def _name_fields(keys: tuple[str, ...], columns: Columns, writer: SettingWriter) -> ColumnMapping:
+    """The mapping, with problems in the words of the program whose settings `writer` writes."""
+    del writer
     chosen: dict[str, list[str]] = {}
     for name, names in columns:
         for key in names:
@@ -241,22 +239,33 @@ def _list_problems(
         if len(keys) > 1 and not are_references:
             rule = f"{' and '.join(map(format_value, keys))} both give the {name}"
             if name == "ratings":
-                yield f"{rule}: data.columns.{RATINGS}ASPECT={','.join(keys)} reads several people"
+                yield f"{rule}: {setting(f'columns.{RATINGS}ASPECT', *keys)} reads several people"
             else:
-                yield f"{rule}: data.columns.{name}={keys[0]} chooses one"
+                yield f"{rule}: {setting(f'columns.{name}', keys[0])} chooses one"
     open_columns = [key for key, name in extra if key not in chosen and not name.startswith("unread_")]
     for spellings in find_spellings(open_columns):
-        yield f"{describe_spellings(spellings)}: data.columns.NAME={spellings[0]} renames one"
+        yield f"{describe_spellings(spellings)}: {setting('columns.NAME', spellings[0])} renames one"
     counts = Counter(name for _, name in extra)
+    rated = [key for key, name in extra if _may_be_ratings(name) and name not in chosen.get(key, ())]
+    if rated and "ratings" not in giving:
+        named = " and ".join(map(format_value, rated))
+        read = setting(f"columns.{RATINGS}ASPECT", *rated)
+        yield f"{named} may be ratings: {read} reads them, {setting(f'columns.{rated[0]}', rated[0])} passes one on"
     for key, name in extra:
         if name == "scores":
-            yield f"{format_value(name)} is a key of the output of scores: data.columns.my_{name}={key} renames it"
+            renamed = setting(f"columns.my_{name}", key)
+            yield f"{format_value(name)} is a key of the output of scores: {renamed} renames it"
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
         alike = next((field for field in _find_similar(name) if field not in giving), "")
-        if alike and name not in chosen.get(key, ()):
+        if alike and key not in rated and name not in chosen.get(key, ()):
             hint = f"(did you mean {format_value(alike)}?)"
-            yield f"{format_value(key)} is no field {hint}: data.columns.{key}={key} passes it on"
+            yield f"{format_value(key)} is no field {hint}: {setting(f'columns.{key}', key)} passes it on"
+
+
+def _may_be_ratings(name: str) -> bool:
+    """Whether a name is most like `ratings`, as `rating_1` is."""
+    return _find_similar(name)[:1] == ["ratings"]
 
 
 @lru_cache(maxsize=2 * MOST_COLUMNS)
@@ -276,7 +285,7 @@ def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]
     'Hi'
     """
     paths = [key for _, keys in columns for key in keys if "." in key and key not in record]
-    reached = {path: _reach(record, path) for path in paths}
+    reached = {path: reach(record, path) for path in paths}
     nested = {path: value for path, value in reached.items() if value is not None}
     if any(key in nested for _, key in list_ratings(columns)):
         record = {key: value for key, value in record.items() if key != "scores"}
@@ -292,7 +301,11 @@ def list_ratings(columns: Columns) -> list[tuple[str, str]]:
     return [(name, key) for name, key in named if name.startswith((RATING, RATINGS))]
 
 
-def _reach(value: Any, path: str) -> Any:
+def reach(row: Mapping[str, Any], path: str) -> Any:
+    """The value of a column, or of a path into objects and lists such as `output.choices.0.text`; None without one."""
+    if path in row:
+        return row[path]
+    value: Any = row
     for part in path.split("."):
         if isinstance(value, list) and part.isdecimal():
             index = int(part)

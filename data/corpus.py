@@ -15,7 +15,7 @@ from core.errors import SettingError
 from core.example import Example
 from core.scores import Scores
 from core.settings import Share, check
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
 
 HELD_OUT_FRACTION = 0.1  # of the texts of a public set or of a user's own file

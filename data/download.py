@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from core.errors import InputError, blame_file, fault
+from core.errors import InputError, blame_file, fault, setting
 from core.hosts import check_network
 from core.stages import file_sha256
 from data.text_files import open_atomically, temporary_path
@@ -157,7 +157,7 @@ def fetch(file: PublicFile, root: Path | str) -> None:
                 HTTPDownloader()(url, output, pooch=None)
             file.check(aside)
     except (OSError, ValueError) as error:
-        hint = f"run again later, or place the file by hand at {target} and leave data.download out"
+        hint = f"run again later, or place the file by hand at {target} and leave {setting('data.download')} out"
         raise InputError([fault(target, 0, f"{url} could not be fetched: {error}; {hint}")]) from error
 
 
@@ -165,20 +165,21 @@ def explain_download(file: PublicFile, root: Path | str) -> str:
     """Returns instructions to get a file: a setting that fetches it, or commands to place it by hand under `root`.
 
     >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"fed.txt": "https://a.org"}, sha256="0" * 64), "sets"))
-    Fetch it with data.download=true network=true, or name the folder that holds fed/ with data.root=FOLDER.
+    Fetch it with download=True network=True, or name the folder that holds fed/ with root="FOLDER".
     >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"x.txt": "https://a.org"}), "sets").splitlines()[-1])
     curl -L --create-dirs -o 'sets/fed/x.txt' 'https://a.org'
     """
-    setting = "data.attributes" if file.folder == "attributes" else "data.root"
+    root_name = "data.attributes" if file.folder == "attributes" else "data.root"
+    folder_named = f"name the folder that holds {file.folder}/ with {setting(root_name, 'FOLDER')}"
+    fetch = f"{setting('data.download', 'true')} {setting('network', 'true')}"
     if file.is_fetchable:
-        remedy = f"name the folder that holds {file.folder}/ with {setting}=FOLDER."
-        return f"Fetch it with data.download=true network=true, or {remedy}"
+        return f"Fetch it with {fetch}, or {folder_named}."
     first = f" It needs {file.first} first." if file.first else ""
     made = "the original files, from which it is made," if file.reader else "the file"
     folder = file.place(root)
     commands = [f"curl -L --create-dirs -o '{folder / saved}' '{url}'" for saved, url in file.originals.items()]
     rule = (
-        f"Name the folder that holds {file.folder}/ with {setting}=FOLDER, or place {made} by hand (data.download=true "
+        f"N{folder_named[1:]}, or place {made} by hand ({fetch} "
         f"does not fetch it: no checksum of its original is known; licence: {file.licence}).{first}"
     )
     return "\n".join([rule, *commands])

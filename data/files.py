@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from core.errors import InputError, fault, format_value
+from core.errors import InputError, fault, format_value, setting
 from core.example import Example
 from data.cells import json_line
 from data.columns import FIELDS, OUTPUT
@@ -117,14 +117,14 @@ def iterate_rows(
         raise InputError([fault(file.path, 0, f"the file needs at least one example, {what}")])
     if says_nothing and file.needs_text:
         rule = "at least one text must not be empty, but all are"
-        raise InputError([fault(file.path, 0, f"{rule}: data.columns.text=COLUMN names another column")])
+        raise InputError([fault(file.path, 0, f"{rule}: {setting('columns.text', 'COLUMN')} names another column")])
 
 
 def _refuse(name: str) -> str:
-    hint = f"my_{name}={name}"
+    hint = setting(f"columns.my_{name}", name)
     if name == "scores":
-        hint = "my_scores=scores, in a table my_bleu=scores.bleu,"
-    return f'"{name}" is a key of the output of scores: data.columns.{hint} renames it'
+        hint += f", in a table {setting('columns.my_bleu', 'scores.bleu')},"
+    return f'"{name}" is a key of the output of scores: {hint} renames it'
 
 
 def load_examples(

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain, count, zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from core.errors import InputError, SettingError, fault
+from core.errors import InputError, SettingError, fault, setting
 from core.stages import file_sha256, fingerprint
 from data.cells import check_header, read_cells, to_value
 from data.columns import (
@@ -34,7 +34,6 @@ log = logging.getLogger(__name__)
 
 FORMS = (".jsonl", ".json", *TABLES, ".parquet")
 TYPED = (".parquet", "records")  # forms whose names may be numbers
-PATH_NEEDED = "data.path must be given: data.path=FILE, or data.text=FILE for a text per line"
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,8 @@ class InputFile:
     needs_text: bool = True
     # objects in memory in place of a file; then `path` is their name in messages
     records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
+    # the lines of these objects, where they are not counted from 1
+    lines: Sequence[int] = field(default=(), repr=False)
 
     @classmethod
     def of(
@@ -88,16 +89,20 @@ class InputFile:
         if isinstance(path, InputFile):
             return path
         if not isinstance(path, str | Path | None):
-            rule = "data must be a file of texts: data.path=FILE; sets of other forms are for the experiments"
+            rule = (
+                f"data must be a file of texts, {setting('path', 'FILE')}; sets of other forms are for the experiments"
+            )
             raise SettingError(rule)
         several = [references] if isinstance(references, Path | str | int) else list(references or ())
         if (path is None) == (text is None):
-            raise SettingError(PATH_NEEDED if path is None else "data.path and data.text are two inputs: give one")
+            given = "one is needed" if path is None else "two are given"
+            hint = f"{setting('path', 'FILE')}, or {setting('text', 'FILE')} for a text per line"
+            raise SettingError(f"give one input, but {given}: {hint}")
         if path is None:
             return cls._of_lines(text, several, source, columns)
         if several or source is not None:
-            rule = "data.references and data.source are aligned with the lines of data.text=FILE"
-            raise SettingError(f"{rule}, but data.path is given: name their columns in data.columns")
+            rule = f"references and source are aligned with the lines of {setting('text', 'FILE')}"
+            raise SettingError(f"{rule}; the columns of a file are named by {setting('columns.references', 'COLUMN')}")
         file, sheet = split_sheet(path)
         if sheet is not None and split not in (None, sheet):
             raise SettingError(f"a sheet is named once, but {sheet} and {split} are given")
@@ -118,7 +123,7 @@ class InputFile:
     ) -> "InputFile":
         """An input of aligned files with one value per line."""
         if columns:
-            raise SettingError("data.columns names the columns of data.path; data.text has lines")
+            raise SettingError("columns are those of a table, but a file of texts has lines")
         named = [("text", text)]
         named += [("references", file) for file in references]
         named.append(("context", source))
@@ -176,7 +181,7 @@ class InputFile:
         notes = [known.get("tool_file"), words.description]
         rated = [key for _, key in list_ratings(self.columns)]
         if rated and self.form not in TABLES:
-            hint = "columns.scores.NAME=scores.NAME reads another as a metric"
+            hint = f"{setting('columns.scores.NAME', 'scores.NAME')} reads another as a metric"
             notes.append(f"{', '.join(rated)} are ratings: {hint}")
         return tuple(f"{self.path.name}: {note}" for note in notes if note)
 
@@ -259,7 +264,7 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
     """
     match file.form:
         case "records":
-            for number, record in enumerate(file.records or (), start=1):
+            for number, record in zip(file.lines or count(1), file.records or (), strict=False):
                 yield number, {str(key): to_value(value) for key, value in record.items()}
         case "lines":
             yield from _read_aligned(file, faults)
@@ -292,10 +297,10 @@ def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dic
             filled = number
             waiting = []
     counts = [min(lengths[path], filled) for path in files]
-    for path, count in zip(files, counts, strict=True):
-        if count != counts[0]:
+    for path, found in zip(files, counts, strict=True):
+        if found != counts[0]:
             rule = "aligned files must have equally many lines"
-            faults.append(fault(path, 0, f"{rule}, found {count} here and {counts[0]} in {file.path}"))
+            faults.append(fault(path, 0, f"{rule}, found {found} here and {counts[0]} in {file.path}"))
 
 
 def _align(names: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, check_names, fault, list_first, read_all
+from core.errors import InputError, check_names, fault, list_first, read_all, setting
 from core.example import SHOWN_COLUMNS
 from data.cells import name_of
 from data.columns import (
+    NAMES,
     USUAL_RATERS,
     Columns,
     add_nested,
@@ -24,33 +25,28 @@ from data.columns import (
     find_spellings,
     fold_name,
     fold_names,
+    list_names,
     name_fields,
 )
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
 from data.input_file import TYPED, FileLike, InputFile, read_objects
+from data.label_columns import names_model
 from data.numeric import parse_finite, to_number
 from data.records import check_records, require_none
-from data.roles import names_model
 from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import TABLES
 from data.winners import PreferenceRecord, WinnerReader, find_problems
 from meta_eval.preferences import Preferences
 
-USUAL = {
-    "model_a": "system_a",
-    "model_b": "system_b",
-    "model_1": "system_a",
-    "model_2": "system_b",
-    "question_id": "group",
-    **dict.fromkeys(USUAL_RATERS, "rater"),
-}
+PROMPTS = NAMES["pairs"]["prompt"].split()  # columns of what systems answer
+USUAL = {name: field for name, field in list_names("pairs").items() if field != "prompt"}
+USUAL |= dict.fromkeys(USUAL_RATERS, "rater")
 PLACES = {key: place for place, key in enumerate(USUAL)}  # the first of several keys of a field gives it
 ONE_HOT = {
     "winner_model_a": "a",
     "winner_model_b": "b",
     "winner_tie": "tie",
 }  # a column for each winner
-PROMPTS = ("prompt", "question", "instruction", "context", "input", "source")  # columns of what systems answer
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
 Row: TypeAlias = tuple[int, Mapping[str, Any]]  # with its line
 Rows: TypeAlias = Iterable[Row]
@@ -75,7 +71,7 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     if file.tool_file is not None:
         return _read_tool_file(file.path, file.tool_file)
     names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
-    check_names(names, FIELDS, "data.columns of judgements")
+    check_names(names, FIELDS, "columns of judgements")
     rows = read_objects(file, faults)
     if file.form in TABLES:
         rows = ((line, _drop_empty(row)) for line, row in rows)
@@ -113,7 +109,8 @@ def _note_repeated(preferences: Preferences) -> list[str]:
     if pairs == rows:
         return []
     people = len(set(preferences.raters) - {None})
-    by = f"by {people} raters" if people else "by raters that no column names: columns.rater=COLUMN"
+    unnamed = f"by raters that no column names: {setting('columns.rater', 'COLUMN')}"
+    by = f"by {people} raters" if people else unnamed
     return [f"{preferences.name}: {rows} rows, {pairs} pairs of outputs, {by}"]
 
 
@@ -166,7 +163,7 @@ def _describe_models(models: Sequence[str]) -> str:
     are = "are models by their names, but count as people"
     if len(models) == 1:
         are = "is a model by its name, but counts as a person"
-    return f"{', '.join(models)} {are}: judges.NAME=COLUMN names its verdicts"
+    return f"{', '.join(models)} {are}: {setting('columns.judges.NAME', 'COLUMN')} names its verdicts"
 
 
 def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
@@ -214,7 +211,7 @@ class RepeatedPrompts:
         if len(self.ids) <= len(self.different):
             return []
         rule = f"{len(self.ids)} ids have {len(self.different)} different prompts, but each id is an input of its own"
-        return [f"{rule}: columns.group={self.column} makes prompts the inputs"]
+        return [f"{rule}: {setting('columns.group', self.column)} makes prompts the inputs"]
 
 
 def _count_rows(number: int) -> str:
@@ -245,7 +242,7 @@ def _find_spellings(columns: Columns, seen: Iterable[str]) -> list[str]:
     chosen = {key for _, keys in columns for key in keys}
     open_columns = [key for key in seen if key not in chosen]
     return [
-        f"{describe_spellings(spellings)}: data.columns.FIELD={spellings[0]} chooses one"
+        f"{describe_spellings(spellings)}: {setting('columns.FIELD', spellings[0])} chooses one"
         for spellings in find_spellings(open_columns)
     ]
 
@@ -260,7 +257,7 @@ def _check_one_hot(
     if winner not in ONE_HOT or not ONE_HOT.keys() <= seen.keys():
         return []
     rule = f"the columns {', '.join(ONE_HOT)} are read together"
-    return [fault(path, 0, f"{rule}, but data.columns.winner names {winner} alone: leave this setting out")]
+    return [fault(path, 0, f"{rule}, but {setting('columns.winner')} names {winner} alone: leave this setting out")]
 
 
 def _join_records(
@@ -307,10 +304,16 @@ def _check_first(
     rule = "judgements of two systems (system_a, system_b, winner) are needed, found"
     fields = [name for _, name in name_fields(tuple(rows[0])).fields]
     if "text" in fields:
-        hint = "give data.outputs=FILE beside judgements, or judge=llm_judge to judge the texts"
-        raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
+        hint = f"give {setting('outputs', 'FILE')} beside judgements"
+        by_judge = setting("judge", "llm_judge")
+        raise InputError([fault(path, 0, f"{rule} texts: {hint}, or {by_judge} to judge the texts")])
     known = list_first(keys, SHOWN_COLUMNS)
-    hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
+    system_a = setting("columns.system_a", "COLUMN")
+    hint = f"{system_a} names a column, {setting('columns.chosen')} and {setting('columns.rejected')} those of answers"
+    sides = [key for key in keys if key.endswith("_a") and f"{key[:-1]}b" in keys]
+    if sides:  # neither of which is the chosen one in every row
+        outputs = f"{sides[0]} and {sides[0][:-1]}b"
+        hint = f"{system_a} and {setting('columns.system_b', 'COLUMN')} name the columns of the systems of {outputs}"
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
 

@@ -1,4 +1,4 @@
-"""Rows by rater: joins rows that are one text rated by several people, because they share an id, or text and system."""
+"""Rows by rater: joins rows that are one text rated by several people, by its id, or its input and system."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,14 +6,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from core.errors import fault, format_value
+from core.errors import InputError, fault, format_value, setting
 from core.example import Example, hint_column
 from data.columns import find_rater
+from data.label_columns import find_key
 from data.records import check_id, require_none
 
 RATER = "rater"
 MOST_FAULTS = 9  # of one kind that are listed
-TASKS = ("HITId", "task_id", "item_id")  # columns of what was given to several raters
 PARTS = ("text", "turns", "context", "prefix", "label", "references", "system", "group")
 Scores: TypeAlias = Mapping[str, float | None]
 Row: TypeAlias = tuple[int, Example, Scores]  # with its line
@@ -22,15 +22,18 @@ Row: TypeAlias = tuple[int, Example, Scores]  # with its line
 def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     """Joins rows into texts with the ratings of each person; returns a note if there are fewer texts than rows.
 
-    Rows are joined by repeated ids. Otherwise rows with texts are joined by their content (`PARTS`) if they name a
-    rater, or if all have ratings and a system but no ids. If a rater rates a text twice, the later rating counts.
+    Rows are joined by repeated ids; outputs of several systems may share the id of their input, which becomes their
+    group. Where no row has an id, the task or the input and the system name a text, if a column names the rater or all
+    rows are rated. If a rater rates a text twice, the later rating counts.
 
-    Raises InputError for rows with one id and different texts or scores, and for an id of two texts without ratings.
+    Raises InputError for rows of one text that contradict each other, for an id of two texts without ratings, and for
+    equal texts by raters that nothing names.
     """
     columns = dict.fromkeys(name for _, example, _ in rows for name in example.extra)
     rater = find_rater(name for name in columns if _names_raters(rows, name))
-    groups = _find_groups(rows, rater)
-    if not groups or len(groups) == len(rows):
+    rows = _name_outputs(path, rows, rater)
+    groups = _find_groups(path, rows, rater, find_key(columns))
+    if len(groups) == len(rows):
         return tuple(rows), ()
     is_rated = any(example.ratings for _, example, _ in rows)
     if not rater and not is_rated:
@@ -41,15 +44,56 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], t
     return tuple(_join(group, rater) for group in groups), (note,)
 
 
-def _find_groups(rows: Sequence[Row], rater: str | None) -> list[list[Row]]:
-    """The rows of each text; empty where nothing says that rows are by raters."""
+def _name_outputs(path: Path, rows: Sequence[Row], rater: str | None) -> Sequence[Row]:
+    """The rows, with an id of its own for each output where several systems share the id of an input.
+
+    Systems whose ratings are the same for every id may be judges of one output, and stay.
+    """
     by_id = _group(rows, _name_id)
-    if len(by_id) < len(rows):
+    systems = [{example.system for _, example, _ in group} for group in by_id]
+    ratings = [{str(example.ratings) for _, example, _ in group} for group in by_id]
+    is_rated = any(example.ratings for _, example, _ in rows)
+    may_be_judges = is_rated and rater is None and all(len(different) == 1 for different in ratings)
+    if may_be_judges or all(len(different - {None}) < 2 for different in systems):
+        return rows
+    faults: list[str] = []
+    named: list[Row] = []
+    for line, example, scores in rows:
+        lacking = ["an id"] if example.id == str(line) else []
+        lacking += [] if example.system else ["a system"]
+        if lacking:
+            faults.append(
+                fault(path, line, f"rows of several systems need {' and '.join(lacking)} here, as in other lines")
+            )
+        name = f"{example.id} ({example.system})"
+        named.append((line, replace(example, id=name, group=example.group or example.id), scores))
+    return require_none(named, faults)
+
+
+def _find_groups(
+    path: Path,
+    rows: Sequence[Row],
+    rater: str | None,
+    task: str | None,
+) -> list[list[Row]]:
+    """The rows of each text: by id, else by the task or the input, and the system."""
+    by_id = _group(rows, _name_id)
+    has_ids = any(example.id != str(line) for line, example, _ in rows)
+    if len(by_id) < len(rows) or has_ids:
         return by_id
-    has_texts = any(not example.is_empty for _, example, _ in rows)
-    if has_texts and (rater or _are_rated_outputs(rows)):
-        return _group(rows, _list_parts)
-    return []
+    is_named = task is not None or all(example.group for _, example, _ in rows)
+    if is_named and (rater or _are_rated_outputs(rows)):
+        return _group(rows, lambda row: _name_output(row, task))
+    texts = {(example.text, example.turns, example.context, example.system) for _, example, _ in rows}
+    if rater and len(texts) < len(rows):
+        rule = f"rows by {rater} need a column with the id of their text, because texts are repeated"
+        raise InputError([fault(path, 0, f"{rule}: {setting('columns.id', 'COLUMN')} names it")])
+    return by_id
+
+
+def _name_output(row: Row, task: str | None) -> object:
+    _, example, _ = row
+    return example.group, str(example.extra.get(str(task))), example.system
 
 
 def _find_repeated_ids(path: Path, rows: Sequence[Row]) -> list[str]:
@@ -75,7 +119,8 @@ def _describe_groups(
     """How many rows are how many texts, where the names of raters are, and which ratings do not count."""
     rows = sum(map(len, groups))
     texts = "1 text" if len(groups) == 1 else f"{len(groups)} texts"
-    who = f"their raters are in {rater}" if rater else "their raters are numbered; columns.rater=COLUMN names them"
+    numbered = f"their raters are numbered; {setting('columns.rater', 'COLUMN')} names them"
+    who = f"their raters are in {rater}" if rater else numbered
     note = f"{name}: {rows} rows, {texts}; {who}"
     again = rows - sum(len(_name_raters(group, rater)) for group in groups)
     if again:
@@ -96,15 +141,6 @@ def _is_name(value: object) -> bool:
 def _name_id(row: Row) -> object:
     _, example, _ = row
     return example.id
-
-
-def _list_parts(row: Row) -> object:
-    """What a row holds; where its system or input is not named, also the task that was given to raters."""
-    _, example, _ = row
-    parts = [getattr(example, name) for name in PARTS]
-    if not (example.system and example.group):
-        parts += [str(example.extra.get(name)) for name in TASKS]
-    return tuple(parts)
 
 
 def _group(rows: Sequence[Row], key: Any) -> list[list[Row]]:

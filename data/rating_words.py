@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from core.errors import SettingError, format_value
+from core.errors import SettingError, format_value, setting
 from data.numeric import GAPS, WORDS, parse_number
 
 RATED = ("ratings", "scores")
@@ -142,19 +142,20 @@ def to_level(value: object) -> Level | None:
 
 def has_words(record: Mapping[str, Any]) -> bool:
     """Whether a rating or a score of a record is a word."""
-    return any(isinstance(level, str) for _, level in _list_levels(record))
+    return any(isinstance(level, str) for _, level, _ in _list_levels(record))
 
 
-def _list_levels(record: Mapping[str, Any]) -> Iterator[tuple[Column, Level]]:
-    """Each rating and score with its column, without those that are missing."""
+def _list_levels(record: Mapping[str, Any]) -> Iterator[tuple[Column, Level, Any]]:
+    """The column, the level and the value of each rating and score, without those that are missing."""
     for kind in RATED:
         by_name = record.get(kind)
         if not isinstance(by_name, Mapping):
             continue
         for name, value in by_name.items():
-            for level in map(to_level, _list_ratings(value)):
+            for rating in _list_ratings(value):
+                level = to_level(rating)
                 if level is not None:
-                    yield (kind, name), level
+                    yield (kind, name), level, rating
 
 
 def _list_ratings(value: Any) -> Iterable[Any]:
@@ -174,24 +175,36 @@ def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> Ra
     >>> order_words({"ratings": {"q": word}} for word in ("Good", "bad", "fair", None)).description
     'ratings in words: bad 0, fair 1, good 2'
     """
-    return order_columns(collect_levels(records, levels), levels)
+    spelled: dict[Level, str] = {}
+    columns = collect_levels(records, levels, spelled)
+    return order_columns(columns, levels, spelled)
 
 
-def collect_levels(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> dict[Column, list[Level]]:
+def collect_levels(
+    records: Iterable[Mapping[str, Any]],
+    levels: Levels,
+    spelled: dict[Level, str],
+) -> dict[Column, list[Level]]:
     """Collects the levels of each column: its words, and also its numbers if `levels` names the column.
 
-    For a column that `levels` does not name, 0 stands for all its numbers.
+    For a column that `levels` does not name, 0 stands for all its numbers. `spelled` gets each word as it first stands
+    in the file.
     """
     named = dict(levels)
     columns: dict[Column, dict[Level, None]] = {}
     for record in records:
-        for column, level in _list_levels(record):
+        for column, level, value in _list_levels(record):
+            spelled.setdefault(level, str(value).strip())
             is_counted = isinstance(level, str) or column[1] in named
             columns.setdefault(column, {})[level if is_counted else 0.0] = None
     return {column: list(distinct) for column, distinct in columns.items()}
 
 
-def order_columns(columns: Mapping[Column, Sequence[Level]], levels: Levels = ()) -> RatingWords:
+def order_columns(
+    columns: Mapping[Column, Sequence[Level]],
+    levels: Levels,
+    spelled: Mapping[Level, str],
+) -> RatingWords:
     """Numbers the levels in columns, as `order_words` does."""
     given = dict(levels)
     numbers: dict[Column, Mapping[Level, float]] = {}
@@ -199,7 +212,7 @@ def order_columns(columns: Mapping[Column, Sequence[Level]], levels: Levels = ()
     refused: dict[Column, str] = {}
     for names, words in _join_columns(columns):
         scale = _find_given(names, words, given) or _find_usual(words)
-        problem = _find_problem(names, words, scale)
+        problem = _find_problem(names, words, scale, spelled)
         if problem:
             refused |= dict.fromkeys(names, problem)
         elif scale is not None:
@@ -269,6 +282,7 @@ def _find_problem(
     names: Sequence[Column],
     words: Sequence[Level],
     scale: Sequence[Level] | None,
+    spelled: Mapping[Level, str],
 ) -> str | None:
     """The problem of words without a known order; none if a line with a word is at fault itself."""
     columns = dict.fromkeys(format_value(name) for _, name in names)
@@ -277,14 +291,15 @@ def _find_problem(
         others = [word for word in words if word not in scale]
         unknown = [word for word in others if WORDS.get(str(word)) not in scale]
         if unknown:
-            return f"levels of {where} must hold every level, but lack {_show(unknown)}"
+            shown = _show(spelled.get(word, word) for word in unknown)
+            return f"levels of {where} must hold every level, but lack {shown}"
         return None
     are_words = all(isinstance(word, str) for word in words)
     if not are_words or len(words) > MOST_WORDS or {*words} <= WORDS.keys():
         return None
-    shown = _show(words)
+    shown = _show(spelled.get(word, word) for word in words)
     rule = f"words that rate must have a known order, found {shown} in {where}"
-    return f"{rule}: levels=WORST,...,BEST gives their order"
+    return f"{rule}: {setting('levels', 'WORST', '...', 'BEST')} gives their order"
 
 
 def _describe(numbers: Iterable[Mapping[Level, float]]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 
-from core.errors import InputError, broken_rules, fault, format_value, list_first
+from core.errors import InputError, broken_rules, fault, format_value, list_first, setting
 from core.example import SHOWN_COLUMNS, refuse_surrogates
 from core.settings import Number, refuse_blank, to_tuple
 from data.columns import FIELDS
@@ -264,7 +264,7 @@ def _describe_missing_text(record: Mapping[str, Any], keys: Sequence[str]) -> st
     if "turns" in record:
         shown = f"{format_value(record['turns'])} in turns"
     else:
-        shown = f"{list_first(keys, SHOWN_COLUMNS) or 'nothing'}: data.columns.text=COLUMN names a column"
+        shown = f"{list_first(keys, SHOWN_COLUMNS) or 'nothing'}: {setting('columns.text', 'COLUMN')} names a column"
     return f'an example needs "text" or "turns", found {shown}'
 
 

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, SettingError, fault, format_value, read_all
+from core.errors import InputError, SettingError, fault, format_value, read_all, setting
 from core.example import Example, hint_column
 from core.scores import Scores
 from data.cells import json_line, read_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
-from data.doubtful_scores import note_doubtful_scores
 from data.files import iterate_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile, read_objects
 from data.rater_rows import join_rater_rows
@@ -51,7 +50,7 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
         path, line = outputs.locate(i)
         missing = [name for name in ("system", "group") if getattr(example, name) is None]
         for name in missing:
-            hint = hint_column(name, example.extra) or f": data.columns.{name}=COLUMN names its column"
+            hint = hint_column(name, example.extra) or f": {setting(f'columns.{name}', 'COLUMN')} names its column"
             faults.append(fault(path, line, f'"{name}" is needed here, found null{hint}'))
         if missing:
             continue
@@ -110,7 +109,7 @@ def read_scored(
         own_scores,
         places=places,
         raters=_list_raters(places, examples),
-        notes=(*file.notes, *joined, *note_doubtful_scores(file, rows)),
+        notes=(*file.notes, *joined),
         source=source,
     )
     return add_outputs(scored_file, scores or {})
@@ -129,7 +128,9 @@ def read_systems(
     names, files = _split_systems(systems)
     are_named = all(name.strip() and file for name, file in zip(names, files, strict=True))
     if path is not None or text is not None or not are_named:
-        raise SettingError(f"data.systems must be NAME=FILE for each system, without data.path, found {list(systems)}")
+        raise SettingError(
+            f"{setting('systems')} must be NAME=FILE for each system, without {setting('path')}, found {list(systems)}"
+        )
     inputs = [_open_system(file, settings) for file in files]
     beside = tuple(file for file in inputs if file.form != "lines")
     parts = read_all([partial(read_scored, replace(file, beside=beside)) for file in inputs])

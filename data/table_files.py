@@ -67,6 +67,9 @@ def read_rows(
             length = 0
             if not any(map(str.strip, row)):
                 continue
+            if len(row) != len(header) and header[0].startswith("#"):
+                rule = "a table begins with the names of its columns, found a comment: delete this line"
+                raise InputError([fault(path, 1, rule)])
             if len(row) != len(header):
                 faults.append(fault(path, number, f"a row must have {len(header)} cells, found {len(row)}"))
             else:

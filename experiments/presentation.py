@@ -18,7 +18,6 @@ from judge.report.plots import plot_curves, scores_against_ratings
 from judge.wording import format_cell
 from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, agree, list_agreement, note_cues
 from meta_eval.cues import FOLDS
-from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
 LONGEST = 300  # characters of a headline
@@ -84,8 +83,7 @@ def present(
 
 def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
     """Computes the agreement of every metric, and of cheap cues unless `cues=none`, with every rating."""
-    resampling = Resampling(seed=run.seed)
-    return [row for scored in sets for row in list_agreement(scored, resampling, has_cues=run.cues)]
+    return [row for scored in sets for row in list_agreement(scored, run.seed, has_cues=run.cues)]
 
 
 def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting], has_cues: bool) -> str:
@@ -132,7 +130,7 @@ def list_losses(models: Mapping[str, Trained]) -> dict[str, float]:
 
 
 def name_best(rows: Sequence[Agreement]) -> str:
-    """Writes the headline: which metric agrees best with each aspect, if its interval is above 0; else "".
+    """Writes the headline: which metric agrees best with each aspect over all texts, and how it does within systems.
 
     If cheap cues predict the ratings better than the metrics do, the cues come first, as in the table.
     """
@@ -163,8 +161,8 @@ def _describe_over_all(rows: Sequence[Agreement], best: Agreement) -> str:
     if best.spearman.low <= 0:
         return f"No agreement with {rated} is shown (highest: {best.metric}, {shown})"
     if ahead:
-        cues = f"Cheap cues alone predict {rated} best (spearman {format_cell(ahead[0].spearman)})"
-        return f"{cues}, and of the metrics {best.metric} agrees best ({shown})"
+        cues = f"Cheap cues alone predict {rated} better (spearman {format_cell(ahead[0].spearman)}) than any metric"
+        return f"{cues}; of these {best.metric} agrees best ({shown})"
     return f"{best.metric} agrees best with {rated} ({shown})"
 
 

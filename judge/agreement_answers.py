@@ -10,8 +10,8 @@ from judge.judge_checks import JudgeChecks, answer_judges
 from judge.label_study import LabelStudy
 from judge.wording import format_cell, format_number, join_names
 from meta_eval.agreement import NOT_METRICS, SYSTEM_ALONE, Agreement
-from meta_eval.bootstrap import Estimate
-from meta_eval.chance import widen_interval
+from meta_eval.estimates import Estimate
+from meta_eval.permuted import widen_interval
 from meta_eval.ranking import Ranking
 
 ROUNDING = 1e-9
@@ -109,7 +109,7 @@ def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
     agreement = ranking.agreement
     where = GROUPED[ranking.comparison.one_grouping]
     shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])})"
-    equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=1e-9)]
+    equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=ROUNDING)]
     if not others:
         return f"{best} is the only ranked metric {shown}, {where}"
     if equal:
@@ -130,7 +130,7 @@ def describe_systems(rows: Sequence[Agreement], best: str) -> list[str]:
     alone = by_name[SYSTEM_ALONE].spearman
     values = [row.spearman.value for row in rows if row.metric not in NOT_METRICS]
     highest = max((value for value in values if not math.isnan(value)), default=math.nan)
-    if alone.value - highest > ROUNDING and not alone.low <= 0:
+    if alone.value - highest > ROUNDING and alone.value > ROUNDING and not alone.low <= 0:
         clauses.append(
             f"which system wrote a text agrees better ({_show(alone)}) than any metric ({format_number(highest)})"
         )
@@ -138,13 +138,13 @@ def describe_systems(rows: Sequence[Agreement], best: str) -> list[str]:
 
 
 def _describe_within(metric: str, within: Estimate, looked_at: int) -> str:
-    """Whether a metric that was chosen among others agrees within systems, too."""
+    """Whether a metric that was chosen among others agrees within systems."""
     widened = widen_interval(within, looked_at)
     shown = _show(within)
     if math.isnan(within.value):
         return f"the agreement of {metric} within systems is unknown ({within.reason})"
     if widened.low > 0:
-        return f"within systems {metric} agrees, too ({shown})"
+        return f"within systems {metric} agrees ({shown})"
     if within.value < 0 and not widened.high >= 0:
         return f"within systems {metric} agrees in reverse ({shown})"
     return f"within systems no agreement of {metric} is shown ({shown})"

@@ -9,10 +9,8 @@ from judge.tables import Row, Table, pick, tabulate
 from judge.wording import collect_reasons, format_number, join_names
 from meta_eval.agreement import Agreement
 from meta_eval.alternative_annotator import AlternativeTest
-from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import Floats
-from meta_eval.grouping import FEWEST_TEXTS, Layout
-from meta_eval.intervals import USUAL_RESAMPLING, Resampling
+from meta_eval.design import FEWEST_TEXTS, Floats, Layout
+from meta_eval.estimates import Estimate
 from meta_eval.labels import PEOPLE, SingleAgreement
 from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
 
@@ -121,7 +119,6 @@ def among_table(
     raters: Mapping[str, Floats],
     layout: Layout,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL_RESAMPLING,
 ) -> Table:
     """Tabulates the agreement among the raters of each aspect, from ratings of shape (raters, units)."""
     rows: list[Row] = []
@@ -131,13 +128,13 @@ def among_table(
             "aspect": aspect,
             "raters": len(table),
             "scale": scale,
-            "alpha": krippendorff_alpha(table, scale, resampling, layout=layout),
-            "between_raters": correlate_raters(table, kind, resampling, layout=layout),
-            "ceiling": find_ceiling(table, kind, resampling, layout=layout),
+            "alpha": krippendorff_alpha(table, scale, layout=layout),
+            "between_raters": correlate_raters(table, kind, layout=layout),
+            "ceiling": find_ceiling(table, kind, layout=layout),
         }
         rows.append(cells)
     caption = (
         f"alpha is for ratings of this scale, correlations are {kind.title()}'s, the ceiling is Spearman-Brown's. "
-        "Intervals: 95 %, percentile, drawn over inputs."
+        "Intervals: 95 %, over inputs."
     )
     return tabulate(title, caption, rows)

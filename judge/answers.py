@@ -17,7 +17,7 @@ from core.scores import Scores
 from data.preferences import ANSWERS
 from data.text_files import open_atomically
 from judge.wording import format_number
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.preferences import PairAnswer, Preferences, Verdicts, settle_orders
 from meta_eval.scored_set import ScoredSet
 

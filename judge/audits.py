@@ -18,7 +18,7 @@ from judge.tables import Result, Row, Table, pick, tabulate
 from judge.verbs.score import join_signatures
 from judge.wording import bound_answer
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ class AuditSettings:
     texts: Count = 200
     # the shares of a text to damage
     strengths: Several[Strength] = (0.25, 0.5, 1)
-    # of the intervals, which are over inputs
-    resamples: Count = 1000
-    # of the texts, the damage and the resamples
+    # of the texts and the damage
     seed: Seed = 0
 
 

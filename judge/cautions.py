@@ -12,9 +12,10 @@ from scipy.special import fdtrc
 
 from judge.wording import format_cell, format_number, join_names
 from meta_eval.agreement import NOT_METRICS, Agreement
-from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.correlation import spearman
-from meta_eval.intervals import grouped_estimate
+from meta_eval.design import Floats
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import estimate_correlation
 from meta_eval.scored_set import ScoredSet
 from meta_eval.systems import Grid
 from meta_eval.ties import subtract
@@ -199,7 +200,7 @@ def note_groupings(scored: ScoredSet, rows: Sequence[Agreement]) -> Iterator[str
         if row.metric in NOT_METRICS:
             continue
         rated = scored.rated(row.aspect)
-        within_inputs = grouped_estimate(
+        within_inputs = estimate_correlation(
             spearman,
             rated.values(row.metric, row.aspect),
             rated.ratings(row.aspect),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import sys
 import time
 import traceback
@@ -21,7 +22,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.errors import InputError, MissingModelError, OutsideError, SettingError, fault, printable, suggest_similar
+from core.errors import (
+    InputError,
+    MissingModelError,
+    OutsideError,
+    QuestionError,
+    SettingError,
+    fault,
+    printable,
+    suggest_similar,
+    write_settings_by,
+)
 from core.extras import suggest_extra
 from core.hosts import set_network
 from core.objects import find_object
@@ -36,7 +47,7 @@ from judge.flags import (
     list_fields,
     list_parameters,
     read_flags,
-    write_flags,
+    write_flag,
 )
 from judge.input_flags import SetFiles, SystemFiles, TextFiles, read_inputs
 from judge.metric_flags import JudgeName, MetricNames, describe_metrics, plan_given
@@ -75,7 +86,6 @@ VERBS = {
         named=(TextFiles, SystemFiles, MetricNames),
         settings=(
             "meta_eval.ranking.RankingSettings",
-            "meta_eval.intervals.Resampling",
             "judge.labelling.Labelling",
         ),
     ),
@@ -163,19 +173,22 @@ def main(words: Sequence[str]) -> int:
         say(refuse_verb(first))
         return BAD_INPUT
     try:
-        with suggest_extra("demo" if first == "demo" else None):
+        with write_settings_by(write_flag), suggest_extra("demo" if first == "demo" else None):
             if first == COMPLETION:
                 print(complete_by(words[1:]))
                 return FINE
             return run_verb(first, [*words[1:]])
     except MissingModelError as error:
-        say(write_flags(describe_missing(error, words)))
+        say(describe_missing(error, words))
         return BAD_INPUT
     except InputError as error:
-        say(write_flags(str(error)))
+        say(str(error))
+        return BAD_INPUT
+    except QuestionError as error:
+        say(f"{error.question}{propose(words, error.answers)}")
         return BAD_INPUT
     except SettingError as error:
-        say(f"{write_flags(str(error))}\n`judge {first} --help` lists the settings")
+        say(f"{error}\n`judge {first} --help` lists the settings")
         return BAD_INPUT
     except OutsideError as error:
         say(str(error))
@@ -342,6 +355,18 @@ def describe_missing(error: MissingModelError, words: Sequence[str]) -> str:
     flag = next(typed, error.setting)
     fetch = "; --network fetches it" if error.fetchable and "--network" not in words else ""
     return f"{flag} {error.name}: {error.what}{fetch}".lstrip()
+
+
+def propose(words: Sequence[str], answers: Mapping[str, Sequence[str]]) -> str:
+    """Writes the command with the settings that answer a question.
+
+    >>> propose(["agree", "my file.csv"], {"people": ["ann", "ben"]})
+    ". Say which, such as: judge agree 'my file.csv' --people ann ben"
+    """
+    if not answers:
+        return ""
+    flags = [write_flag(name, values) for name, values in answers.items()]
+    return f". Say which, such as: {shlex.join(['judge', *words])} {' '.join(flags)}"
 
 
 def complete_by(words: Sequence[str]) -> str:

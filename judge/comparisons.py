@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from judge.tables import Result, Row, Table, pick, tabulate
 from judge.wording import bound_answer, format_number, join_names
-from meta_eval.intervals import FEWEST_UNITS
-from meta_eval.prediction_powered import PoweredEstimate
-from meta_eval.step_down import MOST_ENUMERATED
+from meta_eval.estimates import ENUMERATED
+from meta_eval.helped import HelpedEstimate
 from meta_eval.systems import UNCOUNTED, Pairs, SystemComparison, SystemMean
 
 if TYPE_CHECKING:
@@ -26,18 +25,15 @@ MEANS_CAPTION = (
 MEAN_CELLS = ("system", "cluster", "mean", "n")
 PAIRS_CAPTION = (
     "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a metric "
-    f"(step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). {{equal}}win_rate has Tango's score "
-    f"interval (Wilson's where nothing ties), difference Student's t interval below {FEWEST_UNITS} inputs."
+    f"(step-down of the largest statistic; exact up to {ENUMERATED} inputs). {{equal}}Intervals are over inputs."
 )
 EQUAL_CAPTION = (
-    "equal within: two one-sided tests (Student's t, Tango's score interval for rare differences), adjusted for all "
-    "pairs, show that the difference is below the margin. "
+    "equal within: two one-sided tests, adjusted for all pairs, show that the difference is below the margin. "
 )
 POWERED = {  # title and caption by what is estimated
     "mean": (
         "Human means from few ratings",
-        "Prediction-powered (PPI++), with 95 % t intervals, which are approximate for skewed ratings; those helped by "
-        f"scores need {FEWEST_UNITS} ratings.",
+        "Prediction-powered (PPI++), with 95 % t intervals, which are approximate for skewed ratings.",
     ),
     "difference": (
         "Human differences from few ratings",
@@ -57,7 +53,7 @@ class SystemsCompared(Result):
     # of systems by metric
     pairs: Mapping[str, Pairs]
     # of aspects that are rated in part, by aspect, metric and system the mean rating, and by two systems its difference
-    powered: Mapping[tuple[str, ...], PoweredEstimate]
+    powered: Mapping[tuple[str, ...], HelpedEstimate]
     level: float
     # by metric, where a margin of equivalence was asked for
     margins: Margins
@@ -140,7 +136,7 @@ class SystemsCompared(Result):
         for names, found in self.powered.items():
             if len(names) == len(columns):
                 cells = {"rated": found.rated, "unrated": found.unrated, what: found.estimate}
-                cells |= {f"{what}_by_ratings": found.classical, "saved": found.saved}
+                cells |= {f"{what}_by_ratings": found.by_labels, "saved": found.saved}
                 yield {**dict(zip(columns, names, strict=True)), **cells}
 
 

@@ -10,20 +10,19 @@ import numpy as np
 
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
-from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import share_interval
+from meta_eval.design import Floats, Layout, restrict
+from meta_eval.estimates import FEWEST, Estimate, estimate_share
+from meta_eval.helped import help_mean, help_strengths
 from meta_eval.length_control import Controlled, control_length
-from meta_eval.prediction_powered import powered_rate, powered_strengths
+from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.preferences import Preferences
-from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 
 WINNER = "winner"  # names the preferences themselves
 EQUAL = 1e-9  # strengths that differ by less are equal
 CORRECTED_CAPTION = (
     " rank, corrected, strength: of all {pairs} pairs, from {labels} labels and the verdicts (prediction-powered; "
     "valid for any judge if the labelled pairs are a random sample; intervals need "
-    f"{FEWEST_UNITS} inputs with labels)."
+    f"{FEWEST} inputs with labels)."
 )
 LENGTHS_CAPTION = (
     "Logistic regression on the difference of lengths, as in AlpacaEval 2. Ranks are by strengths. by: the judge, or "
@@ -206,16 +205,17 @@ def correct_by_labels(
     `corrected` is its win rate estimated from people's labels of some pairs and the judge's verdicts on all.
     """
     judged = replace(given, outcomes=verdicts)
-    strengths = powered_strengths(given, verdicts)
+    strengths = help_strengths(given, verdicts)
     is_partly = np.isnan(given.outcomes).any()
     rows: list[Row] = []
     for system, rank in _rank(strengths).items():
         compared = given.compares(system)
         by_judge = judged.of(system)
-        rate = powered_rate(
+        rate = help_mean(
             given.of(system)[compared],
             by_judge[compared],
             restrict(given.layout, compared),
+            is_rate=True,
         )
         row = {
             "rank": rank,
@@ -227,7 +227,7 @@ def correct_by_labels(
             row |= rate.cells
         else:
             row["labels"] = rate.rated
-            row["by_people"] = rate.classical
+            row["by_people"] = rate.by_labels
         row["strength"] = strengths[system]
         rows.append(row)
     return rows
@@ -235,16 +235,15 @@ def correct_by_labels(
 
 def _share(outcomes: Floats, layout: Layout) -> Estimate:
     """The mean of known outcomes."""
-    known = ~np.isnan(outcomes)
-    if not known.any():
+    if np.isnan(outcomes).all():
         return Estimate.undefined("the judge gave no verdict")
-    return share_interval(outcomes[known], restrict(layout, known))
+    return estimate_share(outcomes, layout).only
 
 
 def _rank_verdicts(given: Preferences, outcomes: Floats) -> dict[str, float]:
     """The ranks of the systems by the strengths of Bradley and Terry."""
     known = replace(given, outcomes=outcomes).take(~np.isnan(outcomes))
-    return _rank(powered_strengths(known, known.outcomes))
+    return _rank(help_strengths(known, known.outcomes))
 
 
 def _rank(strengths: Mapping[str, Estimate]) -> dict[str, float]:

@@ -10,6 +10,7 @@ import argparse
 import builtins
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -359,6 +360,8 @@ def refuse_pair(word: str, before: str, flags: Mapping[str, Flag]) -> None:
         raise SettingError(f"{printable(word)}: write the file itself, {printable(value)}, behind the verb")
     elif first not in flags or first == before:
         return
+    if value.startswith("{"):
+        raise SettingError(f"{printable(word)}: write --{printable(name)}.KEY VALUE for each key")
     raise SettingError(f"{printable(word)}: write --{printable(name)} {printable(value)}")
 
 
@@ -407,27 +410,16 @@ def read_value(flag: Flag, words: str | Sequence[str]) -> Any:
     return values if len(values) > 1 or flag.is_list else values[0]
 
 
-# ---- messages of other rooms ----------------------------------------------------------------------------------------
-
-SETTING = re.compile(
-    r"(?<![\w.-])(?:data\.(?!root|download)([a-z][\w.]*)(?:=([\w.]+))?"
-    r"|([a-z_]+(?:\.[a-z_]+)*)=(-|true|drop|[A-Z]+\b|bleu,rouge_l|llm_judge))"
-)
+# ---- settings in messages -------------------------------------------------------------------------------------------
 
 
-def write_flags(text: str) -> str:
-    """Rewrites a message: flags in place of `key=VALUE`.
+def write_flag(name: str, values: Sequence[str]) -> str:
+    """Writes a setting as the command line takes it.
 
-    >>> write_flags("data.columns.system=COLUMN names it; data.root=FOLDER and data.download=true")
-    '--columns.system COLUMN names it; --data.root FOLDER and --data.download'
-    >>> write_flags("incomplete=drop leaves such inputs out")
-    '--incomplete drop leaves such inputs out'
+    >>> write_flag("columns.text", ["my column"]), write_flag("data.download", ["true"]), write_flag("path", ["FILE"])
+    ("--columns.text 'my column'", '--data.download', 'FILE')
     """
-    return SETTING.sub(_as_flag, text)
-
-
-def _as_flag(setting: re.Match[str]) -> str:
-    name, value = (setting[1], setting[2]) if setting[1] else (setting[3], setting[4])
+    words = [] if [*values] == ["true"] else [*values]
     if name == "path":
-        return value or "FILE"
-    return f"--{name}" if value in (None, "true") else f"--{name} {value}"
+        return shlex.join(words or ["FILE"])
+    return shlex.join([f"--{name}", *words])

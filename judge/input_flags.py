@@ -120,7 +120,8 @@ def read_set(verb: str, parameter: str, given: Given) -> dict[str, Any]:
     """Loads the set that `--data` names, with its settings."""
     from judge.sets import load_set
 
-    loaded = load_set(given.values.get("data"), given.inner("data"), given.get("seed"))
+    seed = given.get("seed") if "seed" in given.flags else 0
+    loaded = load_set(given.values.get("data"), given.inner("data"), seed)
     has_pairs = isinstance(loaded, tuple)
     if verb == "audit" and has_pairs:
         raise SettingError("data must hold texts: preferences have none alone")

@@ -7,32 +7,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from core.errors import SettingError, check_names
+from core.errors import SettingError, check_names, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import name_fields
+from judge.gates import Condition, GateResult, decide, find_confidence, read_conditions
 from judge.label_agreement import correct_mean
 from judge.label_study import LabelStudy
 from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell, format_number, join_names
-from meta_eval.bootstrap import Estimate
-from meta_eval.gates import Condition, GateResult, decide, find_confidence, read_conditions
-from meta_eval.grouping import restrict
-from meta_eval.intervals import Resampling
-from meta_eval.judge_pairs import (
+from meta_eval.estimates import Estimate, Estimates
+from meta_eval.judges import (
     STATISTICS,
     JudgeDifference,
+    SliceAgreement,
     compare_judges,
-    linearise_differences,
+    estimate_agreement,
+    estimate_change,
+    measure_slices,
     name_difference,
+    name_unity,
+    sort_unity,
 )
 from meta_eval.labels import LabelAgreement
-from meta_eval.linearised import Linearised, linearise_kappa, linearise_mean
 from meta_eval.scored_set import ScoredSet
-from meta_eval.slices import SliceAgreement, measure_slices
-from meta_eval.unanimity import UnityAccuracy, measure_by_unity
 
 PAIR_CELLS = ("n", "only_a_right", "only_b_right", "b_milder", "b_harsher")
 PAIRS_CAPTION = (
@@ -45,8 +44,8 @@ UNITY_CAPTION = (
     "Texts by how many people give the same label; those without a label that stands for people's do not count."
 )
 SLICES_CAPTION = (
-    "p_kappa, p_harshness: that a slice differs from all others, by permutations of inputs, adjusted for all slices "
-    "and both. rate_by_judge, rate_by_people and corrected are means of labels (of labels 0 and 1 rates); corrected is "
+    "p_kappa, p_harshness: that a slice differs from all others, by the intervals of both, times the number of tests. "
+    "rate_by_judge, rate_by_people and corrected are means of labels (of labels 0 and 1 rates); corrected is "
     "prediction-powered where only some texts are labelled. Intervals: 95 %, over inputs."
 )
 GATE_CAPTION = (
@@ -87,7 +86,7 @@ class JudgeChecks:
     settings: CheckSettings
     # by aspect
     pairs: Mapping[str, Sequence[JudgeDifference]] = field(default_factory=dict)
-    unity: Mapping[str, Sequence[UnityAccuracy]] = field(default_factory=dict)
+    unity: Mapping[tuple[str, str], Sequence[SliceAgreement]] = field(default_factory=dict)
     # by aspect and judge, with the rows of corrected rates by slice
     slices: Mapping[tuple[str, str], Sequence[tuple[SliceAgreement, Row]]] = field(default_factory=dict)
     gate: Sequence[GateResult] = ()
@@ -100,9 +99,9 @@ class JudgeChecks:
         """
         pairs = [_list_cells(aspect, pair) for aspect, several in self.pairs.items() for pair in several]
         unity = [
-            pick(accuracy, ("judge", "people", "n", "accuracy"), aspect=aspect)
-            for aspect, several in self.unity.items()
-            for accuracy in several
+            {"aspect": aspect, "judge": judge, "people": agreement.slice, **pick(agreement, ("n", "accuracy"))}
+            for (aspect, judge), several in self.unity.items()
+            for agreement in several
         ]
         by = self.settings.by or ""
         slices = [
@@ -142,7 +141,7 @@ def check_judges(
     scored: ScoredSet,
     labelling: Labelling,
     settings: CheckSettings,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> JudgeChecks:
     """Runs the checks of judges for each labelled aspect.
 
@@ -151,16 +150,19 @@ def check_judges(
     labelled = [aspect for aspect in list_labelled(scored, labelling) if aspect.judged]
     conditions = _read_conditions(labelled, settings)
     pairs: dict[str, Sequence[JudgeDifference]] = {}
-    unity: dict[str, Sequence[UnityAccuracy]] = {}
+    unity: dict[tuple[str, str], Sequence[SliceAgreement]] = {}
     slices: dict[tuple[str, str], Sequence[tuple[SliceAgreement, Row]]] = {}
     for aspect in labelled:
         if len(aspect.judged) > 1:
-            pairs[aspect.aspect] = _compare(aspect, settings, resampling)
+            pairs[aspect.aspect] = _compare(aspect, settings, seed)
         if len(aspect.people) > 1:
-            layout = aspect.rated.layout
-            unity[aspect.aspect] = measure_by_unity(aspect.people, aspect.consensus, aspect.judged, layout)
+            united = name_unity(aspect.people)
+            order = sort_unity(aspect.people)
+            for judge in aspect.judged:
+                agreements = _split(aspect, judge, united)
+                unity[aspect.aspect, judge] = sorted(agreements, key=lambda each: order.index(each.slice))
         if settings.by is not None:
-            slicing = _Slicing(scored, settings.by, labelling, resampling)
+            slicing = _Slicing(scored, settings.by, labelling)
             for judge in aspect.judged:
                 slices[aspect.aspect, judge] = slicing.measure(aspect, judge)
     gate = hold_gate(labelled, conditions, settings)
@@ -177,11 +179,11 @@ def _read_conditions(labelled: Sequence[LabelledAspect], settings: CheckSettings
         check_names([settings.baseline], judges, "baseline")
     needs_baseline = any(condition.is_drop for condition in conditions)
     if needs_baseline and (settings.baseline is None or len(judges) < 2):
-        raise SettingError("a drop needs another judge as its baseline: baseline=JUDGE")
+        raise SettingError(f"a drop needs another judge as its baseline: {setting('baseline', 'JUDGE')}")
     return conditions
 
 
-def _compare(aspect: LabelledAspect, settings: CheckSettings, resampling: Resampling) -> list[JudgeDifference]:
+def _compare(aspect: LabelledAspect, settings: CheckSettings, seed: int) -> list[JudgeDifference]:
     lengths = np.array([len(example.full_text) for example in aspect.rated.examples], dtype=np.float64)
     return compare_judges(
         aspect.consensus,
@@ -191,7 +193,19 @@ def _compare(aspect: LabelledAspect, settings: CheckSettings, resampling: Resamp
         lengths=lengths if lengths.any() else None,
         margin=settings.margin,
         level=settings.level,
-        seed=resampling.seed,
+        seed=seed,
+    )
+
+
+def _split(aspect: LabelledAspect, judge: str, names: Sequence[str]) -> list[SliceAgreement]:
+    """The agreement of a judge on the texts with each name; those without a name do not count."""
+    is_named = np.array(names) != ""
+    return measure_slices(
+        names,
+        np.where(is_named, aspect.consensus, np.nan),
+        aspect.judged[judge],
+        aspect.labels,
+        aspect.rated.layout,
     )
 
 
@@ -230,18 +244,10 @@ class _Slicing:
     # the column by whose values it is split
     by: str
     labelling: Labelling
-    resampling: Resampling
 
     def measure(self, aspect: LabelledAspect, judge: str) -> list[tuple[SliceAgreement, Row]]:
         """The agreement of a judge by slice, with the rates of all texts of a slice."""
-        agreements = measure_slices(
-            list_slices(aspect.rated, self.by),
-            aspect.consensus,
-            aspect.judged[judge],
-            aspect.labels,
-            aspect.rated.layout,
-            resampling=self.resampling,
-        )
+        agreements = _split(aspect, judge, list_slices(aspect.rated, self.by))
         slices = np.array(list_slices(self.scored, self.by))
         has_unlabelled = len(aspect.rated) < len(self.scored)
         rows: list[tuple[SliceAgreement, Row]] = []
@@ -272,37 +278,26 @@ def hold_gate(
     for aspect, judge, condition in wanted:
         is_two_sided = condition.quantity == "harshness"
         confidence = find_confidence(settings.level, len(wanted), is_two_sided=is_two_sided)
-        quantity, kept = _measure(aspect, judge, condition, settings.baseline)
-        layout = restrict(aspect.rated.layout, kept)
         result = decide(
             condition,
-            quantity.estimate(layout, confidence),
+            _measure(aspect, judge, condition, settings.baseline),
             aspect=aspect.aspect,
             judge=judge,
             confidence=confidence,
-            inputs=layout.input_count,
         )
         results.append(result)
     return results
 
 
-def _measure(
-    aspect: LabelledAspect, judge: str, condition: Condition, baseline: str | None
-) -> tuple[Linearised, NDArray[np.bool_]]:
-    """The quantity of a condition, and the texts it rests on."""
+def _measure(aspect: LabelledAspect, judge: str, condition: Condition, baseline: str | None) -> Estimates:
+    """The quantity of a condition."""
     by_judge = aspect.judged[judge]
-    by_other = aspect.judged[str(baseline)] if condition.is_drop else by_judge
-    kept = ~np.isnan(aspect.consensus + by_judge + by_other)
-    people = aspect.consensus[kept]
-    labels = by_judge[kept]
-    if condition.is_drop:
-        differences = linearise_differences(people, labels, by_other[kept], aspect.labels)
-        return differences[condition.quantity.removesuffix(" drop")], kept
-    if condition.quantity == "kappa":
-        return linearise_kappa(people, labels, aspect.labels, is_weighted=len(aspect.labels) > 2), kept
-    if condition.quantity == "accuracy":
-        return linearise_mean((labels == people).astype(np.float64)), kept
-    return linearise_mean(labels - people), kept
+    layout = aspect.rated.layout
+    if not condition.is_drop:
+        return estimate_agreement(aspect.consensus, by_judge, aspect.labels, layout)[condition.quantity]
+    by_other = aspect.judged[str(baseline)]
+    drops = estimate_change(aspect.consensus, by_judge, by_other, aspect.labels, layout)
+    return drops[condition.quantity.removesuffix(" drop")]
 
 
 def _list_cells(aspect: str, found: JudgeDifference) -> Row:
@@ -363,7 +358,7 @@ def _describe_slices(judge: str, agreements: Sequence[SliceAgreement], level: fl
             if p_value < level:
                 shown = f"{name} {format_cell(estimate)} (p {format_number(p_value)})"
                 said.append(f"{judge} differs on {agreement.slice}: {shown}")
-    small = [agreement.slice for agreement in agreements if agreement.reason is not None]
+    small = [agreement.slice for agreement in agreements if math.isnan(agreement.harshness.low)]
     if small:
         said.append(f"{judge}: {join_names(small)} {'are' if small[1:] else 'is'} too small for a test")
     return said

@@ -12,14 +12,12 @@ from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Row
 from judge.wording import shorten
 from meta_eval.alternative_annotator import compare_with_people
-from meta_eval.grouping import restrict
-from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
-from meta_eval.judge_pairs import find_constant
+from meta_eval.estimates import estimate_mean, estimate_share
+from meta_eval.helped import help_mean
+from meta_eval.judges import count_unity, find_constant
 from meta_eval.labels import LabelAgreement, agree_on_labels, agree_with_single, assign_labels
-from meta_eval.prediction_powered import powered_mean, powered_rate
-from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
+from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
-from meta_eval.unanimity import count_unity
 
 LONGEST_TEXT = 200  # characters of a text beside a disagreement
 
@@ -27,7 +25,7 @@ LONGEST_TEXT = 200  # characters of a text beside a disagreement
 def study_labels(
     scored: ScoredSet,
     labelling: Labelling,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> LabelStudy:
     """Measures the agreement of each judge that `list_labelled` finds. Raises errors as `list_labelled` does."""
     study = LabelStudy()
@@ -36,9 +34,9 @@ def study_labels(
             continue
         if len(labelled.rated) < len(scored):
             _add_corrected(study, scored, labelled, labelling)
-        _add_agreement(study, labelled, resampling)
+        _add_agreement(study, labelled, seed)
         if len(labelled.people) > 1:
-            _add_single_people(study, labelled, resampling)
+            _add_single_people(study, labelled)
     return study
 
 
@@ -61,37 +59,36 @@ def _add_corrected(
 def _add_agreement(
     study: LabelStudy,
     labelled: LabelledAspect,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> None:
     """Adds the agreement of each judge, and of the most frequent label, and disagreements."""
     layout = labelled.rated.layout
     for name, judged in labelled.judged.items():
-        agreement = agree_on_labels(labelled.consensus, judged, labelled.labels, layout, resampling)
+        agreement = agree_on_labels(labelled.consensus, judged, labelled.labels, layout, seed)
         study.agreement[labelled.aspect, name] = agreement
         study.disagreements.extend(_list_disagreements(labelled, name))
-    study.constants[labelled.aspect] = _agree_by_constant(labelled, resampling)
+    study.constants[labelled.aspect] = _agree_by_constant(labelled)
 
 
 def _add_single_people(
     study: LabelStudy,
     labelled: LabelledAspect,
-    resampling: Resampling,
 ) -> None:
     """Adds the agreement with single people, and whether a judge is as good as most of them."""
     layout = labelled.rated.layout
     aspect = labelled.aspect
-    study.single[aspect] = agree_with_single(labelled.people, labelled.judged, labelled.labels, layout, resampling)
+    study.single[aspect] = agree_with_single(labelled.people, labelled.judged, labelled.labels, layout)
     for name, judged in labelled.judged.items():
         test = compare_with_people(labelled.people, judged, layout, is_ordered=len(labelled.labels) > 2)
         study.alternatives[aspect, name] = test
 
 
-def _agree_by_constant(labelled: LabelledAspect, resampling: Resampling) -> tuple[float, LabelAgreement]:
+def _agree_by_constant(labelled: LabelledAspect) -> tuple[float, LabelAgreement]:
     """The label that most texts have, and its agreement as the label of all of them."""
     people = labelled.consensus
     label = find_constant(people)
     constant = np.full(len(people), label)
-    return label, agree_on_labels(people, constant, labelled.labels, labelled.rated.layout, resampling)
+    return label, agree_on_labels(people, constant, labelled.labels, labelled.rated.layout)
 
 
 def check_samples(
@@ -125,13 +122,11 @@ def correct_mean(
     ratings = texts.ratings(labelled.aspect)
     scores = texts.values(name, labelled.aspect)
     is_rate = not np.setdiff1d(labelled.labels, (0, 1)).size
-    power = powered_rate if is_rate else powered_mean
-    by_people = power(ratings, scores, texts.layout)
+    by_people = help_mean(ratings, scores, texts.layout, is_rate=is_rate)
     threshold = (labelling.thresholds or {}).get(name)
     judged, _ = assign_labels(scores, labelled.labels, threshold)
-    known = ~np.isnan(judged)
-    estimate = share_interval if is_rate else mean_over_inputs
-    by_judge = estimate(judged[known], restrict(texts.layout, known))
+    estimate = estimate_share if is_rate else estimate_mean
+    by_judge = estimate(judged, texts.layout).only
     return {"texts": len(texts), "by_judge": by_judge, **by_people.cells}
 
 

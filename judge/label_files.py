@@ -8,30 +8,22 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import InputError, SettingError, fault
-from data.columns import RATINGS, USUAL_RATERS, find_rater, find_spellings, fold_name
+from data.cells import list_items, to_value
+from data.columns import RATING, RATINGS, USUAL_RATERS, find_rater, find_spellings, fold_name, name_fields
 from data.input_file import InputFile, read_objects
-from data.numeric import is_missing
+from data.label_columns import ask, find_key, find_said, list_candidates, list_columns, name_columns
+from data.numeric import is_missing, to_number
 from data.rater_rows import RATER
 from data.rating_words import GivenLevels
 from data.records import name_people
-from data.roles import Roles, find_key, find_roles
 from data.scored import read_scored
 from judge.answers import are_answers, to_labels
-from judge.inputs import Frame
+from judge.inputs import GIVEN, SOURCE_RULE, Columns, Frame
 from judge.label_joins import GivenLabels, add_epochs, name_source
 from judge.label_sheets import ITEM, LABEL, PROBABILITY, SHEET_FIELDS, is_sheet, read_design, refuse_strata
-from judge.table_rows import (
-    Rows,
-    check_outputs,
-    flatten_rows,
-    holds_texts_in,
-    leave_out,
-    name_outputs,
-    open_rows,
-    read_cells,
-)
 from meta_eval.scored_set import ScoredSet
 
+Rows: TypeAlias = list[dict[str, Any]]
 Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
 LABELS = Path("labels")  # names labels in memory in messages
 GROUP = "group"  # of labels of inputs, where no column names single rows
@@ -43,75 +35,108 @@ def read_labels(
     source: Labels,
     levels: GivenLevels | None = None,
     folders: Sequence[Path] = (),
+    people: Sequence[str] = (),
 ) -> GivenLabels:
     """Reads labels of people from a separate file, rows or a DataFrame: an id, and one column or row per person.
 
     Several files are read as one; if no column names annotators, each file is one annotator. From a file of an
     annotation tool its ratings are read. Rows of a sheet that `judge label` wrote get the ids of its design, a file
-    that is beside the labels or in one of the `folders`.
+    that is beside the labels or in one of the `folders`. The labels are in the columns that `people` names, else in
+    those whose names say so (`human`, `label`, `rating:ASPECT`), else in the only column that can hold them.
 
-    Raises SettingError if its columns are ambiguous or texts were drawn by strata, InputError for faults of the file.
+    Raises QuestionError if several columns can be labels or none is, SettingError if texts were drawn by strata,
+    InputError for faults of the file.
     """
     opened = [_open_labels(part, levels) for part in _list_sources(source)]
     name = ", ".join(part.name for part in opened)
     if all(part.file.tool_file is not None for part in opened):
         return _gather_labels(name, opened)
-    rows = [row for part in opened for row in _read_label_rows(part, are_several=len(opened) > 1)]
+    located = [row for part in opened for row in _read_label_rows(part, are_several=len(opened) > 1)]
+    rows = [row for _, row in located]
     rows = _spell_names(rows, FIXED)
-    people: Sequence[str] = ()
     if are_answers(rows):
         rows, people = to_labels(rows)
     refuse_strata(name, rows)
-    by_input = False
     is_drawn = is_sheet(row.get(ITEM) for row in rows)
+    key = find_key(_list_header(rows))
     if is_drawn:
         rows = _spell_names(rows, (*SHEET_FIELDS, LABEL))
         ids = _find_design(name, rows, [*list_folders(*_list_sources(source)), *folders])
         rows = [_name_by_design(row, ids) for row in rows]
     elif any(EPOCH in row for row in rows):
         rows = add_epochs(rows)
-    elif find_key(_list_header(rows)) is None and any(row.get(GROUP) for row in rows):
-        by_input = True
+    elif key is None and any(row.get(GROUP) for row in rows):
+        key = GROUP
         rows = [{"id": row.get(GROUP), **leave_out(row, [GROUP])} for row in rows]
-    by_output, parts = name_outputs(rows, find_key(_list_header(rows)))
-    if by_output is not None:
-        _check_outputs(rows, parts, opened, by_input=by_input)
-        rows = by_output
-    labels = [leave_out(row, [PROBABILITY]) for row in rows]
-    roles = _find_label_roles(labels, levels, name, people)
-    columns = tuple((field, tuple(names)) for field, names in roles.columns.items())
-    records = [read_cells(row, roles) for row in labels]
+    rows = [leave_out(row, [PROBABILITY]) for row in rows]
+    header = list_columns(rows)
+    if find_key(header) is None:
+        rule = f"{name} needs a column with the ids of the verdicts, such as id"
+        raise SettingError(f"{rule}, found {', '.join(header)}")
+    chosen = _choose_labels(rows, header, levels, people)
+    columns = name_columns(header, chosen, (), find_rater(header))
+    records = [{key: _read_cell(cell, is_label=key in chosen) for key, cell in row.items()} for row in rows]
     file = replace(
         opened[0].file,
         records=records,
-        columns=columns,
+        lines=[line for line, _ in located],
+        columns=tuple(columns.items()),
         needs_text=False,
     )
-    described = roles.name_by(parts) if parts else roles
-    note = f"{name}: {described.describe()}"
-    return GivenLabels(
-        name=name,
-        labelled=_keep_rated(name, read_scored(file), [note]),
-        key=GROUP if by_input else roles.key,
-        name_systems=by_output is not None,
-        is_drawn=is_drawn,
-    )
+    notes = [f"{name}: labels of people: {', '.join(chosen)}"] if chosen else []
+    labelled = _keep_rated(name, read_scored(file), notes)
+    return GivenLabels(name, labelled, key=key, is_drawn=is_drawn, people=chosen)
 
 
-def _check_outputs(
+def _choose_labels(
     rows: Rows,
-    parts: Sequence[str],
-    opened: Sequence[OpenedLabels],
-    *,
-    by_input: bool,
-) -> None:
-    """Raises InputError for rows without the input or the system of an output; `by_input` if the input was `group`."""
-    places = [(part.name, line) for part in opened for line, _ in read_objects(part.file, [])]
-    if by_input:
-        _, system = parts
-        parts = (GROUP, system)
-        rows = [{**row, GROUP: row["id"]} for row in rows]
-    check_outputs(rows, parts, places)
+    header: Sequence[str],
+    levels: GivenLevels | None,
+    people: Sequence[str],
+) -> list[str]:
+    """The columns of labels. Raises QuestionError where several columns can be labels, or none."""
+    candidates = list_candidates(rows, header, levels)
+    said = find_said(header, candidates, {"people": people})["people"]
+    fields = dict(name_fields(tuple(header)).fields)
+    if said or any(name == "ratings" or name.startswith(RATING) for name in fields.values()):
+        return said
+    named = [name for name in candidates if fields.get(name) == LABEL]
+    if named or len(candidates) == 1:
+        return named or candidates
+    raise ask(["people"], candidates)
+
+
+def _read_cell(cell: Any, *, is_label: bool) -> Any:
+    """A number in a cell of labels, None for an empty text, and any other value as it is."""
+    if not isinstance(cell, str):
+        return cell
+    number = to_number(cell) if is_label else None
+    return number if number is not None else cell or None
+
+
+def open_rows(
+    source: Any,
+    columns: Columns | None,
+    levels: GivenLevels | None,
+) -> InputFile | None:
+    """Opens a source of rows as an input file.
+
+    Returns None for texts, Examples and outputs by system: they have no columns.
+    """
+    if isinstance(source, str | Path | InputFile):
+        return InputFile.of(source, columns=columns, levels=levels)
+    if isinstance(source, Mapping):
+        return None
+    rows = list_items(source, SOURCE_RULE)
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        return None
+    records = [{str(name): to_value(cell) for name, cell in row.items()} for row in rows]
+    return replace(InputFile.of(GIVEN, columns=columns, levels=levels), records=records)
+
+
+def leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Returns the row without these columns."""
+    return {key: cell for key, cell in row.items() if key not in names}
 
 
 def _spell_names(rows: Rows, names: Collection[str]) -> Rows:
@@ -210,17 +235,17 @@ def _keep_rated(
     return replace(labelled.take(rated), scores={}, notes=(*notes, *labelled.notes))
 
 
-def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> Rows:
-    """The rows of one of the files; raises InputError for faults and for none."""
+def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> list[tuple[int, dict[str, Any]]]:
+    """The rows of one of the files with their lines; raises InputError for faults and for none."""
     faults: list[str] = []
-    rows = flatten_rows([row for _, row in read_objects(opened.file, faults)])
+    rows = [*read_objects(opened.file, faults)]
     if faults:
         raise InputError(faults)
     if not rows:
         raise InputError([fault(opened.name, 0, "labels need at least one row, found none")])
-    if are_several and find_rater(_list_header(rows)) is None:
+    if are_several and find_rater(_list_header([row for _, row in rows])) is None:
         annotator = Path(opened.name).stem
-        return [{**row, USUAL_RATERS[0]: annotator} for row in rows]
+        return [(line, {**row, USUAL_RATERS[0]: annotator}) for line, row in rows]
     return rows
 
 
@@ -233,40 +258,3 @@ def _find_design(
     if all(is_missing(row.get(LABEL)) for row in rows):
         raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
     return read_design([str(row[ITEM]) for row in rows], folders)
-
-
-def _find_label_roles(
-    rows: Rows,
-    levels: GivenLevels | None,
-    name: str,
-    people: Sequence[str] = (),
-) -> Roles:
-    """The roles of the columns of labels: where one column alone can be a label, its name does not matter.
-
-    `people` are the columns that are known to hold labels.
-    """
-    header = _list_header(rows)
-    roles = find_roles(rows, people=people, levels=levels, needs=())
-    if roles.key is None:
-        raise SettingError(f"{name} needs a column with the ids of the verdicts, such as id, found {', '.join(header)}")
-    if roles.people:
-        return replace(roles, judges={}, named_by=None)
-    spare = [key for key in (*roles.judges, *roles.unread) if _is_label(rows, key, levels)]
-    if len(spare) != 1:
-        rule = f"one column of {name} must hold labels by its name, such as human or label"
-        raise SettingError(f"{rule}, found {', '.join(header)}")
-    chosen = find_roles(
-        rows,
-        people=spare,
-        levels=levels,
-        needs=(),
-    )
-    return replace(chosen, judges={}, named_by=None)
-
-
-def _is_label(
-    rows: Rows,
-    key: str,
-    levels: GivenLevels | None,
-) -> bool:
-    return not holds_texts_in(rows, key) or levels not in (None, "auto")

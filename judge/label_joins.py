@@ -14,18 +14,18 @@ from core.errors import InputError, SettingError, fault, format_value, printable
 from core.example import Example
 from core.scores import Scores
 from data.cells import name_of, to_value
-from data.columns import find_column, fold_name
+from data.columns import NAMES, find_column, fold_name
+from data.label_columns import LABEL
 from data.numeric import is_missing
 from data.records import name_people
-from data.roles import LABEL
 from judge.wording import join_names
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
 
 S = TypeVar("S", bound=ScoredSet)
 SHOWN_ROWS = 3  # unmatched rows that a note names
 NO_TEXT = "the file has no score"
-INPUT_KEYS = ("group", "question_id", "doc_id", "testidx", "sample")  # columns that name inputs
+INPUT_KEYS = NAMES["rows"]["input"].split()
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,10 @@ class GivenLabels:
     labelled: ScoredSet
     # the column that names the rows
     key: str | None = None
-    # whether each row labels the output of one system for an input, which is its group
-    name_systems: bool = False
     # whether the rows are those of a sheet, whose design has the ids that verdicts have when they are read
     is_drawn: bool = False
-
-    def name_target(self, label: Example) -> str:
-        """Returns what a label is about: the id of a verdict, or an input."""
-        return str(label.group) if self.name_systems else label.id
+    # the columns that hold the labels
+    people: Sequence[str] = ()
 
 
 def join_labels(
@@ -63,11 +59,15 @@ def join_labels(
     Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
     """
     places = _choose_places(verdicts, given, has_ids=has_ids)
+    outputs = [
+        _find_outputs(verdicts, given, found, label)
+        for found, label in zip(places, given.labelled.examples, strict=True)
+    ]
     examples = [*verdicts.examples]
     people: dict[str, dict[str, Floats]] = {}
     for row, label in enumerate(given.labelled.examples):
         by_aspect = _list_people(given.labelled, row)
-        for i in _find_outputs(verdicts, given, places, label):
+        for i in outputs[row]:
             examples[i] = _add_ratings(examples[i], label, verdicts.name)
             for aspect, by_person in by_aspect.items():
                 columns = people.setdefault(aspect, {})
@@ -75,7 +75,7 @@ def join_labels(
                     column = columns.setdefault(person, np.full(len(verdicts), np.nan))
                     column[i] = rating
     raters = {aspect: np.stack([*columns.values()]) for aspect, columns in people.items()}
-    note = _describe_join(verdicts, given, places)
+    note = _describe_join(verdicts, given, outputs)
     return replace(
         verdicts,
         examples=tuple(examples),
@@ -89,8 +89,8 @@ def _choose_places(
     given: GivenLabels,
     *,
     has_ids: bool,
-) -> dict[str, list[int]]:
-    """By name of a label the verdicts that it is about: by their ids or their inputs, whichever more labels name.
+) -> list[list[int]]:
+    """For each label the verdicts that it is about: by their ids or their inputs, whichever more labels name.
 
     Where as many name both, ids decide, unless the column of the labels is called as one of inputs.
     """
@@ -105,27 +105,27 @@ def _choose_places(
         path, _ = verdicts.locate(0)
         rule = "verdicts need a column with ids, such as id, by which labels are joined"
         raise InputError([fault(path, 0, rule)])
-    names = [given.name_target(label) for label in given.labelled.examples]
+    names = [label.id for label in given.labelled.examples]
+    inputs = [label.group or label.id for label in given.labelled.examples]
     by_id = sum(name in ids for name in names)
-    by_group = sum(name in groups for name in names)
+    by_group = sum(name in groups for name in inputs)
     if not (by_id or by_group):
         known = [*(ids or groups)]
         shown = f"{show_names(names)} there and {show_names(known)} in {verdicts.name}"
         rule = f"labels must have ids of {verdicts.name}, but none matches: {shown}"
         raise InputError([fault(given.name, 0, rule)])
-    if given.name_systems:
+    is_by_input = by_group > by_id or (by_id == by_group and fold_name(given.key or "") in INPUT_KEYS)
+    if is_by_input:
         _check_systems(verdicts, given)
-        return groups
-    if by_id == by_group:
-        return groups if fold_name(given.key or "") in INPUT_KEYS else ids
-    return groups if by_group > by_id else ids
+    places = groups if is_by_input else ids
+    return [places.get(name, []) for name in (inputs if is_by_input else names)]
 
 
 def _check_systems(verdicts: ScoredSet, given: GivenLabels) -> None:
-    """Raises InputError if no system of the labels is one of the verdicts."""
-    labelled = dict.fromkeys(str(label.system) for label in given.labelled.examples)
-    judged = dict.fromkeys(str(example.system) for example in verdicts.examples if example.system)
-    if not labelled.keys() & judged.keys():
+    """Raises InputError if labels name systems, but none of the verdicts."""
+    labelled = dict.fromkeys(label.system for label in given.labelled.examples if label.system)
+    judged = dict.fromkeys(example.system for example in verdicts.examples if example.system)
+    if labelled and not labelled.keys() & judged.keys():
         shown = f"{show_names([*labelled])} there and {show_names([*judged]) or 'none'} in {verdicts.name}"
         rule = f"labels must name systems of {verdicts.name}, but none matches: {shown}"
         raise InputError([fault(given.name, 0, rule)])
@@ -134,17 +134,16 @@ def _check_systems(verdicts: ScoredSet, given: GivenLabels) -> None:
 def _find_outputs(
     verdicts: ScoredSet,
     given: GivenLabels,
-    places: Mapping[str, Sequence[int]],
+    places: Sequence[int],
     label: Example,
 ) -> list[int]:
     """The places of the outputs that a label is about: those of its system, where it names one."""
-    name = given.name_target(label)
-    systems = {i: verdicts.examples[i].system for i in places.get(name, ())}
+    systems = {i: verdicts.examples[i].system for i in places}
     outputs = [i for i, system in systems.items() if label.system in (None, system)]
     several = {systems[i] for i in outputs}
     if len(several) > 1:
-        rule = f"{format_value(name)} has outputs of {len(several)} systems: labels need a column system"
-        raise InputError([fault(given.name, 0, rule)])
+        rule = f"{format_value(label.group or label.id)} has outputs of {len(several)} systems"
+        raise InputError([fault(given.name, 0, f"{rule}: labels need a column system")])
     return outputs
 
 
@@ -178,21 +177,16 @@ def _drop_missing(by_person: Mapping[str, Any]) -> dict[str, float]:
 def _describe_join(
     verdicts: ScoredSet,
     given: GivenLabels,
-    places: Mapping[str, Sequence[int]],
+    outputs: Sequence[Sequence[int]],
 ) -> str:
     """How many labels were joined to how many verdicts."""
-    names = [label.id for label in given.labelled.examples]
-    lost: list[str] = []
-    joined: set[int] = set()
-    for label in given.labelled.examples:
-        outputs = _find_outputs(verdicts, given, places, label)
-        joined.update(outputs)
-        if not outputs:
-            lost.append(label.id)
+    labels = given.labelled.examples
+    lost = [label.id for label, found in zip(labels, outputs, strict=True) if not found]
+    joined = {i for found in outputs for i in found}
     to = f"{len(joined)} of {len(verdicts)} verdicts"
-    if len(joined) > len(names) - len(lost):
+    if len(joined) > len(labels) - len(lost):
         to += ", which repeat their input"
-    return describe_matches(given.name, len(names), lost, to)
+    return describe_matches(given.name, len(labels), lost, to)
 
 
 def describe_matches(

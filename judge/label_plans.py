@@ -14,7 +14,6 @@ from pydantic import Field
 from core.settings import Count, Fraction, NonNegative, Positive, Several, checked_dataclass
 from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Table, tabulate
-from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.budgets import (
     Budget,
     Variation,
@@ -23,12 +22,12 @@ from meta_eval.budgets import (
     plan_budget,
     vary_kappa,
     vary_mean,
-    vary_statistic,
 )
 from meta_eval.correlation import pearson
-from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import grouped_estimate
-from meta_eval.labels import weigh_kappa
+from meta_eval.design import Floats, Layout, lay_out, restrict
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import estimate_correlation
+from meta_eval.labels import estimate_kappa
 from meta_eval.planning import Statistic, count_pairs
 from meta_eval.preferences import OUTCOMES, Preferences, in_both_orders
 from meta_eval.scored_set import ScoredSet
@@ -255,8 +254,11 @@ def _vary_pairwise_kappa(
 ) -> Variation | str:
     """How kappa of all pairs of rows of a table of labels varies."""
     pairs = [*combinations(table, 2)]
-    kappa = weigh_kappa(pairs, labels, layout, is_weighted=kind != "kappa")
-    return vary_statistic(kappa, layout, texts)
+    kappa = estimate_kappa(pairs, labels, layout, is_weighted=kind != "kappa")
+    shown = kappa.only
+    if math.isnan(shown.low):
+        return str(shown.reason)
+    return Variation(shown.value, variance=texts * float(kappa.variances[0]))
 
 
 def _correlate(
@@ -266,7 +268,7 @@ def _correlate(
     layout: Layout,
 ) -> Estimate | float:
     """The correlation of verdicts with labels; NaN without a judge."""
-    return grouped_estimate(pearson, verdicts, labels, layout) if name else math.nan
+    return estimate_correlation(pearson, verdicts, labels, layout) if name else math.nan
 
 
 @dataclass(frozen=True)

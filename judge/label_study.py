@@ -11,9 +11,9 @@ from judge.correcting import note_sample
 from judge.tables import Row, Table, pick, tabulate
 from judge.wording import format_cell
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate
+from meta_eval.estimates import Estimate
 from meta_eval.labels import LabelAgreement, SingleAgreement
-from meta_eval.sampling import SampleDifference
+from meta_eval.permuted import SampleDifference
 
 ALL = "all"  # of systems
 MOST_SHOWN = 20  # disagreements of a judge about an aspect
@@ -28,7 +28,7 @@ AGREEMENT_CAPTION = (
 )
 CORRECTED_CAPTION = (
     "The mean label (of labels 0 and 1 the rate) of all texts. corrected: prediction-powered, valid for any judge if "
-    f"the labelled texts are a random sample; its interval needs {FEWEST_UNITS} of them."
+    "the labelled texts are a random sample."
 )
 CONFUSION_CAPTION = "How many texts have each pair of labels."
 DISAGREEMENTS_CAPTION = (

@@ -11,7 +11,7 @@ import numpy as np
 from core.errors import SettingError, check_names
 from core.settings import checked_dataclass
 from data.rating_words import GivenLevels, freeze_levels, number_levels
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.labels import MOST_LABELS, assign_labels, find_consensus, find_labels
 from meta_eval.scored_set import ScoredSet
 

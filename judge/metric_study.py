@@ -13,8 +13,7 @@ from judge.judge_checks import JudgeChecks
 from judge.label_study import LabelStudy
 from judge.tables import Result, Row, Table, pick, tabulate
 from meta_eval.agreement import CHEAP_CUES, Agreement
-from meta_eval.grouping import lay_out
-from meta_eval.intervals import Resampling
+from meta_eval.design import lay_out
 from meta_eval.ranking import Ranking, RankingSettings, number_clusters
 from meta_eval.raters import Kind, correct_agreement
 from meta_eval.scored_set import ScoredSet
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
 PAIR_CELLS += ("n", "difference", "p_value", "reason")
 PAIRS_CAPTION = (
-    "metric_a minus metric_b. p_value: two-sided permutation test that swaps both metrics' scores of whole inputs, "
+    "metric_a minus metric_b. p_value: two-sided, by flips of inputs (below 30 inputs by swaps of their scores), "
     "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
 )
 AGAINST_CUES_CAPTION = (
@@ -43,7 +42,7 @@ class MetricStudy(Result):
     signature: str
     # the examples with one aspect per metric, and the scores `cheap_cues`
     scored: ScoredSet
-    # the agreement of each metric with each aspect, by grouping
+    # the agreement of each metric with each aspect, over all texts, within systems and between them
     rows: tuple[Agreement, ...]
     # by aspect and grouping
     rankings: tuple[Ranking, ...]
@@ -120,9 +119,7 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
     return tabulate("Ranking", caption, rows)
 
 
-def rater_tables(
-    scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings, resampling: Resampling
-) -> tuple[Table, ...]:
+def rater_tables(scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings) -> tuple[Table, ...]:
     """Tabulates the agreement among raters by aspect, and the agreement of metrics corrected for it."""
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
     layout = lay_out(len(scored), inputs=scored.groups)
@@ -131,13 +128,13 @@ def rater_tables(
     for aspect, ratings in scored.raters.items():
         for name in metrics.scores:
             scores = metrics.values(name, aspect)
-            figures = correct_agreement(scores, ratings, kind=kind, resampling=resampling, layout=layout)
+            figures = correct_agreement(scores, ratings, kind=kind, layout=layout)
             corrected.append(pick(figures, columns, aspect=aspect, metric=name))
     corrected_caption = (
         f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
         "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, percentile, drawn over inputs."
     )
     return (
-        among_table("Agreement among raters", scored.raters, layout, kind, resampling),
+        among_table("Agreement among raters", scored.raters, layout, kind),
         tabulate("Agreement with perfectly reliable ratings", corrected_caption, corrected),
     )

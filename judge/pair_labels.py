@@ -13,12 +13,12 @@ from core.errors import InputError, SettingError, fault
 from data.cells import list_items, name_of, to_value
 from data.columns import find_column, find_rater, names_rater
 from data.input_file import InputFile, read_objects
+from data.label_columns import find_key
 from data.numeric import is_missing
 from data.preferences import check_preferences, names_pair, read_preferences
-from data.roles import find_key
 from judge.label_joins import describe_matches, show_names
 from judge.wording import join_names
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.preferences import JUDGE, Preferences
 
 LABELS = Path("human_labels")  # names rows in memory in messages

@@ -17,10 +17,10 @@ from judge.answers import Asked
 from judge.correcting import Corrections
 from judge.tables import Result, Row, Table, pick, tabulate
 from judge.wording import MOST_NAMED, bound_answer, format_cell, format_number, join_names
-from meta_eval.biases import Favour
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.design import Floats
+from meta_eval.estimates import Estimate
 from meta_eval.labels import SingleAgreement
-from meta_eval.preferences import PreferenceAgreement, Preferences, Verdicts, position_effect
+from meta_eval.preferences import Favour, PreferenceAgreement, Preferences, Verdicts, position_effect
 from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
 
 if TYPE_CHECKING:
@@ -32,18 +32,16 @@ ALL = "all"
 TIE = 0.5  # the outcome of a tie
 MANY = 6  # systems; of more a sentence names the first ones
 SYSTEMS_CAPTION = (
-    "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
-    "compared pair of k systems counts 1/(k - 1) tie more."
+    "Intervals are over inputs. A tie is half a win of each; each compared pair of k systems counts 1/(k - 1) tie more."
 )
 PAIRS_CAPTION = (
     "Positive where system_a is preferred. difference: of the strengths, which rest on all pairs; win_rate: on the "
-    "judgements of this pair. p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal "
+    "judgements of this pair. p_value: two-sided, by flips of inputs, adjusted for all pairs (score test of equal "
     "strengths, step-down of the largest statistic)."
 )
 AMONG_CAPTION = "Of win, tie and loss. Intervals are over inputs."
 AGREEMENT_CAPTION = (
-    "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. macro_f1 is that of the "
-    "output named first in the file. Intervals are over inputs."
+    "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. Intervals are over inputs."
 )
 FAVOURS_CAPTION = (
     "On the n pairs of which one output is longer (in characters), or by a system of the judge's own family; ties "
@@ -55,7 +53,7 @@ ASKED_CAPTION = (
 )
 SYSTEM_CELLS = ("cluster", "system", "n", "wins", "ties", "losses", "win_rate", "strength")
 PAIR_CELLS = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
-AGREEMENT_CELLS = ("n", "accuracy", "kappa", "macro_f1", "untied", "missing")
+AGREEMENT_CELLS = ("n", "accuracy", "kappa", "untied", "missing")
 FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
 
 

@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from core.errors import InputError, fault
+from core.errors import InputError, fault, setting
 from core.example import Example
 from core.progress import step
 from core.scores import LOST, CorpusMetric, Metric, Scores
@@ -49,7 +49,7 @@ def check_output(path: str, given: FileLike, endings: Sequence[str] = WRITTEN, s
     file = Path(str(path))  # it may be called 5
     if standard and file == STANDARD:
         return file
-    hint = "; output=- writes to standard output" if standard else ""
+    hint = f"; {setting('output', str(STANDARD))} writes to standard output" if standard else ""
     if special := describe_special(file):
         raise InputError([f"output must be a regular file, found {special}{hint}"])
     if not file.name.lower().endswith(tuple(endings)):

@@ -32,7 +32,7 @@ from judge.wording import (
     markdown_text,
     shorten,
 )
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 
 if TYPE_CHECKING:  # keeps matplotlib out of the start
     from matplotlib.figure import Figure

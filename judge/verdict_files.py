@@ -4,58 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, TypeAlias
 
-from core.errors import InputError, SettingError, check_names, fault
-from data.columns import RATING, SCORE, name_fields
+from core.errors import InputError, SettingError, check_names, fault, printable, setting
+from core.example import SHOWN_COLUMNS
+from data.columns import RATING, SCORE, find_rater, fold_name, name_fields, names_rater, reach
 from data.input_file import InputFile, read_objects
+from data.label_columns import (
+    MODELS,
+    ask,
+    find_key,
+    find_said,
+    list_candidates,
+    list_columns,
+    name_columns,
+    says,
+    varies,
+)
+from data.numeric import is_missing
 from data.rating_words import GivenLevels
-from data.roles import COMMAND_SETTINGS, Roles, find_people, find_roles, gather_judges
 from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
-from judge.label_files import Labels, list_folders, read_labels
-from judge.label_joins import choose_people, join_labels, list_raters, name_source
-from judge.table_rows import (
-    GROUP,
-    Rows,
-    check_outputs,
-    flatten_rows,
-    holds_objects,
-    holds_texts_in,
-    leave_out,
-    name_outputs,
-    open_rows,
-    read_cells,
-)
+from judge.label_files import Labels, list_folders, open_rows, read_labels
+from judge.label_joins import choose_people, join_labels, list_raters
 from judge.wording import join_names
 from meta_eval.scored_set import ScoredSet
 
 Names: TypeAlias = str | Sequence[str]
 TEXT_FIELDS = ("text", "turns")
-PEEK = 100  # rows whose keys say what a file has
-MOST_CALLS = 3  # commands in a message that differ in one name
-AGREE = "judge agree"
-SETTINGS = {AGREE: COMMAND_SETTINGS, "judge plan": ("people", "judges"), "judge label": ("judges",)}
-WANTED = "label"  # of a text that metrics score: the label that was asked for, not one that people gave
+NAMES = ("id", "group", "system", "rater", "turns", "references", "context", "prefix")  # fields that hold no labels
 
 
 @dataclass(frozen=True)
-class ColumnRequest:
-    """What a caller of `read_verdicts` says about the columns of a table."""
+class Request:
+    """What a caller of `read_verdicts` says about the columns of a table, and what it needs of them."""
 
     people: Sequence[str]
     judges: Sequence[str]
     levels: GivenLevels | None
-    # which of people and judges the columns must give
+    # which of people, judges and text the columns must give
     needs: Collection[str]
-    # of messages, before the file
-    command: str
-
-    @property
-    def settings(self) -> Sequence[str]:
-        """The settings of the command that say whose labels a table has."""
-        return SETTINGS[self.command]
 
 
 def read_verdicts(
@@ -68,37 +56,35 @@ def read_verdicts(
     labels: Labels | None = None,
     scores: GivenScores | None = None,
     needs: Collection[str] = ("people", "judges"),
-    command: str = AGREE,
 ) -> ScoredSet:
     """Reads examples with the ratings of people and the scores of judges.
 
     Args:
         source: as `judge.read` takes it; the rows of a file, a list or a DataFrame need no text.
         columns, levels: as in `judge.read`.
-        people: columns, scorers or raters that are people; by default columns are recognised by name and values.
-        judges: columns that hold verdicts of judges.
+        people: columns, scorers or raters that are people, of `labels` too; by default a column or scorer `human`.
+        judges: columns, scorers or raters that are judges; by default a column `judge`.
         labels: a file or several, rows or a DataFrame with the labels of people, joined by id.
-        scores: by name, scores of the same texts as in `judge.read`; columns are then not recognised by their values.
-        needs: what columns must hold; labels that are given stand for those of people.
-        command: what messages show before the file.
+        scores: by name, scores of the same texts as in `judge.read`.
+        needs: what the source must hold (people, judges, text); labels that are given stand for those of people.
 
-    Raises SettingError if the columns are ambiguous, InputError for faults of the files.
+    Raises QuestionError if no column says that it holds what is needed, InputError for faults of the files.
     """
-    lacking = [role for role in needs if role != "people" or labels is None]
-    request = ColumnRequest(list_names(people), list_names(judges), levels, lacking, command)
+    of_people = list_names(people)
+    given = None
+    if labels is not None:
+        given = read_labels(labels, levels, list_folders(source), of_people)
+        of_people = [name for name in of_people if name not in given.people]
+    lacking = [role for role in needs if role != "people" or given is None]
+    request = Request(of_people, list_names(judges), levels, lacking)
     table = None if isinstance(source, ScoredSet) or scores else open_rows(source, columns, levels)
     if table is None or table.tool_file is not None:
         verdicts = _read_whole(source, columns, scores, request)
         has_ids = table is None or not are_line_numbers(verdicts)
-        if "people" in lacking and verdicts.scores and not verdicts.aspects:
-            verdicts = _choose_scorers(verdicts, source, request)
     else:
         verdicts = _read_table(table, request)
         has_ids = names_ids(verdicts)
-    if labels is None:
-        return verdicts
-    given = read_labels(labels, levels, list_folders(source))
-    return join_labels(verdicts, given, has_ids=has_ids)
+    return verdicts if given is None else join_labels(verdicts, given, has_ids=has_ids)
 
 
 def list_names(names: Names) -> list[str]:
@@ -119,6 +105,11 @@ def names_ids(verdicts: ScoredFile) -> bool:
     return any(name == "id" for _, name in naming.fields)
 
 
+def have_texts(scored: ScoredSet) -> bool:
+    """Whether some example has a text."""
+    return any(not example.is_empty for example in scored.examples)
+
+
 # ---- verdicts -------------------------------------------------------------------------------------------------------
 
 
@@ -126,171 +117,146 @@ def _read_whole(
     source: Any,
     columns: Columns | None,
     scores: GivenScores | None,
-    request: ColumnRequest,
+    request: Request,
 ) -> ScoredSet:
     """A source that is no table of ours, as `judge.read` has it, with the asked people and judges."""
     if isinstance(source, InputFile):
         columns = None  # the input knows them
     texts = read(source, scores, columns=columns, levels=request.levels)
-    texts = choose_people(texts, request.people)
-    if request.judges:
-        check_names(request.judges, texts.scores, "judges")
-        texts = texts.choose(request.judges)
+    people = request.people
+    if not (people or texts.aspects) and "people" in request.needs:
+        people = [name for name in texts.scores if says(name) == "people"]
+        note = f"{texts.name}: labels of people: {', '.join(people)} (people names other scorers)"
+        texts = replace(texts, notes=(*texts.notes, note)) if people else texts
+    texts = _choose(texts, people, request.judges)
+    if "people" in request.needs and texts.scores and not texts.aspects:
+        raise ask([role for role in request.needs if role != "text"], [*texts.scores])
     return texts
 
 
-def _choose_scorers(texts: ScoredSet, source: Any, request: ColumnRequest) -> ScoredSet:
-    """The texts of a log whose scorers are people by their names; raises SettingError where no name says so."""
-    people = find_people([*texts.scores])
-    if not people or len(people) == len(texts.scores):
-        raise SettingError(describe_scorers(texts, source, request))
-    note = f"{texts.name}: labels of people: {join_names(people)} (people names other scorers)"
-    chosen = choose_people(texts, people)
-    return replace(chosen, notes=(*chosen.notes, note))
+def _choose(texts: Any, people: Sequence[str], judges: Sequence[str]) -> Any:
+    """The texts of which these scorers or raters are people, and these judges. Other raters are on the other side."""
+    raters = list_raters(texts)
+    of_raters = [name for name in judges if name in raters]
+    if of_raters and not people:
+        people = [name for name in raters if name not in of_raters]
+    texts = choose_people(texts, people)
+    if judges:
+        check_names(judges, texts.scores, "judges")
+        texts = texts.choose(judges)
+    return texts
 
 
-def describe_scorers(texts: ScoredSet, source: Any, request: ColumnRequest) -> str:
-    """Describes the scorers of a log that names no person, and the commands that declare one to be a person."""
-    file = source.path if isinstance(source, InputFile) else name_source(source, texts.name, whole=True)
-    names = [*texts.scores]
-    calls = [f"`{request.command} {file} --people {name}`" for name in names[:MOST_CALLS]]
-    if "labels" in request.settings:
-        calls.append(f"`{request.command} {file} --labels FILE`")
-    return (
-        f"{texts.name} does not say which scorer is a person. Its scorers are {join_names(names)}: {' or '.join(calls)}"
-    )
-
-
-def _read_table(file: InputFile, request: ColumnRequest) -> ScoredFile:
+def _read_table(file: InputFile, request: Request) -> ScoredFile:
     """The examples of rows, with the labels of people and the verdicts of judges that their columns hold."""
     faults: list[str] = []
-    first = [row for _, row in islice(read_objects(file, faults), PEEK)]
-    header = [*dict.fromkeys(name for row in first for name in row)]
-    fields = dict(name_fields(tuple(header), file.columns).fields)
-    has_texts = any(name in TEXT_FIELDS for name in fields.values())
-    lacking = _find_lacking(fields.values(), request.needs)
-    if lacking and not file.columns and holds_objects(first):
-        rows = [row for _, row in read_objects(file, faults)]
-        if faults:
-            return read_scored(file)  # which names the faults
-        return _read_table(replace(file, records=flatten_rows(rows)), request)
-    raters = [name for name in request.people if name not in header]  # or scorers of the file
-    if not lacking and not any(name in header for name in (*request.people, *request.judges)):
-        return _choose_raters(read_scored(replace(file, needs_text=has_texts)), raters)
     rows = [row for _, row in read_objects(file, faults)]
     if faults or not rows:
         return read_scored(file)  # which names the faults
-    of_texts = [key for key, name in fields.items() if name in TEXT_FIELDS and holds_texts_in(rows, key)]
-    roles = _find_table_roles(file, rows, fields, of_texts, request, needs=[] if of_texts else lacking)
-    if roles.judges and not roles.people and "people" in lacking:
-        _find_table_roles(file, rows, fields, of_texts, request, needs=["people"])  # which says what is missing
-    if _gives(fields.values(), "ratings", RATING) and not any(name in header for name in request.people):
-        roles = replace(roles, people={})  # the file says itself what people said
-    if not roles.people and not roles.judges:
-        return _choose_raters(read_scored(replace(file, needs_text=bool(of_texts))), raters)
-    file, rows, roles = _name_by_output(file, rows, roles)
-    if roles.rater is not None and roles.key is None and not of_texts:
-        what = f"rows by {roles.rater} need a column with the id of what was rated, found {', '.join(header)}"
+    header = list_columns(rows)
+    naming = name_fields(tuple(header), file.columns)
+    fields = dict(naming.fields)
+    fixed = {key for key, name in fields.items() if name in NAMES or name.startswith((RATING, SCORE))}
+    free = [name for name in header if name not in fixed or name in (*request.people, *request.judges)]
+    candidates = list_candidates(rows, header, request.levels)
+    candidates = [name for name in candidates if name in free and name not in dict(file.columns)]
+    said = find_said(header, candidates, {"people": request.people, "judges": request.judges})
+    rater = find_rater(header) or dict(file.columns).get("rater", (None,))[0]
+    taken = [name for names in said.values() for name in names]
+    if taken:
+        columns = name_columns(header, said["people"], said["judges"], rater)
+        file = replace(file, columns=tuple({**columns, **dict(file.columns)}.items()))
+    names = [name for key, name in name_fields(tuple(header), file.columns).fields]
+    _check_needs(request, rows, header, candidates, said, names, rater)
+    has_texts = any(name in TEXT_FIELDS for name in names)
+    if taken and rater and "id" not in names and not has_texts:
+        what = f"rows by {rater} need a column with the id of what was rated, found {', '.join(header)}"
         raise InputError([fault(file.path, 0, what)])
-    texts = _apply(file, rows, roles, has_texts=bool(of_texts))
-    if roles.judging_raters and not raters:
-        raters = [name for name in list_raters(texts) if name not in roles.judging_raters]
-    return _choose_raters(texts, raters)
+    texts = read_scored(replace(file, needs_text=has_texts))
+    if taken:
+        unread = [name for name in candidates if name not in taken and name not in dict(naming.fields)]
+        texts = replace(texts, notes=(_describe(file, said, rater, unread), *texts.notes))
+    people = [name for name in request.people if name not in header]
+    judges = [name for name in request.judges if name not in header]
+    return _choose(texts, people, judges)
 
 
-def _name_by_output(
-    file: InputFile,
-    rows: Rows,
-    roles: Roles,
-) -> tuple[InputFile, Rows, Roles]:
-    """The table with an id for each output, where its ids are those of inputs that several systems answered."""
-    by_output, parts = (None, ()) if file.columns else name_outputs(rows, roles.key)
-    if by_output is None or _repeats_labels(by_output, roles):
-        return file, rows, roles
-    lines = [line for line, _ in read_objects(file, [])]
-    check_outputs(rows, parts, [(file.path, line) for line in lines])
-    named = roles.name_by(parts)
-    records = [read_cells(row, named) for row in by_output]
-    return replace(file, records=records), by_output, named
-
-
-def _repeats_labels(rows: Rows, roles: Roles) -> bool:
-    """Whether people say the same of all systems of each input: the systems may then be judges of one output."""
-    columns = [name for names in roles.people.values() for name in names]
-    if not columns or roles.rater is not None:
-        return False
-    labels: dict[Any, set[str]] = {}
-    for row in rows:
-        labels.setdefault(row.get(GROUP), set()).add(str([row.get(name) for name in columns]))
-    return all(len(different) == 1 for different in labels.values())
-
-
-def _choose_raters(texts: ScoredFile, raters: Sequence[str]) -> ScoredFile:
-    """The texts of a file in which these scorers, or raters, are people."""
-    return choose_people(texts, raters)
-
-
-def _find_lacking(names: Collection[str], needs: Collection[str]) -> list[str]:
-    """What is needed and given by no column of a field."""
+def _check_needs(
+    request: Request,
+    rows: Sequence[Mapping[str, Any]],
+    header: Sequence[str],
+    candidates: Sequence[str],
+    said: Mapping[str, Sequence[str]],
+    names: Collection[str],
+    rater: str | None,
+) -> None:
+    """Raises QuestionError where no column gives what is needed, SettingError for names that nothing has."""
+    raters = _list_values(rows, rater)
+    scorers = _list_scorers(rows) if "scores" in names else []
+    known = (*header, *raters, *scorers)
+    others = [name for name in (*request.people, *request.judges) if name not in header]
+    has_ratings = any(name.startswith(RATING) or name == "ratings" for name in names)
+    if not has_ratings:  # which may name their raters
+        for name in others:
+            if name not in known:
+                raise SettingError(
+                    f"people and judges name columns, but {printable(name)} is none of {join_names(known)}"
+                )
     is_there = {
-        "people": _gives(names, "ratings", RATING),
-        "judges": _gives(names, "scores", SCORE),
+        "text": any(name in TEXT_FIELDS for name in names),
+        "people": has_ratings or any(name in scorers for name in others),
+        "judges": "scores" in names or any(name.startswith(SCORE) for name in names) or bool(others),
     }
-    return [role for role in needs if not is_there[role]]
+    lacking = [role for role in request.needs if not is_there[role]]
+    if not lacking:
+        return
+    key = find_key(header)
+    keys = [str(reach(row, str(key))) for row in rows]
+    is_repeated = key is not None and len({*keys}) < len(keys)
+    if is_repeated and not rater and "system" not in names and lacking != ["text"]:
+        rule = f"rows with one {key} must be of several raters, but no column says who rated"
+        hint = f"{setting('columns.rater', 'COLUMN')} names it; verdicts of several judges are columns"
+        raise SettingError(f"{rule}: {hint}, or labels are a file of their own")
+    taken = [name for of_role in said.values() for name in of_role]
+    free = [*scorers, *(name for name in candidates if name not in taken and varies(rows, name))]
+    if "people" in lacking and "judges" not in request.needs:
+        free = free or taken
+    elif "people" in lacking and is_there["judges"]:
+        free = [name for name in free if not MODELS.search(name)]
+    texts = [name for name in header if name not in candidates and not names_rater(name)]
+    longest = max(texts, key=lambda name: _measure_longest(rows, name), default=None)
+    raise ask(lacking, free, raters, longest)
 
 
-def _gives(names: Collection[str], field: str, prefix: str) -> bool:
-    """Whether a column gives this field, whole or one name of it (`ratings`, `rating:NAME`)."""
-    return any(name == field or name.startswith(prefix) for name in names)
+def _measure_longest(rows: Sequence[Mapping[str, Any]], column: str) -> int:
+    """The characters of the longest text in a column."""
+    cells = [reach(row, column) for row in rows]
+    return max(len(cell) if isinstance(cell, str) else 0 for cell in cells)
 
 
-def _find_table_roles(
-    file: InputFile,
-    rows: Rows,
-    fields: Mapping[str, str],
-    of_texts: Collection[str],
-    request: ColumnRequest,
-    *,
-    needs: Collection[str],
-) -> Roles:
-    """The roles of the columns of a table, beside those that give texts, ratings and scores by their names."""
-    others = {key for key, name in fields.items() if name.startswith((RATING, SCORE))} | {*of_texts}
-    others -= {*request.people, *request.judges}
-    if of_texts and "judges" not in request.needs:
-        others |= {key for key, name in fields.items() if name == WANTED and key not in request.people}
-    return find_roles(
-        [leave_out(row, others) for row in rows],
-        people=[name for name in request.people if any(name in row for row in rows)],
-        judges=request.judges,
-        levels=request.levels,
-        needs=needs,
-        command=f"{request.command} {file.path}",
-        settings=request.settings,
-    )
+def _list_values(rows: Sequence[Mapping[str, Any]], column: str | None) -> list[str]:
+    """The different names in a column."""
+    cells = [] if column is None else [reach(row, column) for row in rows]
+    return list(dict.fromkeys(str(cell) for cell in cells if not is_missing(cell)))
 
 
-def _apply(
-    file: InputFile,
-    rows: Rows,
-    roles: Roles,
-    *,
-    has_texts: bool,
-) -> ScoredFile:
-    """The examples of rows whose columns have these roles."""
-    naming = name_fields(tuple(rows[0]), file.columns)
-    read = {key for key, _ in naming.fields} | {key for _, keys in file.columns for key in keys}
-    roles = replace(roles, unread=[name for name in roles.unread if name not in read])
-    note = f"{file.path.name}: {roles.describe()}"
-    if roles.named_by is not None:
-        gathered = gather_judges(rows, roles)
-        names = dict.fromkeys(str(row.get(roles.named_by)) for row in rows)
-        roles = replace(roles, judges={name: name for name in names}, named_by=None)
-        file = replace(file, records=[read_cells(row, roles) for row in gathered])
-    columns = {**{name: tuple(keys) for name, keys in roles.columns.items()}, **dict(file.columns)}
-    texts = read_scored(replace(file, columns=tuple(columns.items()), needs_text=has_texts))
-    return replace(texts, notes=(note, *texts.notes))
+def _list_scorers(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names in the objects `scores` of rows."""
+    scores = [cell for row in rows for name, cell in row.items() if fold_name(name) == "scores"]
+    return list(dict.fromkeys(str(name) for cell in scores if isinstance(cell, Mapping) for name in cell))
 
 
-def have_texts(scored: ScoredSet) -> bool:
-    """Whether some example has a text."""
-    return any(not example.is_empty for example in scored.examples)
+def _describe(file: InputFile, said: Mapping[str, Sequence[str]], rater: str | None, unread: Sequence[str]) -> str:
+    """Describes in one line which column was taken for which role."""
+    parts: list[str] = []
+    if said["people"]:
+        parts.append(f"labels of people: {', '.join(said['people'])}")
+    if rater:
+        parts.append(f"one row by {rater}")
+    if said["judges"]:
+        parts.append(f"verdicts of judges: {', '.join(said['judges'])}")
+    key = dict(file.columns).get("id", ("id",))[0]
+    parts.append(f"rows named by {key}")
+    if unread:
+        parts.append(f"not read: {', '.join(unread[:SHOWN_COLUMNS])}")
+    return f"{file.path.name}: {'; '.join(parts)}"

@@ -11,8 +11,7 @@ from typing import Any
 from rich import markup
 
 from core.errors import printable
-from meta_eval.bootstrap import Estimate
-from meta_eval.step_down import MOST_ENUMERATED, smallest_p
+from meta_eval.estimates import Estimate, smallest_p
 
 HEADLINE = 300  # characters of the answer that stands on top of a page
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
@@ -151,18 +150,17 @@ def _count_fitting(clauses: Sequence[str], mark: str, room: int) -> int:
     return kept
 
 
-def note_resolution(inputs: int, drawn: int, setting: str, level: float) -> list[str]:
-    """Notes if the number of possible or drawn swaps of inputs is too small to separate systems.
+def note_resolution(inputs: int, level: float) -> list[str]:
+    """Notes if the swaps of inputs are too few to separate systems.
 
-    >>> note_resolution(5, 1000, "permutations", 0.05)
+    >>> note_resolution(5, 0.05)
     ['5 inputs cannot separate systems at 0.05: no p is below 0.0625']
     """
-    least = smallest_p(inputs, drawn)
+    least = smallest_p(inputs)
     if least < level:
         return []
     noun = "input" if inputs == 1 else "inputs"
-    swaps = "" if inputs <= MOST_ENUMERATED else f" with {setting}={drawn}"
-    return [f"{inputs} {noun}{swaps} cannot separate systems at {level:g}: no p is below {least:.3g}"]
+    return [f"{inputs} {noun} cannot separate systems at {level:g}: no p is below {least:.3g}"]
 
 
 def literal(text: str) -> str:

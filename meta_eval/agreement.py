@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.scores import Scores
-from meta_eval.bootstrap import Estimate, Floats, Mask
-from meta_eval.chance import measure_correlation_chance, widen_interval
 from meta_eval.correlation import correlation_ratio, kendall, pearson, spearman
 from meta_eval.cues import ARE_CUES, FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
-from meta_eval.grouping import NO_SYSTEMS, Grouping, Statistic, restrict
-from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate, jackknife_interval
+from meta_eval.design import Floats, Grouping, Mask, restrict
+from meta_eval.estimates import Estimate, estimate_weighted
+from meta_eval.grouping import NO_SYSTEMS, Statistic, estimate_correlation
+from meta_eval.permuted import measure_correlation_chance, widen_interval
 from meta_eval.raters import find_ceiling
 from meta_eval.scored_set import ScoredSet
 
@@ -65,7 +65,7 @@ class Agreement:
     # number of systems that wrote these examples; 0 if the examples do not name them
     systems: int = 0
     # two-sided, that scores and ratings of all examples are independent, adjusted for all metrics of the aspect
-    # (`meta_eval.chance`); NaN for the rows that are no metric
+    # (`meta_eval.permuted`); NaN for the rows that are no metric
     p_chance: float = math.nan
 
 
@@ -73,15 +73,12 @@ def agree(
     scored: ScoredSet,
     metric: str,
     aspect: str,
-    resampling: Resampling = USUAL_RESAMPLING,
 ) -> Agreement:
     """Measures how well a metric agrees with the ratings of an aspect; `measure_aspect` adds the agreement beyond cues.
 
     Examples without a rating do not count; those without a score are counted and left out.
 
-    Intervals are percentile intervals, expanded for the number of inputs (`meta_eval.bootstrap`); they need 30 inputs.
-    They exist for a perfect correlation, too, and need no jackknife, which would cost n more resamples. In simulations
-    with 30 inputs, intervals of nominally 95 % cover 93 to 94 % for Pearson and 97 % for the others.
+    Intervals are those of `meta_eval.estimates`, over inputs, and between systems over systems.
     """
     rated = scored.rated(aspect)
     x = rated.values(metric, aspect)
@@ -89,13 +86,12 @@ def agree(
     kept = rated.scored(metric, aspect=aspect)
 
     def correlate(statistic: Statistic, grouping: Grouping = "global") -> Estimate:
-        return grouped_estimate(
+        return estimate_correlation(
             statistic,
             x,
             y,
             rated.layout,
             grouping=grouping,
-            resampling=resampling,
         )
 
     return Agreement(
@@ -118,7 +114,7 @@ def agree(
 
 def list_agreement(
     scored: ScoredSet,
-    resampling: Resampling = USUAL_RESAMPLING,
+    seed: int = 0,
     *,
     has_cues: bool = True,
 ) -> list[Agreement]:
@@ -131,7 +127,7 @@ def list_agreement(
     aspect. Raises ValueError if a metric shares no aspect with the ratings.
     """
     if has_cues:
-        scored = add_cheap_cues(scored, resampling.seed)
+        scored = add_cheap_cues(scored, seed)
     for metric, scores in scored.scores.items():
         compared = [aspect for aspect in scored.aspects if _is_compared(scores, aspect)]
         if scored.aspects and not compared:
@@ -141,18 +137,18 @@ def list_agreement(
             )
     rows = []
     for aspect in scored.aspects:
-        rows += measure_aspect(scored, aspect, resampling, has_cues=has_cues)
+        rows += measure_aspect(scored, aspect, seed, has_cues=has_cues)
         if scored.rated(aspect).layout.system_count > 1:
             rows.append(measure_system_alone(scored, aspect))
         if aspect in scored.raters:
-            rows.append(measure_ceiling(scored, aspect, resampling))
+            rows.append(measure_ceiling(scored, aspect))
     return rows
 
 
 def measure_aspect(
     scored: ScoredSet,
     aspect: str,
-    resampling: Resampling = USUAL_RESAMPLING,
+    seed: int = 0,
     *,
     has_cues: bool = True,
 ) -> list[Agreement]:
@@ -162,14 +158,14 @@ def measure_aspect(
     beyond_cues: dict[str, Estimate] = {}
     if has_cues:
         metrics = {name: rated.values(name, aspect) for name in rated.scores if name != CHEAP_CUES}
-        beyond_cues = agreement_beyond_cues(metrics, ratings, rated.cues, rated.groups, resampling)
+        beyond_cues = agreement_beyond_cues(metrics, ratings, rated.cues, rated.groups)
         beyond_cues[CHEAP_CUES] = Estimate.undefined(ARE_CUES)
     compared = [name for name, scores in rated.scores.items() if _is_compared(scores, aspect)]
     columns = {name: rated.values(name, aspect) for name in compared if name != CHEAP_CUES}
-    p_chance = measure_correlation_chance(columns, ratings, rated.layout, resampling.seed)
+    p_chance = measure_correlation_chance(columns, ratings, rated.layout, seed)
     rows = []
     for metric in compared:
-        row = agree(rated, metric, aspect, resampling)
+        row = agree(rated, metric, aspect)
         row = replace(
             row,
             beyond_cues=beyond_cues.get(metric, NOT_MEASURED),
@@ -194,22 +190,22 @@ def measure_system_alone(scored: ScoredSet, aspect: str) -> Agreement:
     def explain(inputs: Floats) -> Floats:
         return correlation_ratio(ratings, layout.systems, inputs[:, layout.inputs])
 
-    ratio = jackknife_interval(explain, layout)
+    ratio = estimate_weighted(explain, layout).only
     value, low, high = np.sqrt(np.clip([ratio.value, ratio.low, ratio.high], 0.0, 1.0)).tolist()
     reason = TOO_ALIKE if math.isnan(ratio.value) else ratio.reason
     return _make_row(SYSTEM_ALONE, rated, aspect, Estimate(value, low, high, reason))
 
 
-def measure_ceiling(scored: ScoredSet, aspect: str, resampling: Resampling = USUAL_RESAMPLING) -> Agreement:
+def measure_ceiling(scored: ScoredSet, aspect: str) -> Agreement:
     """Measures what a perfect metric would reach, over all examples and within systems (`meta_eval.raters`)."""
     rated = scored.rated(aspect)
     ratings = rated.raters[aspect]
     layout = rated.layout
-    ceiling = find_ceiling(ratings, "spearman", resampling, layout=layout)
+    ceiling = find_ceiling(ratings, "spearman", layout=layout)
     return replace(
         _make_row(CEILING, rated, aspect, ceiling),
-        pearson=find_ceiling(ratings, "pearson", resampling, layout=layout),
-        within_systems=find_ceiling(ratings, "spearman", resampling, layout=layout, grouping="within_systems"),
+        pearson=find_ceiling(ratings, "pearson", layout=layout),
+        within_systems=find_ceiling(ratings, "spearman", layout=layout, grouping="within_systems"),
     )
 
 

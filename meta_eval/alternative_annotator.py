@@ -9,21 +9,19 @@ shown to lie above -epsilon: one-sided t tests, adjusted for all people by Benja
 the share of people that the judge is as good as. If it is at least 1/2, the paper says that the judge may replace
 people.
 
-Departures: the t tests sum the texts of one input, because these are not independent. They need `FEWEST_UNITS` inputs
-of a person; the paper asks for 30 texts. The advantage probability has an interval over inputs.
+Departures: the t tests sum the texts of one input, because these are not independent. They need `FEWEST` inputs of
+a person; the paper asks for 30 texts. The advantage probability has an interval over inputs.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.stats import false_discovery_control
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Mask, explain_few
-from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import score_interval
-from meta_eval.linearised import Linearised
+from meta_eval.design import Floats, Layout
+from meta_eval.estimates import FEWEST, Estimate, Estimates, estimate_mean, estimate_share
 
 FEWEST_PEOPLE = 3
 EPSILON = 0.1  # what a judge may be worse than a person, because it costs less; the paper takes .1 to .2
@@ -31,7 +29,7 @@ FALSE_DISCOVERIES = 0.05
 ENOUGH = 0.5  # winning rate
 ROUNDING = 1e-9  # distances of the same labels in another order are equal
 FEW_PEOPLE = f"the alternative annotator test needs at least {FEWEST_PEOPLE} people"
-FEW_INPUTS = f"no person labelled {FEWEST_UNITS} inputs with others"
+FEW_INPUTS = f"no person labelled {FEWEST} inputs with others"
 
 
 @dataclass(frozen=True)
@@ -66,37 +64,30 @@ def compare_with_people(
     """
     if len(table) < FEWEST_PEOPLE:
         return _no_test(FEW_PEOPLE, epsilon)
-    p_values: list[float] = []
-    advantages: list[Linearised] = []
+    differences: list[Estimates] = []
+    advantages: list[Estimates] = []
     for person, labels in enumerate(table):
         others = np.delete(table, person, axis=0)
-        is_labelled_by_others = ~np.isnan(others).all(axis=0)
-        kept = ~np.isnan(labels + judge) & is_labelled_by_others
-        present = restrict(layout, kept)
-        if present.input_count < FEWEST_UNITS:
-            continue
-        others = others[:, kept]
-        of_judge = measure_nearness(judge[kept], others, is_ordered=is_ordered)
-        of_person = measure_nearness(labels[kept], others, is_ordered=is_ordered)
-        judge_wins = (of_judge >= of_person - ROUNDING).astype(np.float64)
-        person_wins = (of_person >= of_judge - ROUNDING).astype(np.float64)
-        p_values.append(find_p_above(judge_wins - person_wins, present, limit=-epsilon))
-        parts = np.zeros(table.shape[1])
-        parts[kept] = (judge_wins - judge_wins.mean()) / len(judge_wins)
-        advantages.append(Linearised(float(judge_wins.mean()), parts))
-    if not p_values:
+        of_judge = measure_nearness(judge, others, is_ordered=is_ordered)
+        of_person = measure_nearness(labels, others, is_ordered=is_ordered)
+        is_known = ~np.isnan(labels + judge) & ~np.isnan(others).all(axis=0)
+        judge_wins = np.where(is_known, of_judge >= of_person - ROUNDING, np.nan)
+        person_wins = np.where(is_known, of_person >= of_judge - ROUNDING, np.nan)
+        difference = estimate_mean(judge_wins - person_wins, layout, scale="plain")
+        if difference.few is None:
+            differences.append(difference)
+            advantages.append(estimate_share(judge_wins, layout))
+    if not advantages:
         return _no_test(FEW_INPUTS, epsilon)
-    people = len(p_values)
-    is_as_good = reject_hypotheses(p_values, FALSE_DISCOVERIES)
+    people = len(advantages)
+    p_values = [float(difference.exceed(-epsilon)[0]) for difference in differences]
+    is_as_good = false_discovery_control(p_values, method="by") <= FALSE_DISCOVERIES
     winning_rate = float(np.mean(is_as_good))
-    mean_advantage = Linearised(
-        value=sum(advantage.value for advantage in advantages) / people,
-        parts=np.sum([advantage.parts for advantage in advantages], axis=0) / people,
-    )
+    mean_advantage = reduce(Estimates.join, advantages).contrast(np.full((people, 1), 1 / people))
     return AlternativeTest(
         people=people,
         winning_rate=winning_rate,
-        advantage=_bound_share(mean_advantage, layout),
+        advantage=replace(mean_advantage, scale="share").only,
         epsilon=epsilon,
         passes=winning_rate >= ENOUGH,
     )
@@ -117,67 +108,11 @@ def measure_nearness(
     array([-0., -1.])
     """
     known = ~np.isnan(others)
-    count = known.sum(axis=0)
+    count = np.maximum(known.sum(axis=0), 1)
     if is_ordered:
         squares = np.where(known, (others - labels) ** 2, 0.0)
         return -np.sqrt(squares.sum(axis=0) / count)
     return (others == labels).sum(axis=0) / count
-
-
-def find_p_above(
-    values: Floats,
-    layout: Layout,
-    limit: float,
-) -> float:
-    """Computes the one-sided p-value of a t test over inputs that the mean of `values` (n,) is above `limit`."""
-    mean = float(values.mean())
-    linearised = Linearised(mean, parts=(values - mean) / len(values))
-    deviation = math.sqrt(linearised.variance(layout))
-    if deviation == 0:
-        return 0.0 if mean > limit else 1.0
-    t = (mean - limit) / deviation
-    return float(stdtr(layout.input_count - 1, -t))
-
-
-def reject_hypotheses(p_values: Sequence[float], level: float) -> Mask:
-    """Returns a mask of the hypotheses that the procedure of Benjamini and Yekutieli (2001) rejects.
-
-    `level` is the rate of false discoveries.
-
-    >>> reject_hypotheses([0.001, 0.02, 0.5], 0.05)
-    array([ True, False, False])
-    """
-    values = np.asarray(p_values, dtype=np.float64)
-    count = len(values)
-    places = np.arange(1, count + 1)
-    harmonic = float((1 / places).sum())
-    limits = level * places / (count * harmonic)
-    order = np.argsort(values, kind="stable")
-    within_limits = np.flatnonzero(values[order] <= limits)
-    is_rejected = np.zeros(count, dtype=np.bool_)
-    if len(within_limits):
-        last = within_limits[-1]
-        is_rejected[order[: last + 1]] = True
-    return is_rejected
-
-
-def _bound_share(share: Linearised, layout: Layout) -> Estimate:
-    """A share with Wilson's interval for the number of independent texts that would have its variance over inputs."""
-    inputs = layout.input_count
-    if inputs < FEWEST_UNITS:
-        return Estimate.undefined(explain_few("inputs", inputs), share.value)
-    variance = share.variance(layout)
-    worth = float(inputs)
-    if variance > 0:
-        variance_of_text = share.value * (1 - share.value)
-        worth = variance_of_text / variance
-    low, high = score_interval(
-        share.value,
-        untied=1.0,
-        n=worth,
-        freedom=inputs - 1,
-    )
-    return Estimate(share.value, low, high)
 
 
 def _no_test(reason: str, epsilon: float) -> AlternativeTest:

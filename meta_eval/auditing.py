@@ -1,7 +1,6 @@
 """Audits what fools a metric: cheap cues, damage that it misses, and edits that should change nothing.
 
-Intervals are over inputs: correlations have bootstrap intervals, mean changes have jackknife intervals, and shares have
-Tango's score interval (see `meta_eval.intervals`). A test by sign flips of the raw changes decides whether scores fall.
+Intervals are over inputs (`meta_eval.estimates`). A test by sign flips of the raw changes decides whether scores fall.
 """
 
 import math
@@ -12,16 +11,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate, Floats, refuse_large, to_columns
 from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
-from meta_eval.grouping import Layout, explain_undefined, lay_out, restrict
-from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate, jackknife_interval, share_interval
-from meta_eval.step_down import randomisation_p
+from meta_eval.design import Floats, Layout, lay_out, refuse_large, restrict, to_columns
+from meta_eval.estimates import Estimate, estimate_mean, estimate_share, estimate_weighted
+from meta_eval.grouping import estimate_correlation, explain_undefined
 from meta_eval.ties import subtract, to_outcomes
 
 LEVEL = 0.05  # of the tests of falls and rises
-PERMUTATIONS = 10_000  # of the signs of inputs
 MAIN = 0.9  # of what all cues explain, by the main ones
 MOST_NAMED = 3
 FEWEST_TEXTS = 5
@@ -79,11 +76,11 @@ def audit_cues(
     cues: Cues,
     *,
     layout: Layout | None = None,
-    resampling: Resampling = USUAL_RESAMPLING,
+    seed: int = 0,
 ) -> CueAudit:
     """Measures how much cheap cues explain of the ranks of `scores`, of shape (n,), cross-fitted by input.
 
-    Texts with a NaN score are left out. The interval resamples inputs, but does not fit the cues again.
+    Texts with a NaN score are left out. The interval is over inputs, and does not fit the cues again.
     """
     x = np.asarray(scores, dtype=np.float64)
     kept = ~np.isnan(x)
@@ -104,20 +101,14 @@ def audit_cues(
             chosen,
             x,
             inputs,
-            seed=resampling.seed,
+            seed=seed,
         )
 
     def explain(names: tuple[str, ...]) -> float:
         rho = spearman(predict(names), x, once)[0]
         return _square(float(rho))
 
-    rho = grouped_estimate(
-        spearman,
-        predict(fitted.names),
-        x,
-        units,
-        resampling=resampling,
-    )
+    rho = estimate_correlation(spearman, predict(fitted.names), x, units)
     explained = replace(
         rho,
         value=_square(rho.value),
@@ -157,7 +148,7 @@ def audit_damage(
     damaged: ArrayLike,
     *,
     layout: Layout | None = None,
-    resampling: Resampling = USUAL_RESAMPLING,
+    seed: int = 0,
 ) -> DamageAudit:
     """Measures how scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
 
@@ -187,17 +178,17 @@ def audit_damage(
     falls = [_estimate_standardised(before - scores, before, units) for scores in after]
     steps = [_estimate_standardised(change, before, units) for change in changes]
     outcomes = to_outcomes(subtract(before, after[-1]))
-    p_value = _test_mean(before - after[-1], units, resampling)
+    p_value = _test_mean(before - after[-1], units, seed)
     has_fallen = falls[-1].value > 0 and p_value < LEVEL
 
     def rises(change: Floats) -> bool:
-        return float(change.sum()) < 0 and _test_mean(change, units, resampling) < LEVEL
+        return float(change.sum()) < 0 and _test_mean(change, units, seed) < LEVEL
 
     return DamageAudit(
         n=len(before),
         falls=tuple(falls),
         steps=tuple(steps),
-        wins_over_damage=share_interval(outcomes, units),
+        wins_over_damage=estimate_share(outcomes, units).only,
         p_value=p_value,
         is_monotone=bool(has_fallen and not any(map(rises, changes))),
     )
@@ -206,7 +197,7 @@ def audit_damage(
 def _test_mean(
     changes: Floats,
     layout: Layout,
-    resampling: Resampling,
+    seed: int,
 ) -> float:
     """The p-value that changes of shape (n,) are symmetric around 0, by sign flips of their sums over inputs.
 
@@ -214,9 +205,7 @@ def _test_mean(
     see nothing; the raw changes do not have it.
     """
     without_rounding = subtract(changes, np.zeros(len(changes)))
-    sums = np.bincount(layout.inputs, without_rounding).astype(np.float64)
-    p_values = randomisation_p(sums[:, None], PERMUTATIONS, resampling.seed)
-    return float(p_values[0])
+    return float(estimate_mean(without_rounding, layout).test(seed)[0])
 
 
 def audit_edit(
@@ -281,12 +270,12 @@ def _estimate_standardised(
     scores: Floats,
     layout: Layout,
 ) -> Estimate:
-    """`standardised_mean` with its jackknife interval over inputs."""
+    """`standardised_mean` with its interval over inputs."""
 
     def average(inputs: Floats) -> Floats:
         return standardised_mean(values, scores, inputs[:, layout.inputs])
 
-    return jackknife_interval(average, layout)
+    return estimate_weighted(average, layout).only
 
 
 def _explain_too_few(scores: Floats) -> str | None:

@@ -14,9 +14,8 @@ from functools import partial
 
 import numpy as np
 
-from meta_eval.bootstrap import FEWEST_UNITS, Floats, Indices, t_quantile
-from meta_eval.grouping import Layout
-from meta_eval.intervals import Weighted, jackknife_interval, score_interval
+from meta_eval.design import Floats, Indices, Layout
+from meta_eval.estimates import FEWEST, PRIOR, t_quantile
 from meta_eval.planning import LARGEST, find_least, paired_power
 
 
@@ -29,7 +28,7 @@ class Variation:
     variance: float
     residual: float = math.nan
     explained: float = 0.0
-    # the share of labels that are no ties, where labels are 0, .5 and 1: the interval is then a score interval
+    # the share of labels that are no ties, where labels are 0, .5 and 1
     untied: float | None = None
 
     def variance_from(self, labels: int, verdicts: int) -> float:
@@ -46,10 +45,13 @@ class Variation:
         variance = self.variance_from(labels, verdicts)
         if self.untied is None:
             return t_quantile(labels - 2) * math.sqrt(variance)
+        # with the pseudo-units of a share
         variance_of_label = self.untied / 4 - (self.value - 0.5) ** 2
         worth = variance_of_label / variance
-        low, high = score_interval(self.value, self.untied, n=worth)
-        return (high - low) / 2
+        share = (worth * self.value + PRIOR) / (worth + 2 * PRIOR)
+        untied = (worth * self.untied + 2 * PRIOR) / (worth + 2 * PRIOR)
+        shrunk = (untied / 4 - (share - 0.5) ** 2) / (worth + 2 * PRIOR)
+        return t_quantile(math.inf) * math.sqrt(shrunk)
 
 
 Enough = Callable[[int, int], bool]  # labels, verdicts -> whether they say it surely enough
@@ -98,7 +100,7 @@ def plan_budget(
 ) -> tuple[Budget, Budget]:
     """Finds the cheapest numbers of labels and verdicts that are enough, and the labels needed without a judge.
 
-    `texts` is the number of texts; at most so many are labelled or judged. At least `FEWEST_UNITS` are labelled,
+    `texts` is the number of texts; at most so many are labelled or judged. At least `FEWEST` are labelled,
     because intervals need them. If verdicts cost nothing, only `texts` limits their number.
     """
     most = texts or LARGEST
@@ -115,7 +117,7 @@ def plan_budget(
     def is_enough_at_ratio(labels: int) -> bool:
         return is_enough(labels, count_verdicts(labels))
 
-    labels = find_least(is_enough_at_ratio, FEWEST_UNITS, most)
+    labels = find_least(is_enough_at_ratio, FEWEST, most)
     if labels is None or ratio <= 1:
         return without_judge, without_judge
     verdicts = find_least(
@@ -140,7 +142,7 @@ def _plan_labels(
     most: int,
 ) -> Budget:
     """The labels that are enough without verdicts."""
-    labels = find_least(lambda n: is_enough(n, 0), FEWEST_UNITS, most)
+    labels = find_least(lambda n: is_enough(n, 0), FEWEST, most)
     if labels is None:
         return Budget(
             labels=math.nan,
@@ -205,23 +207,6 @@ def _measure_variance(
     """n times the variance of the mean of n deviations, which may depend on each other within units."""
     sums = np.bincount(units, deviations)
     return float((sums**2).sum()) / freedom
-
-
-def vary_statistic(
-    statistic: Weighted,
-    layout: Layout,
-    labels: int,
-) -> Variation | str:
-    """Estimates by the jackknife over inputs how a statistic of a pilot varies; returns a reason if it cannot.
-
-    `labels` is the pilot's number of labels.
-    """
-    estimate = jackknife_interval(statistic, layout)
-    if estimate.reason is not None:
-        return estimate.reason
-    half_width = (estimate.high - estimate.low) / 2
-    deviation = half_width / t_quantile(layout.input_count - 1)
-    return Variation(estimate.value, variance=labels * deviation**2)
 
 
 def vary_kappa(kappa: float, rate: float) -> Variation:

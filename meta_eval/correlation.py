@@ -1,7 +1,7 @@
 """Pearson, Spearman and Kendall's tau-b of weighted pairs, for many weightings at once.
 
-The weights of a bootstrap resample say how often each pair was drawn; weights of one give the plain correlation. A
-correlation is NaN if the drawn pairs have only one value of `x` or of `y`, or if no pair was drawn.
+Weights say how often each pair counts; weights of one give the plain correlation. A correlation is NaN if the pairs
+that count have only one value of `x` or of `y`, or if no pair counts.
 """
 
 import math
@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import Floats, Indices, Mask, to_columns
+from meta_eval.design import Floats, Indices, Mask, to_columns
 
 Column = Floats  # of shape (n,)
 Weights = Floats  # of shape (resamples, n)

@@ -9,7 +9,9 @@ Seats share nearly all texts. The differences between people count as noise, as 
 import numpy as np
 from scipy.sparse import csr_array
 
-from meta_eval.bootstrap import FEWEST_UNITS, Floats, Indices
+from meta_eval.design import Floats, Indices
+
+FEWEST_SHARED = 30  # texts of two people
 
 
 def seat_crowd(table: Floats) -> Floats:
@@ -53,7 +55,7 @@ def is_crowd(
     texts: Indices,
     shape: tuple[int, int],
 ) -> bool:
-    """Whether two people who label the same text share less than `FEWEST_UNITS` and less than half of the texts.
+    """Whether two people who label the same text share less than `FEWEST_SHARED` and less than half of the texts.
 
     Texts with one label do not count. The number of texts that two people share is averaged over these shared texts.
 
@@ -71,7 +73,7 @@ def is_crowd(
     typical = (of_pairs**2).sum() / of_pairs.sum()
     labels_by_text = np.bincount(texts)
     with_several = (labels_by_text > 1).sum()
-    return bool(typical < min(FEWEST_UNITS, with_several / 2))
+    return bool(typical < min(FEWEST_SHARED, with_several / 2))
 
 
 def number_seats(people: Indices, texts: Indices) -> Indices:

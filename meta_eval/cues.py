@@ -19,20 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.example import UNSPACED, Example
-from meta_eval.bootstrap import (
-    FEWEST_UNITS,
-    Estimate,
-    Floats,
-    Indices,
-    Mask,
-    bootstrap,
-    explain_few,
-    number_groups,
-    t_interval,
-)
 from meta_eval.correlation import average_ranks
-from meta_eval.grouping import explain_undefined, lay_out
-from meta_eval.intervals import USUAL_RESAMPLING, Resampling
+from meta_eval.design import Floats, Layout, Mask, lay_out, number_groups, restrict
+from meta_eval.estimates import Estimate, estimate_from_parts, estimate_weighted
+from meta_eval.grouping import explain_undefined
 
 ARE_CUES = "the row is the cheap cues themselves, so nothing can be left beyond them"
 NOTHING_LEFT = "cheap cues alone determine the scores or the ratings, so nothing is left beyond them"
@@ -237,21 +227,18 @@ def agreement_beyond_cues(
     ratings: ArrayLike,
     cues: Cues,
     groups: Sequence[Hashable] | None = None,
-    resampling: Resampling = USUAL_RESAMPLING,
 ) -> dict[str, Estimate]:
     """Computes the partial correlation of each metric with `ratings`, of shape (n,), given the cues; in [-1, 1].
 
     0 means that the metric agrees with people only as far as the cues do. All columns are normal scores. The cues and
     their sizes are controlled for and, with `TEXTS_PER_CURVE` texts for each cue, curves of the cues. They are fitted
-    again in each resample of whole groups.
+    again without each group.
 
     Examples with a NaN score or rating are left out. The value is NaN with a reason if there are fewer than
-    `TEXTS_PER_CUE` texts for each cue, or if the cues determine the scores or the ratings. There is no interval below
-    `FEWEST_UNITS` groups. In simulations of metrics that are noisy cues, or a curve of one (80 to 700 inputs of 1 to 8
-    outputs, 9 to 14 cues), intervals cover 0 in 90 to 98 %.
+    `TEXTS_PER_CUE` texts for each cue, or if the cues determine the scores or the ratings.
     """
     y = np.asarray(ratings, dtype=np.float64)
-    units = number_groups(len(y), groups)
+    layout = lay_out(len(y), inputs=groups)
     estimates: dict[str, Estimate] = {}
     # metrics that score the same texts, by the bytes of the mask of these, share the fit of the cues
     columns_by_mask: dict[bytes, dict[str, Floats]] = {}
@@ -271,8 +258,7 @@ def agreement_beyond_cues(
             columns,
             ratings=y[kept],
             cues=cues.values[kept],
-            units=units[kept],
-            resampling=resampling,
+            layout=restrict(layout, kept),
         )
     return {metric: estimates[metric] for metric in scores}
 
@@ -281,26 +267,16 @@ def _estimate_beyond(
     columns: Mapping[str, Floats],
     ratings: Floats,
     cues: Floats,
-    units: Indices,
-    resampling: Resampling,
+    layout: Layout,
 ) -> dict[str, Estimate]:
     """`agreement_beyond_cues` of metrics that score the same texts, whose columns have the shape (n,) without NaN."""
     scores = np.stack([*columns.values()], axis=-1)  # (n, metrics)
 
-    def correlate(weights: Floats) -> dict[str, Floats]:
-        correlations = correlate_beyond(scores, ratings, cues, weights)
-        return dict(zip(columns, correlations.T, strict=True))
+    def correlate(inputs: Floats) -> Floats:
+        return correlate_beyond(scores, ratings, cues, inputs[:, layout.inputs])
 
-    estimates = bootstrap(
-        correlate,
-        units,
-        resamples=resampling.resamples,
-        seed=resampling.seed,
-    )
-    for metric, estimate in estimates.items():
-        if np.isnan(estimate.value):
-            estimates[metric] = Estimate.undefined(NOTHING_LEFT)
-    return estimates
+    estimates = estimate_weighted(correlate, layout, scale="correlation", reason=NOTHING_LEFT)
+    return dict(zip(columns, estimates.show(), strict=True))
 
 
 def difference_beyond_cues(
@@ -320,8 +296,7 @@ def difference_beyond_cues(
     The value is NaN with a reason if there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or if a cue is
     larger (or smaller) in one system at nearly every input (`LESSER_SIDE`): then no texts in the data have equal cues.
     In simulations of a metric that is the logarithm of length, intervals cover 0 in .93 or more if a tenth of the
-    inputs lies on the other side, in .68 if 3 % do, and never if none does. There is no interval below `FEWEST_UNITS`
-    inputs.
+    inputs lies on the other side, in .68 if 3 % do, and never if none does.
 
     `differences` have the shape (inputs,); `first` and `second` are the cues of the two systems' texts for these
     inputs, as `add_normal_scores` gives them.
@@ -341,17 +316,12 @@ def difference_beyond_cues(
     kept = values > TOLERANCE * values[-1]  # cues may repeat one another
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
     slopes = inverse @ (x.T @ y)
-    intercept = float(slopes[0])
-    if n < FEWEST_UNITS:
-        return Estimate.undefined(explain_few("inputs", n), intercept)
     leverage = ((x @ inverse) * x).sum(axis=1)
     residuals = y - x @ slopes
-    influence = x @ inverse[0]
     unfitted = np.maximum(1 - leverage, TOLERANCE)
-    parts = influence**2 * residuals**2 / unfitted
-    variance = float(parts.sum())
-    freedom = n - int(kept.sum())
-    return t_interval(intercept, variance, freedom)
+    parts = (x @ inverse[0]) * residuals / np.sqrt(unfitted)
+    fitted = int(kept.sum()) - 1
+    return estimate_from_parts(slopes[:1], parts[:, None], lay_out(n), fitted=fitted).only
 
 
 def _explain_no_intercept(gaps: Floats, names: Sequence[str]) -> str | None:

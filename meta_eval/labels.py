@@ -3,7 +3,12 @@
 Labels are numbers in their order, such as 0 and 1 for no and yes, or 1 to 5. Kappa is that of Cohen (1960): 1 is full
 agreement, 0 is chance. Weighted kappa is that of Cohen (1968): a confusion counts by the square of its distance. For
 several pairs of people, the observed disagreement is summed over pairs, and so is the expected one (Davies & Fleiss
-1982, "Measuring Agreement for Multinomial Data"). Intervals draw inputs.
+1982, "Measuring Agreement for Multinomial Data").
+
+Every figure is of the same units (inputs), so that differences are paired (`meta_eval.estimates`). The pseudo-units of
+kappa are a text of each pair of labels. They weigh two texts together: one on which both give the same label, any of
+them, and one with independent labels. Without them, the interval of kappa of rare labels ends where the sample happens
+to end: as long as no text has the rare label from both, all resamples lie below 0.
 """
 
 import math
@@ -13,17 +18,25 @@ from itertools import combinations
 
 import numpy as np
 
-from meta_eval.bootstrap import Estimate, Floats, Indices, Mask
-from meta_eval.chance import measure_label_chance
 from meta_eval.crowds import seat_crowd
-from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import Draws, Resampling, Weighted, bound_difference, draw_grouped, share_interval
-from meta_eval.linearised import measure_distances
+from meta_eval.design import Floats, Indices, Layout, Mask, restrict
+from meta_eval.estimates import (
+    PRIOR,
+    Estimate,
+    Estimates,
+    divide_known,
+    estimate_difference,
+    estimate_mean,
+    estimate_share,
+    linearise,
+    measure_design_effects,
+)
+from meta_eval.permuted import measure_label_chance
 
 MOST_LABELS = 10
-NEAR = 1e-9  # a score that is so near a threshold is on it
+NEAR = 1e-9  # a score that is so near a threshold is on it; less expected disagreement is none
 CHANCE = "all labels are the same: kappa is not defined"
-FEWEST_ALIKE = 5  # labels that both give beside the most frequent one, for an interval by resamples
+NO_LABEL = "no text has such a label"
 PEOPLE = "people among themselves"
 CEILING = "what most people say (ceiling)"
 THEMSELVES = Estimate.undefined("the row is the people themselves, with whom judges are compared")
@@ -55,7 +68,7 @@ class LabelAgreement:
     accuracy: Estimate
     kappa: Estimate
     weighted_kappa: Estimate
-    # two-sided, that labels of judge and people are independent (`meta_eval.chance`); NaN without labels of both, and
+    # two-sided, that labels of judge and people are independent (`meta_eval.permuted`); NaN without labels of both, and
     # for weighted kappa the same by distances
     p_chance: float
     p_weighted: float
@@ -76,8 +89,8 @@ class SingleAgreement:
     accuracy: float
     kappa: Estimate
     weighted_kappa: Estimate
-    # kappa, of more than two labels in an order the weighted one, minus that of people among themselves, on the same
-    # resamples; NaN for people themselves
+    # kappa, of more than two labels in an order the weighted one, minus that of people among themselves; NaN for people
+    # themselves
     beside_people: Estimate
 
 
@@ -129,87 +142,70 @@ def agree_on_labels(
     judge: Floats,
     labels: Floats,
     layout: Layout,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> LabelAgreement:
     """Measures how well the labels of a judge agree with those of people, both of shape (n,), with NaN for no label."""
     labelled = ~np.isnan(people)
     kept = labelled & ~np.isnan(judge)
-    x = people[kept]
-    y = judge[kept]
-    present = restrict(layout, kept)
-    pairs = [(x, y)]
-    is_same = (x == y).astype(np.float64)
-    every_text = np.ones(len(x), dtype=np.bool_)
     p_chance = p_weighted = math.nan
-    if len(x):
-        p_chance = measure_label_chance(
-            x,
-            y,
-            present,
-            seed=resampling.seed,
+    if kept.any():
+        present = restrict(layout, kept)
+        p_chance, p_weighted = (
+            measure_label_chance(people[kept], judge[kept], present, is_weighted=is_weighted, seed=seed)
+            for is_weighted in (False, True)
         )
-        p_weighted = measure_label_chance(
-            x,
-            y,
-            present,
-            is_weighted=True,
-            seed=resampling.seed,
-        )
+    pairs = [(people, judge)]
     return LabelAgreement(
         labels=labels,
-        n=len(x),
+        n=int(kept.sum()),
         missing=int((labelled & ~kept).sum()),
-        accuracy=_estimate_share(is_same, present, every_text),
-        kappa=estimate_kappa(pairs, labels, present, resampling),
-        weighted_kappa=estimate_kappa(
-            pairs,
-            labels,
-            present,
-            resampling,
-            is_weighted=True,
-        ),
+        accuracy=estimate_accuracy(people, judge, layout).only,
+        kappa=estimate_kappa(pairs, labels, layout).only,
+        weighted_kappa=estimate_kappa(pairs, labels, layout, is_weighted=True).only,
         p_chance=p_chance,
         p_weighted=p_weighted,
-        harshness=_measure_harshness(x, y, labels, present, resampling),
+        harshness=estimate_harshness(people, judge, labels, layout).only,
         confusion=count_confusion(pairs, labels).astype(np.intp),
-        shares=tuple(_recognise(float(label), x, y, present) for label in labels),
+        shares=tuple(_recognise(float(label), people, judge, layout) for label in labels),
     )
 
 
-def _measure_harshness(
-    x: Floats,
-    y: Floats,
-    labels: Floats,
-    layout: Layout,
-    resampling: Resampling,
-) -> Estimate:
-    """The mean of the judge's labels y minus people's labels x, both of shape (n,).
-
-    Two labels have a score interval, because resamples of rare labels are too alike.
-    """
-    if len(labels) != 2 or not len(x):
-        mean = weigh_mean(y - x, layout)
-        return draw_grouped(mean, layout, resampling).estimate
-    unit = float(labels[1] - labels[0])
-    return bound_difference((y - x) / unit, layout, unit)
+def estimate_accuracy(people: Floats, judge: Floats, layout: Layout) -> Estimates:
+    """Estimates the share of the texts that both labelled with equal labels."""
+    return estimate_share(mark(people, judge, people == judge), layout)
 
 
-def _recognise(
-    label: float,
-    people: Floats,
-    judge: Floats,
-    layout: Layout,
-) -> LabelShares:
+def estimate_harshness(people: Floats, judge: Floats, labels: Floats, layout: Layout) -> Estimates:
+    """Estimates the mean label of the judge minus that of people; below 0 the judge is harsher."""
+    if len(labels) != 2:
+        return estimate_mean(judge - people, layout)
+    return estimate_difference(judge - people, layout, unit=float(labels[1] - labels[0]))
+
+
+def mark(people: Floats, judge: Floats, is_so: Mask) -> Floats:
+    """Marks the texts that both labelled, of shape (n,): 1 where it is so, 0 elsewhere; NaN without both labels."""
+    return np.where(_have_both(people, judge), is_so.astype(np.float64), np.nan)
+
+
+def _recognise(label: float, people: Floats, judge: Floats, layout: Layout) -> LabelShares:
     """How well the judge recognises one label."""
+    gets_label = mark(people, judge, judge == label)
     has_label = people == label
-    gets_label = judge == label
+    with_label = np.where(has_label, gets_label, np.nan)
+    without_label = np.where(has_label, np.nan, 1 - gets_label)
     return LabelShares(
         label=label,
-        n_people=int(has_label.sum()),
-        n_judge=int(gets_label.sum()),
-        sensitivity=_estimate_share(gets_label.astype(np.float64), layout, has_label),
-        specificity=_estimate_share((~gets_label).astype(np.float64), layout, ~has_label),
+        n_people=int((~np.isnan(with_label)).sum()),
+        n_judge=int(np.nansum(gets_label)),
+        sensitivity=_show_share(with_label, layout),
+        specificity=_show_share(without_label, layout),
     )
+
+
+def _show_share(wins: Floats, layout: Layout) -> Estimate:
+    if np.isnan(wins).all():
+        return Estimate.undefined(NO_LABEL)
+    return estimate_share(wins, layout).only
 
 
 def agree_with_single(
@@ -217,7 +213,6 @@ def agree_with_single(
     judges: Mapping[str, Floats],
     labels: Floats,
     layout: Layout,
-    resampling: Resampling,
     *,
     is_ordered: bool = True,
 ) -> list[SingleAgreement]:
@@ -229,73 +224,29 @@ def agree_with_single(
     """
     table = seat_crowd(table)
     by_distance = is_ordered and len(labels) > 2
-    rated = (~np.isnan(table)).sum(axis=0)
 
-    def draw_kappa(pairs: Pairs) -> Draws:
-        kappa = weigh_kappa(
-            pairs,
-            labels,
-            layout,
-            is_weighted=by_distance,
+    def agree(name: str, pairs: Pairs) -> tuple[SingleAgreement, Estimates]:
+        plain, weighted = (
+            estimate_kappa(pairs, labels, layout, is_weighted=is_weighted) for is_weighted in (False, True)
         )
-        return draw_grouped(kappa, layout, resampling)
+        compared = sum(int(_have_both(x, y).sum()) for x, y in pairs)
+        agreed = sum(int((x == y).sum()) for x, y in pairs)
+        row = SingleAgreement(
+            name=name,
+            n=compared,
+            accuracy=agreed / compared if compared else math.nan,
+            kappa=plain.only,
+            weighted_kappa=weighted.only,
+            beside_people=THEMSELVES,
+        )
+        return row, weighted if by_distance else plain
 
-    among_people = [*combinations(table, 2)]
-    people_draws = draw_kappa(among_people)
-    rows = [
-        _agree_where_kept(
-            PEOPLE,
-            among_people,
-            labels,
-            layout,
-            resampling,
-            kept=rated > 1,
-        )
-    ]
+    among, of_people = agree(PEOPLE, [*combinations(table, 2)])
+    rows = [among]
     for name, column in {**judges, CEILING: _find_most_frequent(table, labels)}.items():
-        with_people = [(person, column) for person in table]
-        kept = (rated > 0) & ~np.isnan(column)
-        row = _agree_where_kept(
-            name,
-            with_people,
-            labels,
-            layout,
-            resampling,
-            kept=kept,
-        )
-        beside_people = draw_kappa(with_people) - people_draws
-        rows.append(replace(row, beside_people=beside_people.estimate))
+        row, kappa = agree(name, [(person, column) for person in table])
+        rows.append(replace(row, beside_people=(kappa - of_people).only))
     return rows
-
-
-def _agree_where_kept(
-    name: str,
-    pairs: Pairs,
-    labels: Floats,
-    layout: Layout,
-    resampling: Resampling,
-    *,
-    kept: Mask,
-) -> SingleAgreement:
-    """The agreement of pairs of columns of shape (n,) on the texts that are kept, not yet compared with people's."""
-    present = restrict(layout, kept)
-    columns = [(x[kept], y[kept]) for x, y in pairs]
-    compared = sum(int(_have_both(x, y).sum()) for x, y in columns)
-    agreed = sum(int((x == y).sum()) for x, y in columns)
-    return SingleAgreement(
-        name=name,
-        n=compared,
-        accuracy=agreed / compared if compared else math.nan,
-        kappa=estimate_kappa(columns, labels, present, resampling),
-        weighted_kappa=estimate_kappa(
-            columns,
-            labels,
-            present,
-            resampling,
-            is_weighted=True,
-        ),
-        beside_people=THEMSELVES,
-    )
 
 
 def _find_most_frequent(table: Floats, labels: Floats) -> Floats:
@@ -314,37 +265,47 @@ def estimate_kappa(
     pairs: Pairs,
     labels: Floats,
     layout: Layout,
-    resampling: Resampling,
     *,
     is_weighted: bool = False,
-) -> Estimate:
-    """Estimates Cohen's kappa, or weighted kappa, over pairs of raters; their labels have the shape (n,), or are NaN.
+) -> Estimates:
+    """Estimates Cohen's kappa, or weighted kappa, 1 - O/E over pairs of raters; labels have the shape (n,), or are NaN.
 
-    The interval comes from resamples, or, if the resamples are too alike (`FEWEST_ALIKE`), from `estimate_rare_kappa`.
+    O and E are the observed and the expected disagreement, summed over pairs.
     """
-    kappa = weigh_kappa(
-        pairs,
-        labels,
-        layout,
-        is_weighted=is_weighted,
-    )
-    estimate = draw_grouped(kappa, layout, resampling).estimate
-    if math.isnan(estimate.value):
-        return replace(estimate, reason=CHANCE)
-    has_too_few_inputs = math.isnan(estimate.low) and estimate.reason is not None
-    table = count_confusion(pairs, labels)
-    alike = np.diag(table)
-    alike_but_most_frequent = alike.sum() - alike.max()
-    if has_too_few_inputs or alike_but_most_frequent >= FEWEST_ALIKE:
-        return estimate
-    return estimate_rare_kappa(
-        estimate.value,
-        table,
-        labels,
-        inputs=layout.input_count,
-        resampling=resampling,
-        is_weighted=is_weighted,
-    )
+    k = len(labels)
+    distances = measure_distances(labels, is_weighted=is_weighted)
+    marks = np.array([mark(x, y, x == y) for x, y in pairs]).reshape(len(pairs), len(layout.inputs))
+    sizes = measure_design_effects(marks.T, layout)
+    tables = [_count_by_unit(x, y, labels, layout) for x, y in pairs]
+    used = sum((table.sum(axis=1) for table in tables), start=np.zeros(layout.unit_count)) > 0
+    shares = count_confusion(pairs, labels)
+    shares = shares / max(shares.sum(), 1.0)
+    independent = np.outer(shares.sum(axis=1), shares.sum(axis=0))
+    prior = PRIOR / 2 * (np.eye(k) / k + independent)
+
+    def kappa(weights: Floats) -> Floats:
+        observed = np.zeros((len(weights), 1))
+        expected = np.zeros((len(weights), 1))
+        for table, size in zip(tables, sizes, strict=True):
+            cells = weights[:, : len(used)] @ table + size * weights[:, len(used) :]
+            by_label = cells.reshape(-1, k, k)
+            by_chance = np.einsum("ri,ij,rj->r", by_label.sum(axis=2), distances, by_label.sum(axis=1))
+            observed += cells @ distances.reshape(-1, 1)
+            expected += np.nan_to_num(divide_known(by_chance[:, None], cells.sum(axis=1, keepdims=True)))
+        return 1 - divide_known(observed, np.where(expected > NEAR, expected, 0.0))
+
+    estimates = linearise(kappa, used, prior.ravel(), scale="correlation")
+    return replace(estimates, reason=CHANCE)
+
+
+def _count_by_unit(x: Floats, y: Floats, labels: Floats, layout: Layout) -> Floats:
+    """How often two raters give each pair of labels, of shape (units, labels²)."""
+    k = len(labels)
+    both = np.flatnonzero(_have_both(x, y))
+    cells = np.searchsorted(labels, x[both]) * k + np.searchsorted(labels, y[both])
+    places = layout.units[both] * k * k + cells
+    counts = np.bincount(places, minlength=layout.unit_count * k * k)
+    return counts.reshape(-1, k * k).astype(np.float64)
 
 
 def count_confusion(pairs: Pairs, labels: Floats) -> Floats:
@@ -352,152 +313,18 @@ def count_confusion(pairs: Pairs, labels: Floats) -> Floats:
     k = len(labels)
     table = np.zeros(k * k)
     for x, y in pairs:
-        has_both = _have_both(x, y)
-        i = np.searchsorted(labels, x[has_both])
-        j = np.searchsorted(labels, y[has_both])
-        table += np.bincount(i * k + j, minlength=k * k)
+        both = _have_both(x, y)
+        cells = np.searchsorted(labels, x[both]) * k + np.searchsorted(labels, y[both])
+        table += np.bincount(cells, minlength=k * k)
     return table.reshape(k, k)
 
 
-def estimate_rare_kappa(
-    value: float,
-    table: Floats,
-    labels: Floats,
-    inputs: int,
-    resampling: Resampling,
-    *,
-    is_weighted: bool = False,
-) -> Estimate:
-    """Estimates kappa with an interval from a confusion table in which both sides hardly ever give the rarer labels.
+def measure_distances(labels: Floats, *, is_weighted: bool) -> Floats:
+    """Measures the disagreement of each pair of labels (labels, labels): 1 unless equal, or the squared distance.
 
-    All resamples of such labels are below 0 or nearly alike. Instead, tables are drawn from a Dirichlet distribution
-    with 2 pseudo counts, spread over the cells (Jeffreys' prior for two labels). Each input counts as one label.
+    >>> measure_distances(np.array([1.0, 2.0, 4.0]), is_weighted=True)[0].tolist()
+    [0.0, 1.0, 9.0]
     """
-    k = len(labels)
-    distances = measure_distances(labels, is_weighted=is_weighted)
-    total = max(float(table.sum()), 1.0)
-    counts = table * min(1.0, inputs / total)
-    prior = counts + 2 / k**2
-    rng = np.random.default_rng(resampling.seed)
-    drawn = rng.dirichlet(prior.ravel(), resampling.resamples)
-    tables = drawn.reshape(-1, k, k)
-    of_first = tables.sum(axis=2)
-    of_second = tables.sum(axis=1)
-    observed = (tables * distances).sum(axis=(1, 2))
-    expected = np.einsum("ri,ij,rj->r", of_first, distances, of_second)
-    kappas = 1 - observed / expected
-    low, high = np.quantile(kappas, [0.025, 0.975])
-    return Estimate(value, min(float(low), value), max(float(high), value))
-
-
-def weigh_kappa(
-    pairs: Pairs,
-    labels: Floats,
-    layout: Layout,
-    *,
-    is_weighted: bool = False,
-) -> Weighted:
-    """Returns a function that computes kappa, 1 - O/E, from weights of the inputs, as in a resample.
-
-    O and E, the observed and the expected disagreement, are summed over the pairs of raters in `pairs`. `is_weighted`
-    chooses weighted kappa; see `estimate_kappa`.
-    """
-    distances = measure_distances(labels, is_weighted=is_weighted)
-    one_hot = np.eye(len(labels))
-    coded = []  # by pair of columns, the texts with both labels and the numbers of these labels
-    for x, y in pairs:
-        texts = np.flatnonzero(_have_both(x, y))
-        if len(texts):
-            i = np.searchsorted(labels, x[texts])
-            j = np.searchsorted(labels, y[texts])
-            coded.append((texts, i, j))
-
-    def kappa(inputs: Floats) -> Floats:
-        weights = inputs[:, layout.inputs]
-        observed = np.zeros(len(weights))
-        expected = np.zeros(len(weights))
-        for texts, i, j in coded:
-            pair_weights = weights[:, texts]
-            total = pair_weights.sum(axis=1)
-            of_first = pair_weights @ one_hot[i]  # (rows, labels)
-            of_second = pair_weights @ one_hot[j]
-            by_chance = ((of_first @ distances) * of_second).sum(axis=1)
-            observed += pair_weights @ distances[i, j]
-            none = np.zeros(len(weights))
-            expected += np.divide(
-                by_chance,
-                total,
-                out=none,
-                where=total > 0,
-            )
-        undefined = np.full(len(weights), np.nan)
-        return 1 - np.divide(
-            observed,
-            expected,
-            out=undefined,
-            where=expected > NEAR,
-        )
-
-    return kappa
-
-
-def weigh_macro_f1(
-    people: Floats,
-    judge: Floats,
-    labels: Floats,
-    layout: Layout,
-) -> Weighted:
-    """Returns a function that computes, from weights of the inputs, the mean F1 of all labels that occur.
-
-    No label may be NaN.
-    """
-    by_people = np.equal.outer(people, labels).astype(np.float64)  # (n, labels)
-    by_judge = np.equal.outer(judge, labels).astype(np.float64)
-    given_by_either = by_people + by_judge
-    given_by_both = by_people * by_judge
-
-    def macro_f1(inputs: Floats) -> Floats:
-        weights = inputs[:, layout.inputs]
-        either = weights @ given_by_either  # (rows, labels)
-        both = weights @ given_by_both
-        is_given = either > 0
-        f1 = np.divide(
-            2 * both,
-            either,
-            out=np.zeros_like(either),
-            where=is_given,
-        )
-        return f1.sum(axis=1) / is_given.sum(axis=1)
-
-    return macro_f1
-
-
-def weigh_mean(values: Floats, layout: Layout) -> Weighted:
-    """Returns a function that computes, from weights of the inputs, the mean of values (n,).
-
-    The mean is NaN without values.
-    """
-
-    def mean(inputs: Floats) -> Floats:
-        weights = inputs[:, layout.inputs]
-        total = weights.sum(axis=1)
-        undefined = np.full(len(weights), np.nan)
-        return np.divide(
-            weights @ values,
-            total,
-            out=undefined,
-            where=total > 0,
-        )
-
-    return mean
-
-
-def _estimate_share(
-    values: Floats,
-    layout: Layout,
-    kept: Mask,
-) -> Estimate:
-    """The share of 1 among the kept values."""
-    if not kept.any():
-        return Estimate.undefined("no text has such a label")
-    return share_interval(values[kept], restrict(layout, kept))
+    if is_weighted:
+        return np.subtract.outer(labels, labels) ** 2
+    return 1.0 - np.eye(len(labels))

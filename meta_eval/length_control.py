@@ -24,14 +24,14 @@ is no figure; intervals that are shown cover .91 or more.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.special import expit
 
-from meta_eval.bootstrap import FEWEST_UNITS, NO_SPREAD, Estimate, Floats, Indices, explain_few, t_interval
-from meta_eval.intervals import keep_share
+from meta_eval.design import Floats, Indices, lay_out
+from meta_eval.estimates import NO_SPREAD, Estimate, estimate_from_parts
 from meta_eval.preferences import Preferences
 
 PENALTY = 1.0  # half of it is the weight of the squares of phi, psi and gamma
@@ -58,8 +58,8 @@ class Controlled:
 def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]:
     """Estimates win rate and strength of each system at equal lengths; judgements without an outcome are left out.
 
-    `lengths` are those of both outputs, of shape (n, 2). There are no intervals below `FEWEST_UNITS` inputs. Empty if
-    no lengths differ, because then there is nothing to control for.
+    `lengths` are those of both outputs, of shape (n, 2). Empty if no lengths differ, because then there is nothing to
+    control for.
     """
     kept = ~np.isnan(given.outcomes) & ~np.isnan(lengths).any(axis=1)
     given = given.take(kept)
@@ -110,11 +110,7 @@ class _Model:
 
     def estimate(self, value: float, parts: Floats) -> Estimate:
         """A value with Student's interval from what each input adds to its error, of shape (m,)."""
-        m = len(parts)
-        if m < FEWEST_UNITS:
-            return Estimate.undefined(explain_few("inputs", m), value)
-        variance = float((parts**2).sum()) * m / (m - 1)
-        return t_interval(value, variance, m - 1)
+        return estimate_from_parts(np.array([value]), parts[:, None], lay_out(len(parts))).only
 
 
 def _fit_model(given: Preferences, tanh_d: Floats) -> _Model:
@@ -218,12 +214,17 @@ def _control_system(model: _Model, i: int) -> _ControlledSystem:
     controlled_parts = inputs_drawn + model.parts @ slopes
     return _ControlledSystem(
         n=n,
-        win_rate=keep_share(model.estimate(rate, rate_parts)),
-        controlled=keep_share(model.estimate(controlled, controlled_parts)),
+        win_rate=_keep_share(model.estimate(rate, rate_parts)),
+        controlled=_keep_share(model.estimate(controlled, controlled_parts)),
         change=model.estimate(controlled - rate, controlled_parts - rate_parts),
         parts=controlled_parts,
         reason=_explain_hidden(model, slopes, outcomes[side != 0]),
     )
+
+
+def _keep_share(estimate: Estimate) -> Estimate:
+    """Clips the interval of a share to [0, 1]."""
+    return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
 
 
 def _explain_hidden(

@@ -1,10 +1,9 @@
 """Planning: how large a study must be, and which difference it can detect.
 
-Two metrics differ by d in their correlations with ratings (Williams' test); two systems differ by d in their mean
-ratings (paired t-test). Power for metrics is simulated: sample correlations of normal variables are drawn through the
-Wishart distribution (Bartlett 1933), so a study of a million examples costs as much as one of ten. Spearman's rho of
-normal variables is 6/pi asin(r/2), and its differences vary more than Pearson's; the permutation test of `judge agree`
-also needs a little more than Williams' test. `COST` holds both factors of n, found by simulation.
+Two systems differ by d in their mean ratings, two metrics in their correlations with ratings. Both have the power of a
+t-test of n values with the mean d. For metrics, their deviation is that of the difference of two correlations of normal
+variables with a third one (Pearson & Filon 1898). Spearman's rho of normal variables is 6/pi asin(r/2), and its
+differences vary more than Pearson's; `COST` holds these factors of n, found by simulation of the test of `judge agree`.
 
 Where more than two systems, or metrics, are compared, a pair is tested at the level over the number of pairs
 (Bonferroni). The product's step-down tests need no more, and a little less where scores are alike.
@@ -23,12 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri, nctdtr, stdtrit
 
-from meta_eval.bootstrap import CONFIDENCE, Floats
+from meta_eval.estimates import CONFIDENCE
 
 Statistic = Literal["pearson", "spearman", "kendall"]
 LARGEST = 10_000_000  # the largest n of a plan
-SIMULATIONS = 10_000  # of a study, for its power
-# examples for the permutation test over those for Williams' test: 175 simulated texts in place of 155 for correlations
+# examples for the test over those that normal variables need: 175 simulated texts in place of 155 for correlations
 # of .4 and .2 (normal variables); ratings of 1 to 5 need about a tenth more
 COST = {"pearson": 1.06, "spearman": 1.12, "kendall": 1.12}
 
@@ -74,50 +72,17 @@ class Spread:
         return math.sqrt(variance)
 
 
-def williams_power(
-    r_a: float,
-    r_b: float,
-    r_ab: float,
-    n: int,
-    *,
-    level: float = 0.05,
-    seed: int = 0,
-) -> float:
-    """Computes the power, in [0, 1], of Williams' two-sided test of r_a against r_b, given r_ab and n examples.
+def find_deviation(r_a: float, r_b: float, r_ab: float) -> float:
+    """Computes the deviation of a difference of two correlations of normal variables with a third, times the root of n.
 
-    NaN if no three variables have these correlations. The test needs 4 examples.
+    NaN if no three variables have these correlations.
     """
     truth = np.array([[1, r_a, r_b], [r_a, 1, r_ab], [r_b, r_ab, 1]])
-    smallest_eigenvalue = np.linalg.eigvalsh(truth)[0]
-    if np.abs(truth).max() > 1 or smallest_eigenvalue <= 1e-12:
+    if np.abs(truth).max() > 1 or np.linalg.eigvalsh(truth)[0] <= 1e-12:
         return math.nan
-    factor = np.linalg.cholesky(truth)
-    sampled_a, sampled_b, sampled_ab = _sample_correlations(factor, n, seed)
-    t = williams_t(sampled_a, sampled_b, sampled_ab, n)
-    critical = stdtrit(n - 3, 1 - level / 2)
-    return float((np.abs(t) > critical).mean())
-
-
-def williams_t(
-    r_a: ArrayLike,
-    r_b: ArrayLike,
-    r_ab: ArrayLike,
-    n: int,
-) -> Floats:
-    """Computes Williams' t (1959) of r_a - r_b: correlations with one variable on the same n examples, of any shape.
-
-    t = (r_a - r_b) sqrt((n - 1)(1 + r_ab) / (2 K (n - 1)/(n - 3) + (r_a + r_b)²/4 (1 - r_ab)³)), with n - 3 degrees of
-    freedom, where K = 1 - r_a² - r_b² - r_ab² + 2 r_a r_b r_ab is the determinant of the three variables' correlations.
-    """
-    a = np.asarray(r_a, dtype=np.float64)
-    b = np.asarray(r_b, dtype=np.float64)
-    ab = np.asarray(r_ab, dtype=np.float64)
-    determinant = 1 - a**2 - b**2 - ab**2 + 2 * a * b * ab
-    determinant = np.maximum(determinant, 0.0)  # rounding may make it negative
-    of_determinant = 2 * determinant * (n - 1) / (n - 3)
-    of_mean = (a + b) ** 2 / 4 * (1 - ab) ** 3
-    variance = of_determinant + of_mean
-    return (a - b) * np.sqrt((n - 1) * (1 + ab) / variance)
+    unexplained = 1 - r_a**2 - r_b**2
+    covariance = r_ab * unexplained - r_a * r_b * (unexplained - r_ab**2) / 2
+    return math.sqrt((1 - r_a**2) ** 2 + (1 - r_b**2) ** 2 - 2 * covariance)
 
 
 def rank_correlation(r: float) -> float:
@@ -138,21 +103,19 @@ def n_to_test_metrics(
     metrics: int = 2,
     power: float = 0.8,
     level: float = 0.05,
-    seed: int = 0,
 ) -> SampleSize:
-    """Finds the number of examples that the permutation test needs for one pair among `metrics` metrics (see above)."""
+    """Finds the number of examples that the test needs for one pair among `metrics` metrics (see above)."""
     correlations = [r_a, r_b, r_ab]
     if statistic != "pearson":
         correlations = [rank_correlation(r) for r in correlations]
-    by_williams = n_to_tell_metrics(
+    of_normal = n_to_tell_metrics(
         *correlations,
         power=power,
         level=level / count_pairs(metrics),
-        seed=seed,
     )
-    if by_williams.reason:
-        return by_williams
-    return replace(by_williams, n=math.ceil(COST[statistic] * by_williams.n))
+    if of_normal.reason:
+        return of_normal
+    return replace(of_normal, n=math.ceil(COST[statistic] * of_normal.n))
 
 
 def count_pairs(compared: int) -> int:
@@ -167,25 +130,18 @@ def n_to_tell_metrics(
     *,
     power: float = 0.8,
     level: float = 0.05,
-    seed: int = 0,
 ) -> SampleSize:
-    """Finds the number of examples (or systems, at system level) that Williams' test needs to detect r_a - r_b."""
+    """Finds the number of examples, or systems at system level, that detects r_a - r_b of normal variables."""
     if r_a == r_b:
         return _no_size("the two correlations are equal, so there is no difference to detect")
-    if math.isnan(williams_power(r_a, r_b, r_ab, 10)):
+    deviation = find_deviation(r_a, r_b, r_ab)
+    if math.isnan(deviation):
         return _no_size(
             f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
         )
 
     def power_at(n: int) -> float:
-        return williams_power(
-            r_a,
-            r_b,
-            r_ab,
-            n,
-            level=level,
-            seed=seed,
-        )
+        return paired_power(r_a - r_b, deviation, n, level)
 
     return _find_size(power_at, power, first=4)
 
@@ -336,29 +292,3 @@ def find_least(
         else:
             low = middle
     return high
-
-
-def _sample_correlations(
-    factor: Floats,
-    n: int,
-    seed: int,
-) -> Floats:
-    """Sample correlations (a with y, b with y, a with b) of n normal draws, of shape (3, `SIMULATIONS`).
-
-    `factor` is the lower Cholesky factor L of the correlations of y, a, b. The sample covariance is L A A' L', where A
-    is lower triangular with chi variables on its diagonal and normal variables below (Bartlett 1933).
-    """
-    rng = np.random.default_rng(seed)
-    a = np.zeros((3, 3, SIMULATIONS))  # the simulations last: sums over short axes are slow
-    for i in range(3):
-        a[i, i] = np.sqrt(rng.chisquare(n - 1 - i, SIMULATIONS))
-        a[i, :i] = rng.normal(size=(SIMULATIONS, i)).T
-    root = np.einsum("ij,jkr->ikr", factor, a)  # L A
-    covariance = np.einsum("ikr,jkr->ijr", root, root)
-    variances = np.einsum("iir->ir", covariance)
-    deviations = np.sqrt(variances)
-    correlations = covariance / (deviations[:, None] * deviations)
-    a_with_y = correlations[0, 1]
-    b_with_y = correlations[0, 2]
-    a_with_b = correlations[1, 2]
-    return np.stack([a_with_y, b_with_y, a_with_b])

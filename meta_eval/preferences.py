@@ -12,12 +12,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.chance import measure_preference_chance
 from meta_eval.crowds import tabulate_people
-from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import Resampling, bound_difference, draw_grouped, share_interval
-from meta_eval.labels import estimate_kappa, weigh_macro_f1
+from meta_eval.design import Floats, Layout, lay_out, restrict
+from meta_eval.estimates import Estimate, estimate_difference, estimate_share
+from meta_eval.labels import estimate_kappa
+from meta_eval.permuted import measure_preference_chance
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import subtract, to_outcomes
@@ -188,21 +187,19 @@ class PreferenceAgreement:
     missing: int
     # the share with the same outcome; a tie is an outcome
     accuracy: Estimate
-    # the mean F1 of win, tie and loss of the system that the file calls a; depends on which one that is
-    macro_f1: Estimate
     # the share with the same outcome where people prefer one output; a tie of the metric counts half
     untied: Estimate
-    # Cohen's kappa (1960) of win, tie and loss. Each judgement counts in both orders, so that kappa does not depend on
-    # which system is called a.
+    # Cohen's kappa (1960) of win, tie and loss. Where systems change sides, each judgement counts in both orders, so
+    # that kappa does not depend on which system is called a.
     kappa: Estimate
-    # two-sided, that the outcomes of both are independent (`meta_eval.chance`); NaN without a preference of both
+    # two-sided, that the outcomes of both are independent (`meta_eval.permuted`); NaN without a preference of both
     p_chance: float = math.nan
 
 
 def agree_on_preferences(
     people: Preferences,
     outcomes: Floats,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> PreferenceAgreement:
     """Measures how well `outcomes` (n,) of a metric or a judge agree with those of people on the same pairs."""
     is_judged = ~np.isnan(people.outcomes)
@@ -217,21 +214,27 @@ def agree_on_preferences(
             n=0,
             missing=missing,
             accuracy=none,
-            macro_f1=none,
             untied=none,
             kappa=none,
         )
-    both, twice = in_both_orders(np.stack([human, judged]), layout)
-    macro_f1 = draw_grouped(weigh_macro_f1(human, judged, OUTCOMES, layout), layout, resampling)
+    are_exchanged = exchanges_sides(people)
+    both = np.stack([human, judged])
+    layout_of_both = layout
+    if are_exchanged:
+        both, layout_of_both = in_both_orders(both, layout)
     return PreferenceAgreement(
         n=len(human),
         missing=missing,
-        accuracy=share_interval((human == judged).astype(np.float64), layout),
-        macro_f1=macro_f1.estimate,
+        accuracy=estimate_share((human == judged).astype(np.float64), layout).only,
         untied=measure_untied(human, judged, layout),
-        kappa=estimate_kappa([(both[0], both[1])], OUTCOMES, twice, resampling),
-        p_chance=measure_preference_chance(human, judged, layout, resampling.seed),
+        kappa=estimate_kappa([(both[0], both[1])], OUTCOMES, layout_of_both).only,
+        p_chance=measure_preference_chance(human, judged, layout, seed, are_exchanged=are_exchanged),
     )
+
+
+def exchanges_sides(given: Preferences) -> bool:
+    """Whether a system is a in one judgement and b in another, so that sides say nothing of systems."""
+    return not {*given.systems_a}.isdisjoint(given.systems_b)
 
 
 def measure_untied(
@@ -244,20 +247,19 @@ def measure_untied(
     if not is_preferred.any():
         return Estimate.undefined("people prefer neither output of any pair")
     right = np.where(human == 1, judged, 1 - judged)
-    return share_interval(right[is_preferred], restrict(layout, is_preferred))
+    return estimate_share(right[is_preferred], restrict(layout, is_preferred)).only
 
 
 def agree_among(
     table: Floats,
     layout: Layout,
-    resampling: Resampling,
 ) -> Estimate:
     """Computes Krippendorff's alpha of win, tie and loss among raters, from outcomes of shape (raters, n).
 
     Each judgement counts in both orders, so that alpha does not depend on which system is called a.
     """
     both, twice = in_both_orders(to_outcomes(table - 0.5), layout)
-    return krippendorff_alpha(both, "nominal", resampling, layout=twice)
+    return krippendorff_alpha(both, "nominal", layout=twice)
 
 
 def find_majority(table: Floats) -> Floats:
@@ -419,4 +421,66 @@ def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:
     layout = restrict(lay_out(len(first), inputs=inputs), kept)
     twice = Layout(np.repeat(layout.systems, 2), np.repeat(layout.inputs, 2))
     differences = 2 * first[kept].ravel() - 1
-    return bound_difference(differences, twice, unit=0.5)
+    return estimate_difference(differences, twice).rescale(0.5).only
+
+
+@dataclass(frozen=True)
+class Favour:
+    """How often a judge and people prefer the outputs of one side, on the same n pairs; ties count half."""
+
+    n: int
+    by_judge: Estimate
+    by_people: Estimate
+    # by_judge minus by_people; 0 is best
+    effect: Estimate
+
+
+def find_longer(lengths: Floats) -> Floats:
+    """Finds the longer output of each pair from lengths (n, 2): 1 for a, -1 for b, 0 for equal or unknown lengths.
+
+    >>> find_longer(np.array([[9.0, 3.0], [3.0, 9.0], [4.0, 4.0], [np.nan, 4.0]]))
+    array([ 1., -1.,  0.,  0.])
+    """
+    return np.nan_to_num(np.sign(lengths[:, 0] - lengths[:, 1]))
+
+
+def find_family(given: Preferences, family: Sequence[str]) -> Floats:
+    """Finds for each pair which output is by a system in `family`: 1 if only a is, -1 if only b is, else 0."""
+    a_belongs = np.isin(given.systems_a, family)
+    b_belongs = np.isin(given.systems_b, family)
+    return a_belongs.astype(np.float64) - b_belongs
+
+
+def measure_favour(
+    people: Preferences,
+    outcomes: Floats,
+    sides: Floats,
+) -> Favour:
+    """Measures how often a judge (`outcomes`) and people prefer the output that `sides` names: 1 for a, -1 for b.
+
+    All arrays have the shape (n,). A pair does not count if its side is 0, or if the judge or people gave no outcome.
+    """
+    kept = (sides != 0) & ~np.isnan(people.outcomes) & ~np.isnan(outcomes)
+    if not kept.any():
+        none = Estimate.undefined("no judged pair has one output of this kind")
+        return Favour(
+            0,
+            by_judge=none,
+            by_people=none,
+            effect=none,
+        )
+    layout = restrict(people.layout, kept)
+    by_judge = _take_side(outcomes[kept], sides[kept])
+    by_people = _take_side(people.outcomes[kept], sides[kept])
+    return Favour(
+        n=len(by_judge),
+        by_judge=estimate_share(by_judge, layout).only,
+        by_people=estimate_share(by_people, layout).only,
+        effect=estimate_difference(by_judge - by_people, layout).only,
+    )
+
+
+def _take_side(outcomes: Floats, sides: Floats) -> Floats:
+    """Whether the output at each side is preferred: 1, .5 for a tie, or 0, of shape (n,)."""
+    turned = np.where(sides > 0, outcomes, 1 - outcomes)
+    return to_outcomes(turned - 0.5)

@@ -9,15 +9,14 @@ from typing import Literal, Self
 
 import numpy as np
 
-from core.settings import Count, Fraction, checked_dataclass
+from core.settings import Fraction, checked_dataclass
 from meta_eval.agreement import CHEAP_CUES
-from meta_eval.bootstrap import Estimate, Mask
-from meta_eval.correlation import CORRELATIONS, Floats
-from meta_eval.grouping import Grouping, Layout, explain_undefined, find_common, restrict
-from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_between, estimate_grouped, weigh_grouped
-from meta_eval.permutation import UNTESTABLE, Statistic, permutation_tests
+from meta_eval.correlation import CORRELATIONS
+from meta_eval.design import Floats, Grouping, Layout, Mask, find_common, restrict
+from meta_eval.estimates import Estimate, clusters, smallest_p
+from meta_eval.grouping import estimate_correlations, explain_undefined
+from meta_eval.permuted import FEWEST_FOR_FLIPS, UNTESTABLE, Kind, swap_metrics
 from meta_eval.scored_set import ScoredSet
-from meta_eval.step_down import clusters
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,13 @@ class MetricPair:
     n: int
     # the statistic of metric a minus that of metric b
     difference: Estimate
-    # of the permutation test: two-sided, adjusted for all pairs of the ranking; NaN if there is no test
+    # of flips or swaps of inputs: two-sided, adjusted for all pairs of the ranking; NaN if there is no test
     p_value: float
     # the metric that agrees better; a dash where the test does not separate the two
     better: str
     # why a number is NaN, or why no difference can reach the level
     reason: str | None
-    statistic: Statistic
+    statistic: Kind
     grouping: Grouping
 
 
@@ -47,9 +46,8 @@ class Ranking:
     aspect: str
     # a mask of these examples, of shape (n,)
     kept: Mask
-    # of each ranked metric on them, in the statistic that is compared: with its interval, and on resamples
+    # of each ranked metric on them, in the statistic that is compared
     agreement: Mapping[str, Estimate]
-    draws: Mapping[str, Draws]
     # why each other metric is not ranked
     left_out: Mapping[str, str]
     comparison: RankingSettings
@@ -63,11 +61,9 @@ class RankingSettings:
     """The settings by which metrics are compared."""
 
     # the correlation with the ratings
-    statistic: Statistic = "spearman"
+    statistic: Kind = "spearman"
     # over all examples, or within systems or inputs, or between systems; or all of them that there are
     grouping: Literal["global", "within_systems", "within_inputs", "between_systems", "all"] = "global"
-    # of the permutation test
-    permutations: Count = 10_000
     # of significance, for clusters and the better one of a pair
     level: Fraction = 0.05
     # metrics whose lower scores are better; their scores are negated
@@ -97,30 +93,10 @@ def list_groupings(layout: Layout) -> list[Grouping]:
     return groupings
 
 
-def measure(
-    x: Floats,
-    y: Floats,
-    layout: Layout,
-    comparison: RankingSettings,
-    resampling: Resampling,
-) -> tuple[Estimate, Draws]:
-    """Computes the statistic of scores `x` with ratings `y`, both (n,), without NaN: its estimate and its resamples."""
-    grouping = comparison.one_grouping
-    statistic = CORRELATIONS[comparison.statistic]
-    if grouping == "between_systems":
-        estimate = estimate_between(statistic, x, y, layout)
-        return estimate, Draws(estimate.value, np.empty(0), layout.system_count, UNTESTABLE)
-    grouped = weigh_grouped(statistic, x, y, layout, grouping)
-    draws = draw_grouped(grouped, layout, resampling)
-    estimate = estimate_grouped(grouped, layout, grouping, resampling, draws)
-    return estimate, draws
-
-
 def rank_metrics(
     scored: ScoredSet,
     aspect: str,
     comparison: RankingSettings,
-    resampling: Resampling,
 ) -> Ranking:
     """Measures how each metric agrees with the ratings of the examples that all ranked metrics scored.
 
@@ -141,8 +117,7 @@ def rank_metrics(
     is_ranked, kept = find_common(table, [*columns])
     common_ratings = ratings[kept]
     common_layout = restrict(scored.layout, kept)
-    agreement: dict[str, Estimate] = {}
-    draws: dict[str, Draws] = {}
+    ranked: dict[str, Floats] = {}
     for (name, values), is_kept in zip(columns.items(), is_ranked, strict=True):
         x = values[kept]
         if not is_kept:
@@ -150,14 +125,16 @@ def rank_metrics(
         elif reason := explain_undefined(x, common_ratings, common_layout, grouping):
             left_out[name] = f"{reason} (of those that all ranked metrics scored)"
         else:
-            estimate, metric_draws = measure(x, common_ratings, common_layout, comparison, resampling)
-            agreement[name] = estimate
-            draws[name] = metric_draws
+            ranked[name] = x
+    agreement: dict[str, Estimate] = {}
+    if ranked:
+        statistic = CORRELATIONS[comparison.statistic]
+        found = estimate_correlations(statistic, [*ranked.values()], common_ratings, common_layout, grouping)
+        agreement = dict(zip(ranked, found.show(), strict=True))
     return Ranking(
         aspect=aspect,
         kept=kept,
         agreement=agreement,
-        draws=draws,
         left_out=left_out,
         comparison=comparison,
     )
@@ -178,17 +155,17 @@ def _explain_undefined_where_scored(
 def compare_metrics(
     scored: ScoredSet,
     ranking: Ranking,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> tuple[MetricPair, ...]:
     """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs."""
-    pairs = [*combinations(ranking.draws, 2)]
-    return _compare(scored, ranking, pairs, resampling)
+    pairs = [*combinations(ranking.agreement, 2)]
+    return _compare(scored, ranking, [*ranking.agreement], pairs, seed)
 
 
 def compare_with_cues(
     scored: ScoredSet,
     ranking: Ranking,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> tuple[MetricPair, ...]:
     """Compares every ranked metric with the scores `cheap_cues` of the set; p-values are adjusted for these pairs.
 
@@ -196,70 +173,71 @@ def compare_with_cues(
     """
     if CHEAP_CUES not in scored.scores:
         return ()
-    comparison = ranking.comparison
     kept = ranking.kept
     x = scored.values(CHEAP_CUES, ranking.aspect)[kept]
     y = scored.ratings(ranking.aspect)[kept]
-    present = restrict(scored.layout, kept)
-    if explain_undefined(x, y, present, comparison.one_grouping) is not None:
+    if explain_undefined(x, y, restrict(scored.layout, kept), ranking.comparison.one_grouping) is not None:
         return ()
-    _, cue_draws = measure(x, y, present, comparison, resampling)
-    extended = replace(ranking, draws={**ranking.draws, CHEAP_CUES: cue_draws})
-    pairs = [(name, CHEAP_CUES) for name in ranking.draws]
-    return _compare(scored, extended, pairs, resampling)
+    pairs = [(name, CHEAP_CUES) for name in ranking.agreement]
+    return _compare(scored, ranking, [*ranking.agreement, CHEAP_CUES], pairs, seed)
 
 
 def _compare(
     scored: ScoredSet,
     ranking: Ranking,
+    names: Sequence[str],
     pairs: Sequence[tuple[str, str]],
-    resampling: Resampling,
+    seed: int,
 ) -> tuple[MetricPair, ...]:
+    """Flips of inputs test the differences; swaps of both metrics' scores where inputs are few."""
     if not pairs:
         return ()
     comparison = ranking.comparison
-    aspect = ranking.aspect
-    kept = ranking.kept
-    tests = permutation_tests(
-        scores={name: scored.values(name, aspect)[kept] for name in ranking.draws},
-        ratings=scored.ratings(aspect)[kept],
-        layout=restrict(scored.layout, kept),
-        pairs=pairs,
-        kind=comparison.statistic,
-        grouping=comparison.one_grouping,
-        permutations=comparison.permutations,
-        seed=resampling.seed,
-    )
-    unreachable = None
-    if tests.smallest >= comparison.level:
-        smallest = f"the smallest p-value of these swaps is {tests.smallest:.2g}"
-        unreachable = f"{smallest}, so no test can reach the level {comparison.level:g}"
-
-    def describe(a: str, b: str) -> MetricPair:
-        difference = (ranking.draws[a] - ranking.draws[b]).estimate
-        p_value = tests.p_values[a, b]
+    grouping = comparison.one_grouping
+    columns = [scored.values(name, ranking.aspect)[ranking.kept] for name in names]
+    ratings = scored.ratings(ranking.aspect)[ranking.kept]
+    layout = restrict(scored.layout, ranking.kept)
+    found = estimate_correlations(CORRELATIONS[comparison.statistic], columns, ratings, layout, grouping)
+    first = [names.index(a) for a, _ in pairs]
+    second = [names.index(b) for _, b in pairs]
+    differences = found.subtract(first, second)
+    no_test: str | None = None
+    least = smallest_p(layout.unit_count)
+    if grouping == "between_systems":
+        no_test = UNTESTABLE
+        p_values = np.full(len(pairs), np.nan)
+    elif layout.input_count < FEWEST_FOR_FLIPS:
+        p_values = swap_metrics(columns, ratings, layout, (first, second), comparison.statistic, grouping, seed=seed)
+    else:
+        p_values = differences.test(seed)
+    if no_test is None and least >= comparison.level:
+        smallest = f"the smallest p-value of these swaps is {least:.2g}"
+        no_test = f"{smallest}, so no test can reach the level {comparison.level:g}"
+    compared = []
+    for (a, b), difference, p_value in zip(pairs, differences.show(), p_values.tolist(), strict=True):
         better = "–"
         if p_value < comparison.level:
             better = a if difference.value > 0 else b
-        reasons = dict.fromkeys([tests.reason, unreachable, difference.reason])
-        return MetricPair(
-            aspect=aspect,
-            metric_a=a,
-            metric_b=b,
-            n=tests.n,
-            difference=difference,
-            p_value=p_value,
-            better=better,
-            reason="; ".join(filter(None, reasons)) or None,
-            statistic=comparison.statistic,
-            grouping=comparison.one_grouping,
+        reasons = dict.fromkeys([no_test, difference.reason])
+        compared.append(
+            MetricPair(
+                aspect=ranking.aspect,
+                metric_a=a,
+                metric_b=b,
+                n=len(ratings),
+                difference=difference,
+                p_value=p_value,
+                better=better,
+                reason="; ".join(filter(None, reasons)) or None,
+                statistic=comparison.statistic,
+                grouping=grouping,
+            )
         )
-
-    return tuple(describe(a, b) for a, b in pairs)
+    return tuple(compared)
 
 
 def number_clusters(ranking: Ranking) -> dict[str, str]:
-    """Finds the cluster of each ranked metric (`step_down.clusters`); 1 is the best."""
+    """Finds the cluster of each ranked metric (`estimates.clusters`); 1 is the best."""
     values = {name: estimate.value for name, estimate in ranking.agreement.items()}
     p_values = {}
     for pair in ranking.pairs:

@@ -10,7 +10,6 @@ raters. If units differ in k, their harmonic mean is taken. Within systems, r is
 each system, weighted by size: where systems differ, raters agree on the systems, too.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -19,27 +18,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import CORRELATIONS, Floats
+from meta_eval.correlation import CORRELATIONS
 from meta_eval.crowds import seat_crowd
-from meta_eval.grouping import NO_SYSTEMS, Grouping, Layout, lay_out, restrict
-from meta_eval.intervals import (
-    USUAL_RESAMPLING,
-    Draws,
-    Resampling,
-    Weighted,
-    draw_grouped,
-    estimate_grouped,
-)
+from meta_eval.design import Floats, Grouping, Layout, lay_out, restrict
+from meta_eval.estimates import PRIOR, Estimate, Statistic, estimate_weighted, linearise, measure_design_effects
+from meta_eval.grouping import FEW_TEXTS, NO_SYSTEMS
 
 Scale = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["pearson", "spearman"]
 ROUNDING = 1e-9  # of the range of ratings; less disagreement is none
-FEWEST_ALIKE = 5  # units whose raters agree on another label than the most frequent one
-TOO_ALIKE = (
-    f"resamples are too alike: an interval needs at least {FEWEST_ALIKE} texts whose raters agree on another label "
-    "than the most frequent one"
-)
 FEWEST_SHARED = 3  # units of two raters, for a correlation
 NO_PAIR = "no two raters have 3 or more units in common and ratings that vary"
 DISAGREE = "the raters do not agree more than by chance, so that nothing can be said about a ceiling"
@@ -73,15 +60,13 @@ def name_scale(ratings: Floats) -> Scale:
 def krippendorff_alpha(
     ratings: ArrayLike,
     scale: Scale,
-    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
     """Estimates Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
     1 is full agreement, 0 is chance. Units with fewer than two ratings are left out. Without a `layout` each unit is an
-    input. In a resample, the expected disagreement leaves out pairs of an input and its copy, because the inputs of a
-    sample are all different.
+    input. The pseudo-units of a nominal scale are those of kappa (`meta_eval.labels`).
     """
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
     units = table.shape[1]
@@ -91,58 +76,47 @@ def krippendorff_alpha(
     if len(values) < 2:
         return Estimate.undefined(f"all ratings are {values[0]:g}: without variation alpha is not defined")
     counts = (table[:, :, None] == values).sum(axis=0).astype(np.float64)  # (units, values)
-    alpha = _weigh_alpha(counts, values, scale, layout)
-    estimate = draw_grouped(alpha, layout, resampling).estimate
-    units_that_agree = np.sort((counts > 1).sum(axis=0))  # on each value
-    alike = int(units_that_agree[:-1].sum())
-    if scale == "nominal" and alike < FEWEST_ALIKE and estimate.value < 1:
-        return Estimate.undefined(f"{TOO_ALIKE}, but there are {alike}", estimate.value)
-    return estimate
+    pseudo = np.zeros((0, len(values)))
+    prior = np.zeros(0)
+    if scale == "nominal":
+        pseudo, prior = _list_pseudo_units(counts, layout)
+    rows = np.concatenate([counts, pseudo])
+    others = rows.sum(axis=1) - 1
 
-
-def _weigh_alpha(
-    counts: Floats,
-    values: Floats,
-    scale: Scale,
-    layout: Layout,
-) -> Weighted:
-    """Alpha, 1 - D_o/D_e, as a function of weights of inputs.
-
-    `counts`, of shape (units, values), say how often each unit has each value. The observed disagreement D_o is the
-    mean over ratings and the expected one D_e the mean over pairs of them. Both are kept as sums: D_o is
-    observed/number, D_e is expected/pairs.
-    """
-    of_inputs = np.zeros((layout.input_count, len(values)))
-    np.add.at(of_inputs, layout.inputs, counts)
-    ratings_of_units = counts.sum(axis=1)
-    ratings_of_inputs = of_inputs.sum(axis=1)
-
-    def alpha(inputs: Floats) -> Floats:
-        weights = inputs[:, layout.inputs]
-        copies = inputs * (inputs - 1)  # ordered pairs of an input and its copy
-        totals = weights @ counts  # (resamples, values)
+    def alpha(weights: Floats) -> Floats:
+        of_rows = np.concatenate([weights[:, layout.units], weights[:, layout.unit_count :]], axis=1)
+        totals = of_rows @ rows  # (rows of weights, values)
         number = totals.sum(axis=1)
         coordinates = _find_coordinates(values, totals, scale)
-        within = _sum_distances(counts, coordinates) / (ratings_of_units - 1)[:, None]
-        observed = (weights * within.T).sum(axis=1)
-        of_all_pairs = 0.0
+        within = _sum_distances(rows, coordinates) / others[:, None]
+        observed = (of_rows * within.T).sum(axis=1)
+        expected = np.zeros(len(weights))
         for coordinate in coordinates:
             squares = (totals * coordinate**2).sum(axis=1)
             sums = (totals * coordinate).sum(axis=1)
-            of_all_pairs = of_all_pairs + (number * squares - sums**2)
-        of_copies = copies * _sum_distances(of_inputs, coordinates).T
-        expected = of_all_pairs - of_copies.sum(axis=1)
-        pairs = number * (number - 1) - copies @ ratings_of_inputs**2
-        is_defined = (pairs > 0) & (expected > ROUNDING)
+            expected = expected + (number * squares - sums**2)
         ratio = np.divide(
-            observed * pairs,
-            number * expected,
-            out=np.full(len(pairs), np.nan),
-            where=is_defined,
+            observed * (number - 1),
+            expected,
+            out=np.full(len(weights), np.nan),
+            where=expected > ROUNDING,
         )
-        return 1 - ratio
+        return 1 - ratio[:, None]
 
-    return alpha
+    used = np.bincount(layout.units, minlength=layout.unit_count) > 0
+    return linearise(alpha, used, prior, scale="correlation").only
+
+
+def _list_pseudo_units(counts: Floats, layout: Layout) -> tuple[Floats, Floats]:
+    """Units with each pair of values, of shape (values², values), and their weights; see `meta_eval.labels`."""
+    k = counts.shape[1]
+    ratings = counts.sum(axis=1)
+    agreeing = (counts * (counts - 1)).sum(axis=1) / (ratings * (ratings - 1))
+    size = measure_design_effects(agreeing[:, None], layout)[0]
+    shares = counts.sum(axis=0) / counts.sum()
+    prior = size * PRIOR / 2 * (np.eye(k) / k + np.outer(shares, shares))
+    one = np.eye(k)
+    return (one[:, None] + one[None]).reshape(-1, k), prior.ravel()
 
 
 def _find_coordinates(
@@ -150,7 +124,7 @@ def _find_coordinates(
     totals: Floats,
     scale: Scale,
 ) -> list[Floats]:
-    """Coordinates of the rating values, each of shape (resamples or 1, values).
+    """Coordinates of the rating values, each of shape (rows or 1, values).
 
     The disagreement of two values is the squared distance of their coordinates.
 
@@ -167,7 +141,7 @@ def _find_coordinates(
 
 
 def _sum_distances(counts: Floats, coordinates: Sequence[Floats]) -> Floats:
-    """Half the sum of disagreements of all ordered pairs of ratings in each set, of shape (sets, resamples or 1).
+    """Half the sum of disagreements of all ordered pairs of ratings in each set, of shape (sets, rows or 1).
 
     `counts` has the shape (sets, values): how often each set holds each value.
     """
@@ -185,7 +159,6 @@ def _sum_distances(counts: Floats, coordinates: Sequence[Floats]) -> Floats:
 def correlate_raters(
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
@@ -194,13 +167,12 @@ def correlate_raters(
     correlation = _weigh_correlation([*combinations(table, 2)], kind, layout)
     if correlation is None:
         return Estimate.undefined(NO_PAIR)
-    return draw_grouped(correlation, layout, resampling).estimate
+    return estimate_weighted(correlation, layout, scale="correlation").only
 
 
 def find_ceiling(
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
     grouping: Grouping = "global",
@@ -213,10 +185,12 @@ def find_ceiling(
     table, layout = _keep_rated_units(ratings, layout)
     if grouping == "within_systems" and layout.system_count < 2:
         return Estimate.undefined(NO_SYSTEMS)
+    if not layout.groups(grouping):
+        return Estimate.undefined(FEW_TEXTS)
     ceiling = _weigh_ceiling(table, kind, layout, grouping)
     if ceiling is None:
         return Estimate.undefined(NO_PAIR)
-    estimate = estimate_grouped(ceiling, layout, grouping, resampling)
+    estimate = estimate_weighted(ceiling, layout, scale="correlation").only
     return estimate if estimate.value > 0 else Estimate.undefined(DISAGREE)
 
 
@@ -224,7 +198,6 @@ def correct_agreement(
     scores: ArrayLike,
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Corrected:
@@ -248,50 +221,23 @@ def correct_agreement(
             corrected=none,
         )
     statistic = CORRELATIONS[kind]
+    ceiling = _weigh_ceiling(table, kind, layout, "global")
 
-    def correlate(inputs: Floats) -> Floats:
-        return statistic(x, mean, inputs[:, layout.inputs])
+    def measure(inputs: Floats) -> Floats:
+        """The agreement, the ceiling, and the one divided by the other."""
+        agreement = statistic(x, mean, inputs[:, layout.inputs])
+        most = np.full(len(agreement), np.nan) if ceiling is None else ceiling(inputs)
+        most = np.where(most > 0, most, np.nan)
+        return np.stack([agreement, most, agreement / most], axis=1)
 
-    agreement = draw_grouped(correlate, layout, resampling)
-    ceiling = _draw_ceiling(table, kind, resampling, layout)
-    corrected = _divide(agreement, ceiling) if ceiling.value > 0 else ceiling
+    reason = NO_PAIR if ceiling is None else DISAGREE
+    estimates = estimate_weighted(measure, layout, reason=reason)
+    agreement, most = replace(estimates, scale="correlation").take([0, 1]).show()
     return Corrected(
         n=len(x),
-        agreement=agreement.estimate,
-        ceiling=ceiling.estimate,
-        corrected=corrected.estimate,
-    )
-
-
-def _divide(agreement: Draws, ceiling: Draws) -> Draws:
-    """The agreement over the ceiling on each resample; NaN if the ceiling is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = agreement.values / ceiling.values
-    return replace(
-        ceiling,
-        value=agreement.value / ceiling.value,
-        values=np.where(ceiling.values > 0, ratios, np.nan),
-    )
-
-
-def _draw_ceiling(
-    table: Floats,
-    kind: Kind,
-    resampling: Resampling,
-    layout: Layout,
-) -> Draws:
-    """The root of the reliability of the mean rating, on all examples and on resamples."""
-    ceiling = _weigh_ceiling(table, kind, layout, "global")
-    if ceiling is None:
-        return Draws(math.nan, np.empty(0), layout.input_count, NO_PAIR)
-    draws = draw_grouped(ceiling, layout, resampling)
-    if draws.value > 0:
-        return draws
-    return replace(
-        draws,
-        value=math.nan,
-        values=np.empty(0),
-        reason=DISAGREE,
+        agreement=agreement,
+        ceiling=most,
+        corrected=estimates.take([2]).only,
     )
 
 
@@ -300,7 +246,7 @@ def _weigh_ceiling(
     kind: Kind,
     layout: Layout,
     grouping: Grouping,
-) -> Weighted | None:
+) -> Statistic | None:
     """The root of the reliability of the mean rating; see the module for r and k. None if no two raters correlate."""
     correlation = _weigh_groups(table, kind, layout, grouping)
     if correlation is None:
@@ -323,7 +269,7 @@ def _weigh_groups(
     kind: Kind,
     layout: Layout,
     grouping: Grouping,
-) -> Weighted | None:
+) -> Statistic | None:
     """The mean correlation of two raters within each group, weighted by size; None if no two raters correlate."""
     found = []
     for members in layout.groups(grouping):
@@ -347,7 +293,7 @@ def _weigh_correlation(
     pairs: Sequence[tuple[Floats, Floats]],
     kind: Kind,
     layout: Layout,
-) -> Weighted | None:
+) -> Statistic | None:
     """The mean correlation of pairs of columns of shape (units,), weighted by the units that both have a value for.
 
     Pairs without a correlation are left out; None if no pair has one.
@@ -364,7 +310,7 @@ def _weigh_correlation(
 
     def average(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
-        correlations = np.stack([statistic(x, y, weights[:, units]) for units, x, y in shared])  # (pairs, resamples)
+        correlations = np.stack([statistic(x, y, weights[:, units]) for units, x, y in shared])  # (pairs, rows)
         return _average(correlations, counts)
 
     return average

@@ -14,9 +14,8 @@ import numpy as np
 from core.errors import check_names
 from core.example import Example
 from core.scores import Scores
-from meta_eval.bootstrap import Floats, Indices, Mask
 from meta_eval.cues import Cues, count_cues
-from meta_eval.grouping import Layout, lay_out
+from meta_eval.design import Floats, Indices, Layout, Mask, lay_out
 
 Location = tuple[Path | str, int]  # a file and a line, or the name of a set and a position
 

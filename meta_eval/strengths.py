@@ -7,32 +7,29 @@ then the log odds log((wins + 1/2) / (losses + 1/2)), which has the smallest bia
 pair of many systems would outweigh few judgements: the strengths of 20 systems with 200 judgements would be half as far
 apart.
 
-Intervals draw inputs and fit the strengths again. Tests are score tests: the strengths are fitted as if the two systems
-of a pair were equally strong. If they are, the evidence of an input for one of them (its part of the efficient score)
-may have either sign. For two systems this is the exact test that swaps outputs.
+An input adds its part of the score, times the inverse of Fisher's information, to the errors of strengths (sandwich);
+the added ties are pseudo-units (`meta_eval.estimates`). Tests are score tests: the strengths are fitted as if the two
+systems of a pair were equally strong. If they are, the evidence of an input for one of them (its part of the efficient
+score) may have either sign. For two systems this is the exact test that swaps outputs.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, expit
 
-from meta_eval.bootstrap import BATCH, FEWEST_UNITS, Estimate, Floats, estimate_from, explain_few, resample
-from meta_eval.games import Games
-from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import Resampling, share_interval
+from meta_eval.design import Floats, Layout
+from meta_eval.estimates import BATCH, Estimate, Estimates, clusters, estimate_share, flip_signs, gather
 from meta_eval.preferences import Preferences
-from meta_eval.step_down import clusters, randomisation_p
 
 STEPS = 200  # of Newton's method; ten are the rule
 UNCOMPARED = "the two systems were never compared"
-FEWEST_ON_A_SIDE = 5  # wins, and losses, of a system whose strength has an interval; ties count half
+NO_FIT = "too few labels: no strengths fit the corrected wins"
 MOST_STRENGTH = 15.0  # in log odds; beyond it the likelihood has no maximum
 ROUNDING = 1e-8  # of the parts of a score: what the fit of strengths leaves undecided
 FEWEST_EXPECTED = 5  # wins, and losses, of a pair that says whether strengths fit
@@ -55,7 +52,7 @@ class PreferredSystem(Wins):
     """How often a system is preferred to the others."""
 
     system: str
-    # of Bradley & Terry, in log odds; the mean of those that have an interval is 0, else that of all
+    # of Bradley & Terry, in log odds; their mean is 0
     strength: Estimate
     # as `clusters` numbers them; a dash without tests
     cluster: str
@@ -69,7 +66,7 @@ class PreferredPair(Wins):
     system_b: str
     # the strength of a minus that of b, which follows from all pairs
     difference: Estimate
-    # two-sided, that the difference is 0, by swaps of inputs, adjusted for all pairs that were compared; NaN for others
+    # two-sided, that the difference is 0, by flips of inputs, adjusted for all pairs that were compared; NaN for others
     p_value: float
 
 
@@ -138,36 +135,32 @@ def find_information(games: Floats, expected: Floats) -> Floats:
 
 def rank_by_preferences(
     given: Preferences,
-    resampling: Resampling,
+    seed: int = 0,
     level: float = 0.05,
 ) -> PreferenceRanking:
     """Ranks systems by win rates and strengths, and tests all pairs; judgements without an outcome are left out.
 
-    There is no interval of strengths below `FEWEST_UNITS` inputs, nor for a system with fewer than `FEWEST_ON_A_SIDE`
-    wins or losses, whose resamples vary only by the added ties. The mean strength of all other systems is 0; such a
-    system is left out of this mean, because its error would move all other strengths. Strengths are NaN with a reason
-    if no chain of comparisons links two systems.
+    Strengths are NaN with a reason if no chain of comparisons links two systems.
     """
     given = given.take(~np.isnan(given.outcomes))
     names = given.systems
-    games = Games.of(given)
-    strengths = estimate_strengths(given, games, resampling)
-    p_values = find_p_values(given, games, strengths.values, resampling)
+    strengths = estimate_strengths(given)
+    p_values = find_p_values(given, strengths.values, seed)
+    first, second = np.triu_indices(len(names), 1)
+    differences = strengths.subtract(first, second).show()
     pairs: list[PreferredPair] = []
     tested: dict[tuple[str, str], float] = {}
-    for (name, other), p_value in zip(combinations(names, 2), p_values.tolist(), strict=True):
+    for (name, other), p_value, difference in zip(combinations(names, 2), p_values.tolist(), differences, strict=True):
         wins = count_outcomes(given.between(name, other), given.layout)
-        difference = strengths.compare(name, other)
         pairs.append(PreferredPair(*wins, name, other, difference, p_value))
         tested[name, other] = p_value
     cluster = dict.fromkeys(names, "–")
-    if strengths.is_known:
+    if not np.isnan(strengths.values).any():
         by_name = dict(zip(names, strengths.values.tolist(), strict=True))
         cluster = clusters(by_name, tested, level)
     systems: list[PreferredSystem] = []
-    for name in names:
+    for name, strength in zip(names, strengths.show(), strict=True):
         wins = count_outcomes(given.of(name), given.layout)
-        strength = strengths.estimate(name)
         systems.append(PreferredSystem(*wins, name, strength, cluster[name]))
     systems.sort(key=lambda system: system.win_rate.value, reverse=True)
     systems.sort(key=lambda system: np.nan_to_num(system.strength.value), reverse=True)
@@ -175,125 +168,77 @@ def rank_by_preferences(
     return PreferenceRanking(tuple(systems), tuple(pairs), fit)
 
 
-@dataclass(frozen=True, eq=False)
-class Strengths:
-    """The strengths of systems, with those of resamples of the inputs."""
-
-    names: tuple[str, ...]
-    # of shape (systems,), and of shape (resamples, systems); empty where they are not known
-    values: Floats
-    draws: Floats
-    inputs: int
-    # why there are no intervals, else None
-    reason: str | None
-    # by system, why it has no interval
-    extreme: dict[str, str]
-
-    @property
-    def is_known(self) -> bool:
-        return len(self.values) > 0
-
-    @cached_property
-    def is_usual(self) -> NDArray[np.bool_]:
-        """A mask of the systems whose strength has an interval."""
-        return np.array([name not in self.extreme for name in self.names])
-
-    @cached_property
-    def centre(self) -> float:
-        """The number subtracted from each strength, so that the mean strength of the systems with intervals is 0."""
-        if not self.is_known or self.is_usual.sum() < 2:
-            return 0.0
-        return float(self.values[self.is_usual].mean())
-
-    @cached_property
-    def centre_of_draws(self) -> Floats:
-        """What is subtracted from each strength in each resample; see `centre`."""
-        if not self.is_known or self.is_usual.sum() < 2:
-            return np.zeros(len(self.draws))
-        return self.draws[:, self.is_usual].mean(axis=1)
-
-    def estimate(self, name: str) -> Estimate:
-        """Estimates the strength of a system. The mean strength of the systems with intervals is 0."""
-        place = self.names.index(name)
-        value = math.nan
-        if self.is_known:
-            value = float(self.values[place] - self.centre)
-        why = self.reason or self.extreme.get(name)
-        if why is None and self.is_usual.sum() < 2:
-            why = next(iter(self.extreme.values()))
-        if why:
-            return Estimate.undefined(why, value)
-        centred = self.draws[:, place] - self.centre_of_draws
-        return estimate_from(value, centred, self.inputs)
-
-    def compare(self, name: str, other: str) -> Estimate:
-        """Estimates the strength of a system minus the strength of another system."""
-        place = self.names.index(name)
-        other_place = self.names.index(other)
-        value = math.nan
-        if self.is_known:
-            value = float(self.values[place] - self.values[other_place])
-        why = self.reason or self.extreme.get(name) or self.extreme.get(other)
-        if why:
-            return Estimate.undefined(why, value)
-        differences = self.draws[:, place] - self.draws[:, other_place]
-        return estimate_from(value, differences, self.inputs)
+def count_wins(given: Preferences) -> tuple[Floats, Floats]:
+    """Counts how often each system beats each other one, and the wins that are added; shapes (systems, systems)."""
+    k = len(given.systems)
+    first, second = given.numbers
+    wins = np.zeros((k, k))
+    np.add.at(wins, (first, second), given.outcomes)
+    np.add.at(wins, (second, first), 1 - given.outcomes)
+    added = np.zeros((k, k))
+    added[first, second] = added[second, first] = 1 / (2 * (k - 1))
+    return wins, added
 
 
-def estimate_strengths(
-    given: Preferences,
-    games: Games,
-    resampling: Resampling,
-) -> Strengths:
-    """Fits the strengths of the systems, and those of resamples of inputs."""
+def estimate_strengths(given: Preferences, labelled: NDArray[np.bool_] | None = None) -> Estimates:
+    """Estimates the strengths of systems, with mean 0; all judgements have an outcome.
+
+    `labelled`, of shape (n,), says which judgements count as data; outcomes that were corrected by them may lie beyond
+    0 and 1. NaN with a reason if no chain of comparisons links two systems, or if no strengths fit.
+    """
     # with scipy's solvers, which other verbs never need
     from scipy.sparse.csgraph import connected_components
 
-    names = given.systems
-    reasons = {name: explain_extreme(name, given.of(name)) for name in names}
-    extreme = {name: why for name, why in reasons.items() if why is not None}
-    units = given.layout.input_count
-    values = np.empty(0)
-    draws = np.empty((0, len(names)))
-    reason: str | None = None
-    parts, labels = connected_components(games.added, directed=False)
+    k = len(given.systems)
+    layout = given.layout
+    wins, added = count_wins(given)
+    first, second = given.numbers
+    is_data = np.ones(len(given), dtype=np.bool_) if labelled is None else labelled
+    used = gather(is_data[:, None].astype(np.float64), layout)[:, 0] > 0
+    parts, groups = connected_components(added, directed=False)
     if parts > 1:
-        one = names[int(np.argmax(labels == 0))]
-        other = names[int(np.argmax(labels == 1))]
-        reason = f"no chain of comparisons links {one} and {other}"
-    else:
-
-        def fit(weights: Floats) -> Floats:
-            return fit_strengths(games.add_wins(weights) + games.added)
-
-        values = fit(np.ones((1, units)))[0]
-        if units < FEWEST_UNITS:
-            reason = explain_few("inputs", units)
-        else:
-            size = max(len(given), len(names) ** 2)
-            draws = resample(fit, units, size, resampling.resamples, resampling.seed)
-    return Strengths(
-        names=names,
-        values=values,
-        draws=draws,
-        inputs=units,
-        reason=reason,
-        extreme=extreme,
+        one = given.systems[int(np.argmax(groups == 0))]
+        other = given.systems[int(np.argmax(groups == 1))]
+        return _no_strengths(k, used, f"no chain of comparisons links {one} and {other}")
+    wins += added
+    strengths = np.full((1, k), np.nan)
+    if min(wins.sum(axis=0).min(), wins.sum(axis=1).min()) > 0:
+        strengths = fit_strengths(wins[None])
+    if np.isnan(strengths).any():
+        return _no_strengths(k, used, NO_FIT)
+    expected = expect_wins(strengths)
+    information = find_information(wins + wins.T, expected)
+    inverse = np.linalg.inv(information + 1 / k)[0]  # 1/k: the mean strength is 0
+    expected = expected[0]
+    surprise = given.outcomes - expected[first, second]
+    score = np.zeros((len(given), k))
+    rows = np.arange(len(given))
+    score[rows, first] = surprise
+    score[rows, second] -= surprise
+    pairs = np.argwhere(np.triu(added) > 0)
+    ties = np.zeros((2 * len(pairs), k))  # the scores of a win and a loss of each pair
+    for row, (i, j) in enumerate(pairs):
+        ties[2 * row, [i, j]] = [1 - expected[i, j], expected[i, j] - 1]
+        ties[2 * row + 1, [i, j]] = [-expected[i, j], expected[i, j]]
+    return Estimates(
+        shown=strengths[0],
+        values=strengths[0],
+        parts=gather(score, layout) @ inverse,
+        unseen=math.sqrt(added.max()) * ties @ inverse,
+        used=used,
     )
 
 
-def explain_extreme(name: str, outcomes: Floats) -> str | None:
-    """Returns the reason why the strength of a system with these outcomes has no interval; None if it has one.
-
-    An outcome is NaN if the judgement does not compare the system.
-    """
-    known = outcomes[~np.isnan(outcomes)]
-    counts = {"wins": float(known.sum()), "losses": float((1 - known).sum())}
-    for what, count in counts.items():
-        if count < FEWEST_ON_A_SIDE:
-            rule = f"an interval of its strength needs at least {FEWEST_ON_A_SIDE}"
-            return f"{name} has {count:g} {what} (ties count half): {rule}"
-    return None
+def _no_strengths(systems: int, used: NDArray[np.bool_], reason: str) -> Estimates:
+    unknown = np.full(systems, np.nan)
+    return Estimates(
+        shown=unknown,
+        values=unknown,
+        parts=np.zeros((len(used), systems)),
+        unseen=np.zeros((0, systems)),
+        used=used,
+        reason=reason,
+    )
 
 
 def measure_fit(given: Preferences, strengths: Floats) -> Fit:
@@ -302,7 +247,7 @@ def measure_fit(given: Preferences, strengths: Floats) -> Fit:
     Pairs with at least `FEWEST_EXPECTED` expected wins and losses count. The variance of their wins is the one over
     inputs, but at least the binomial variance without ties.
     """
-    if not len(strengths):
+    if np.isnan(strengths).any():
         return Fit(math.nan)
     first, second = given.numbers
     chi_squared = 0.0
@@ -345,50 +290,41 @@ def measure_distance(
     return float(left.sum()) ** 2 / variance if variance > 0 else 0.0
 
 
-def find_p_values(
-    given: Preferences,
-    games: Games,
-    strengths: Floats,
-    resampling: Resampling,
-) -> Floats:
+def find_p_values(given: Preferences, strengths: Floats, seed: int = 0) -> Floats:
     """Computes the adjusted p-value of each pair of systems; 1 if the score and the strengths contradict each other.
 
     NaN without strengths, and for two systems that were never compared with each other.
     """
-    first, second = np.triu_indices(games.systems, 1)
+    k = len(strengths)
+    first, second = np.triu_indices(k, 1)
     p_values = np.full(len(first), np.nan)
-    if not len(strengths):
+    if np.isnan(strengths).any():
         return p_values
-    evidence = collect_evidence(games, first, second)
+    wins, added = count_wins(given)
+    evidence = collect_evidence(given, wins + added, first, second)
     differences = strengths[first] - strengths[second]
-    agrees = np.sign(games.times @ evidence) == np.sign(differences)
-    evidence = np.where(agrees, evidence, 0.0)
-    was_compared = games.added[first, second] > 0
-    names = [*dict.fromkeys(given.inputs)]
-    by_name = sorted(range(len(names)), key=lambda place: names[place])  # the same swaps in any order of rows
-    p_values[was_compared] = randomisation_p(
-        evidence[:, was_compared],
-        resampling.resamples,
-        resampling.seed,
-        fitted=(games.systems - 2) / max(len(given), games.systems),
-        rows=games.kind_of[by_name],
-    )
+    agrees = np.sign(evidence.sum(axis=0)) == np.sign(differences)
+    was_compared = added[first, second] > 0
+    fitted = (k - 2) / max(len(given), k)
+    shares = np.where(agrees, evidence, 0.0)[:, was_compared]
+    p_values[was_compared] = flip_signs(shares, seed, fitted=fitted)
     return p_values
 
 
 def collect_evidence(
-    games: Games,
+    given: Preferences,
+    wins: Floats,
     first: NDArray[np.intp],
     second: NDArray[np.intp],
 ) -> Floats:
-    """Computes the evidence of an input of each kind for the first system of each pair, of shape (kinds, pairs).
+    """Computes the evidence of each unit for the first system of each pair, of shape (units, pairs).
 
-    It is the input's part of the efficient score for the difference of both strengths, fitted as if these were equal.
+    It is the unit's part of the efficient score for the difference of both strengths, fitted as if these were equal.
     """
-    wins = games.wins + games.added
-    evidence = np.empty((games.kind_count, len(first)))
-    sizes = np.empty(evidence.shape)
-    at_once = max(1, BATCH // max(len(games.outcomes), games.systems**2))
+    k = len(wins)
+    a, b = given.numbers
+    blocks = []
+    at_once = max(1, BATCH // max(len(given), k**2))
     for start in range(0, len(first), at_once):
         pairs = slice(start, start + at_once)
         fitted = fit_equal(wins, first[pairs], second[pairs])
@@ -397,14 +333,14 @@ def collect_evidence(
         contrast = np.zeros(fitted.shape)
         contrast[rows, first[pairs]] = 1
         contrast[rows, second[pairs]] = -1
-        information = find_information(wins + wins.T, expected) + 1 / games.systems
+        information = find_information(wins + wins.T, expected) + 1 / k
         weights = np.linalg.solve(information, contrast[..., None])[..., 0]
-        surprise = games.outcomes - expected[:, games.first, games.second]
-        score = surprise * (weights[:, games.first] - weights[:, games.second])
-        evidence[:, pairs] = games.add_by_kind(score.T)
-        sizes[:, pairs] = games.add_by_kind(np.abs(score).T)
-    is_rounding = np.abs(evidence) <= ROUNDING * sizes.max(axis=0, initial=0.0)
-    return np.where(is_rounding, 0.0, evidence)
+        surprise = given.outcomes - expected[:, a, b]
+        score = (surprise * (weights[:, a] - weights[:, b])).T
+        evidence = gather(score, given.layout)
+        sizes = gather(np.abs(score), given.layout).max(axis=0, initial=0.0)
+        blocks.append(np.where(np.abs(evidence) <= ROUNDING * sizes, 0.0, evidence))
+    return np.hstack(blocks)
 
 
 def fit_equal(
@@ -429,12 +365,11 @@ def fit_equal(
 
 def count_outcomes(outcomes: Floats, layout: Layout) -> tuple[int, int, int, int, Estimate]:
     """Counts outcomes of shape (n,), leaving out NaN: returns number, wins, ties, losses and win rate."""
-    kept = ~np.isnan(outcomes)
-    known = outcomes[kept]
+    known = outcomes[~np.isnan(outcomes)]
     wins = int((known > 0.5).sum())
     losses = int((known < 0.5).sum())
     ties = len(known) - wins - losses
     rate = Estimate.undefined(UNCOMPARED)
     if len(known):
-        rate = share_interval(known, restrict(layout, kept))
+        rate = estimate_share(outcomes, layout).only
     return len(known), wins, ties, losses, rate

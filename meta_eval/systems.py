@@ -1,35 +1,22 @@
 """Comparison of systems on the same inputs: means and clusters, then pair by pair.
 
-The paired bootstrap is that of Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation". The
-randomisation test is that of Riezler & Maxwell (2005), "On Some Pitfalls in Automatic Evaluation and Significance
+The randomisation test is that of Riezler & Maxwell (2005), "On Some Pitfalls in Automatic Evaluation and Significance
 Testing for MT": the two outputs of an input are swapped, in all ways if inputs are few, else at random. All pairs share
-the swaps, and their p-values are adjusted together (`step_down`). Systems are ranked and tested on the same inputs,
-those for which all of them have a score, so that the order, the pairs and the clusters agree.
-
-Below `FEWEST_UNITS` inputs the mean has Student's t interval. The win rate has Tango's score interval, which without
-ties is Wilson's. Simulated coverage is in tests/meta_eval/test_small_studies.py.
+the swaps, and their p-values are adjusted together (`Estimates.test`). Systems are ranked and tested on the same
+inputs, those for which all of them have a score, so that the order, the pairs and the clusters agree.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from meta_eval.bootstrap import Estimate, Floats, Indices, estimate_from, refuse_large, resample
 from meta_eval.cues import Cues, difference_beyond_cues
-from meta_eval.grouping import find_common, lay_out
-from meta_eval.intervals import (
-    FEWEST_UNITS,
-    USUAL_RESAMPLING,
-    Resampling,
-    is_within_margin,
-    mean_interval,
-    share_interval,
-)
+from meta_eval.design import Floats, Indices, find_common, lay_out, refuse_large
+from meta_eval.estimates import Estimate, clusters, estimate_mean, estimate_share
 from meta_eval.scored_set import ScoredSet
-from meta_eval.step_down import clusters, randomisation_p
 from meta_eval.ties import subtract, to_outcomes
 
 HUMAN = "human "  # before the name of an aspect that people rated
@@ -51,7 +38,7 @@ class SystemComparison:
     wins: int
     ties: int
     losses: int
-    # two-sided, of randomisation, adjusted for all pairs: exact up to `MOST_ENUMERATED` inputs
+    # two-sided, of randomisation, adjusted for all pairs: exact up to `ENUMERATED` inputs
     p_value: float
     # whether two one-sided tests show that the difference is within the margin; None without a margin
     is_equal: bool | None = None
@@ -100,7 +87,7 @@ def lay_grid(scored: ScoredSet) -> Grid:
 
     Inputs are sorted by name, so that the order of rows does not change which inputs are swapped at random.
     """
-    inputs = [*dict.fromkeys(scored.groups or ())]
+    inputs = list_inputs(scored)
     order = sorted(range(len(inputs)), key=lambda i: inputs[i])
 
     def lay(values: Floats) -> Floats:
@@ -116,19 +103,24 @@ def lay_grid(scored: ScoredSet) -> Grid:
     )
 
 
+def list_inputs(scored: ScoredSet) -> list[str]:
+    """Lists the names of the inputs in the order of their numbers."""
+    name_of = dict(zip(scored.layout.inputs.tolist(), scored.groups or (), strict=True))
+    return [name_of[number] for number in range(len(name_of))]
+
+
 def compare_pairs(
     systems: Sequence[str],
     values: Floats,
-    resampling: Resampling = USUAL_RESAMPLING,
-    permutations: int = 10_000,
+    seed: int = 0,
     margin: float | None = None,
     level: float = 0.05,
 ) -> Pairs:
     """Compares every pair of systems. `values` have the shape (systems, inputs), NaN for a missing value.
 
     All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
-    `margin`, two systems count as equal if the interval of their difference lies inside the margin
-    (`is_within_margin`), at `level` divided by the number of pairs. Raises ValueError for infinite or too large scores.
+    `margin`, two one-sided tests at `level` over the number of pairs decide whether two systems are equal; a difference
+    then has the pseudo-units of a share of the largest difference. Raises ValueError for infinite or too large scores.
     """
     refuse_large("scores", values)
     kept, common_inputs = find_common(values, systems)
@@ -145,88 +137,47 @@ def compare_pairs(
         return comparisons
     first, second = np.triu_indices(len(scores), 1)
     gaps = subtract(scores[first], scores[second])  # (pairs, inputs)
-    p_values = randomisation_p(gaps.T, permutations, resampling.seed)
-    differences = _estimate_means(gaps, resampling)
-    for i, pair in enumerate(tested):
-        is_equal = None
-        if margin is not None:
-            is_equal = is_within_margin(
-                gaps[i],
-                margin,
-                level,
-                tests=len(tested),
-                largest=_bound_difference(scores[first[i]], scores[second[i]]),
-            )
+    layout = lay_out(n)
+    differences = estimate_mean(gaps.T, layout)
+    p_values = differences.test(seed).tolist()
+    win_rates = estimate_share(to_outcomes(gaps.T), layout).show()
+    are_equal = [None] * len(tested)
+    if margin is not None:
+        are_equal = _find_equal(scores, gaps, margin, level)
+    wins = (gaps > 0).sum(axis=1).tolist()
+    losses = (gaps < 0).sum(axis=1).tolist()
+    for i, (pair, difference) in enumerate(zip(tested, differences.show(), strict=True)):
         comparisons[pair] = SystemComparison(
             n=n,
-            difference=differences[i],
-            win_rate=share_interval(to_outcomes(gaps[i]), lay_out(n)),
-            wins=int((gaps[i] > 0).sum()),
-            ties=int((gaps[i] == 0).sum()),
-            losses=int((gaps[i] < 0).sum()),
-            p_value=float(p_values[i]),
-            is_equal=is_equal,
-            reason=differences[i].reason,
+            difference=difference,
+            win_rate=win_rates[i],
+            wins=wins[i],
+            ties=n - wins[i] - losses[i],
+            losses=losses[i],
+            p_value=p_values[i],
+            is_equal=are_equal[i],
+            reason=difference.reason,
         )
     return comparisons
 
 
-def leave_out_incomplete(
-    systems: Sequence[str],
-    values: Floats,
-    compare: Callable[[Floats], Pairs],
-    level: float = 0.05,
-) -> tuple[Floats, dict[str, tuple[str, str]]]:
-    """Leaves out systems whose missing scores change the result for other systems; names a changed pair for each.
-
-    A system with missing scores removes inputs from all comparisons. It stays only if the tests separate the same pairs
-    of other systems on two sets of inputs: those that remain, and all inputs for which the other systems have scores.
-    `compare` compares the pairs of such values. The values of a system that is left out become NaN.
-    """
-    left_out: dict[str, tuple[str, str]] = {}
-    while True:
-        misleading = _find_misleading(systems, values, compare, level)
-        if misleading is None:
-            return values, left_out
-        row, changed_pair = misleading
-        left_out[systems[row]] = changed_pair
-        values = _leave_out(values, row)
-
-
-def _find_misleading(
-    systems: Sequence[str],
-    values: Floats,
-    compare: Callable[[Floats], Pairs],
+def _find_equal(
+    scores: Floats,
+    gaps: Floats,
+    margin: float,
     level: float,
-) -> tuple[int, tuple[str, str]] | None:
-    """The row of the first system by name whose missing scores change a verdict, and the pair; else None."""
-    rows, common_inputs = find_common(values, systems)
-    by_name = sorted(np.flatnonzero(rows).tolist(), key=lambda row: systems[row])
-    for row in by_name:
-        others = _leave_out(values, row)
-        other_rows, their_inputs = find_common(others, systems)
-        if other_rows.sum() < 2 or their_inputs.sum() == common_inputs.sum():
-            continue
-        on_theirs = compare(others)
-        on_common = compare(np.where(common_inputs, others, np.nan))
-        for pair, comparison in on_theirs.items():
-            if _find_verdict(comparison, level) != _find_verdict(on_common[pair], level):
-                return row, pair
-    return None
+) -> list[bool]:
+    """Whether the mean gap of each pair is shown to lie within the margin of 0.
 
-
-def _leave_out(values: Floats, row: int) -> Floats:
-    """The values without the scores of one system."""
-    others = values.copy()
-    others[row] = np.nan
-    return others
-
-
-def _find_verdict(comparison: SystemComparison, level: float) -> float:
-    """1 or -1 where the tests separate a pair, else 0."""
-    if not comparison.p_value < level:
-        return 0.0
-    return float(np.sign(comparison.difference.value))
+    A rare difference may be as large as the largest one, or as the two numbers that scores are, such as 0 and 1.
+    """
+    first, second = np.triu_indices(len(scores), 1)
+    known = np.array([_bound_difference(scores[i], scores[j]) for i, j in zip(first, second, strict=True)])
+    most = np.maximum(known, np.abs(gaps).max(axis=1))
+    units = np.where(most > 0, most, 1.0)
+    shares = estimate_share((1 + gaps.T / units) / 2, lay_out(gaps.shape[1])).rescale(2.0, -1.0)
+    p_values = shares.stay_within(margin / units)
+    return [bool(p < level / len(first)) for p in np.where(most > 0, p_values, 0.0)]
 
 
 def add_beyond_cues(
@@ -265,7 +216,6 @@ def rank_systems(
     values: Floats,
     pairs: Pairs,
     level: float = 0.05,
-    resampling: Resampling = USUAL_RESAMPLING,
 ) -> list[SystemMean]:
     """Ranks systems by their means, with clusters by the p-values of `pairs`; systems that were left out come last.
 
@@ -277,7 +227,7 @@ def rank_systems(
     means: dict[str, Estimate] = {}
     if names:
         common = values[np.ix_(kept, common_inputs)]
-        means = dict(zip(names, _estimate_means(common, resampling), strict=True))
+        means = dict(zip(names, estimate_mean(common.T, lay_out(common.shape[1])).show(), strict=True))
     mean_values = {name: mean.value for name, mean in means.items()}
     p_values = {pair: comparison.p_value for pair, comparison in pairs.items()}
     n = int(common_inputs.sum())
@@ -314,32 +264,3 @@ def _compare_nothing(reason: str, n: int = 0) -> SystemComparison:
         p_value=math.nan,
         reason=reason,
     )
-
-
-def _estimate_means(values: Floats, resampling: Resampling) -> list[Estimate]:
-    """The mean of each row of `values`, of shape (rows, inputs), with its interval; all rows share the resamples.
-
-    Student's t interval for few inputs and without spread.
-    """
-    n = values.shape[1]
-    varies = np.ptp(values, axis=1) > 0
-    if n < FEWEST_UNITS or not varies.any():
-        return [mean_interval(row) for row in values]
-
-    def average(weights: Floats) -> Floats:
-        return weights @ values.T / n
-
-    drawn_means = resample(
-        average,
-        n,
-        max(values.shape),
-        resamples=resampling.resamples,
-        seed=resampling.seed,
-    )
-    estimates = []
-    for i, row in enumerate(values):
-        if varies[i]:
-            estimates.append(estimate_from(float(row.mean()), drawn_means[:, i], n))
-        else:
-            estimates.append(mean_interval(row))
-    return estimates

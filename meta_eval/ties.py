@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Floats, Indices
+from meta_eval.design import Floats, Indices
 
 OF_SPREAD = 1e-9  # a smaller share of the larger differences is no difference
 OF_SIZE = 1e-13  # of the scores that are compared: what the order of a sum changes
@@ -52,7 +52,7 @@ def merge_ties(means: Floats, scores: Floats) -> Floats:
     steps = np.diff(ascending, axis=-1, prepend=-np.inf)
     positions = np.arange(means.shape[-1])
     # the position of each run's first value, which stands for the whole run
-    starts = np.where(steps > noise, positions, 0)
+    starts = np.where(~(steps <= noise), positions, 0)
     starts = np.maximum.accumulate(starts, axis=-1)
     representatives = _pick(ascending, starts)
     merged = np.empty_like(means)

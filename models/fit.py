@@ -24,6 +24,7 @@ from pytorch_lightning.loggers import Logger
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 from torch import Tensor
 from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
@@ -36,6 +37,9 @@ from models.batching import NOT_LEARNED, Batch, halve_when_out_of_memory, shrink
 WHOLE = ("learned",)  # entries of a batch that are not one per row
 MakeBatch = Callable[[], Batch]
 EVERY = 25  # batches that a point of the learning curve averages
+# All but cuDNN's, whose gradient in bfloat16 is NaN on an H100 where a batch has a mask, a length of 64 more than a
+# multiple of 128 and small attention logits, as Qwen2.5 has them (pytorch/pytorch#196678)
+ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 SEALS = "sha256"  # the file of the checkpoints' folder with the digest of every checkpoint that was written there
 
 log = logging.getLogger(__name__)
@@ -137,7 +141,8 @@ class TrainingModule(pl.LightningModule):
     def training_step(self, batch: Batch, _: int) -> None:
         optimizers, schedulers = self.optimizers(), self.lr_schedulers()
         several = optimizers if isinstance(optimizers, list) else [optimizers]
-        loss = self._add_gradients(batch)
+        with sdpa_kernel(ATTENTION):
+            loss = self._add_gradients(batch)
         if loss is not None:
             for optimizer in several:
                 optimizer.step()
@@ -182,15 +187,32 @@ class TrainingModule(pl.LightningModule):
         return total
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Clips all gradients before the first optimizer steps; float16 gradients are unscaled by then."""
-        limit = self.schedule.gradient_clip
-        if not limit or optimizer is not self.trainer.optimizers[0]:
+        """Clips all gradients before the first optimizer steps; float16 gradients are unscaled by then.
+
+        Raises SettingError for a norm that is not finite, since clipping would make every weight NaN. A step of float16
+        is skipped instead, by Lightning.
+        """
+        if optimizer is not self.trainer.optimizers[0]:
             return
+        limit = self.schedule.gradient_clip or math.inf
         wrapped = self.trainer.strategy.model
         if isinstance(wrapped, FullyShardedDataParallel):
-            wrapped.clip_grad_norm_(limit)  # the norm over all processes
+            norm = wrapped.clip_grad_norm_(limit)  # the norm over all processes
         else:
-            torch.nn.utils.clip_grad_norm_(self.clipped(), limit)
+            weights = self.clipped()
+            norm = torch.nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+            torch.nn.utils.clip_grads_with_norm_(weights, limit, norm)
+        if not norm.isfinite() and not str(self.trainer.precision).startswith("16"):
+            raise SettingError(
+                f"the training diverged: the gradient of {self._find_diverged()} is not finite in step "
+                f"{self.trainer.fit_loop.total_batch_idx + 1}, and no weight took it: set a lower learning rate, or "
+                "trainer.precision=32-true"
+            )
+
+    def _find_diverged(self) -> str:
+        """Returns the name of the first parameter whose gradient is not finite, clipped or not."""
+        named = [(name, weight.grad) for name, weight in self.named_parameters() if weight.grad is not None]
+        return next((name for name, gradient in named if not gradient.isfinite().all()), "all parameters together")
 
     def validation_step(self, batch: Batch, _: int) -> None:
         def read(rows: list[int]) -> list[int]:
@@ -257,8 +279,7 @@ class LearningCurve(pl.Callback):
     """Collects a learning curve: points with `step` (batches seen) and `train/loss` or the metrics of a validation.
 
     Before each validation a point has the loss of the batches since the last point, so that a short training has a
-    curve. The state is part of the checkpoint, so a resumed run continues the curve. Raises SettingError if
-    `train/loss` is NaN, since the weights are then lost.
+    curve. The state is part of the checkpoint, so a resumed run continues the curve.
     """
 
     def __init__(self) -> None:
@@ -272,13 +293,7 @@ class LearningCurve(pl.Callback):
         self.seen += 1
         if "train/loss" not in trainer.callback_metrics:  # the first batches were skipped
             return
-        loss = float(trainer.callback_metrics["train/loss"])
-        if math.isnan(loss):
-            raise SettingError(
-                f"the training diverged: train/loss is NaN in step {self.seen}: set a lower learning rate, or "
-                "trainer.precision=32-true"
-            )
-        self.waiting.append(loss)
+        self.waiting.append(float(trainer.callback_metrics["train/loss"]))
         if len(self.waiting) == EVERY:
             self._add_waiting()
 
@@ -368,7 +383,7 @@ def fit(
     called with `settings` and what this function sets; it adds the hardware. A call that was killed resumes from
     `folder/checkpoints/last.ckpt`. In the end `folder` contains `curve.json` and the files that `save(folder)` writes,
     and the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... contain the weights of every epoch.
-    Raises SettingError as soon as `train/loss` is NaN, and if `monitor` is NaN in every epoch.
+    Raises SettingError if `monitor` is NaN in every epoch, and as `TrainingModule.on_before_optimizer_step` does.
     """
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
@@ -398,8 +413,8 @@ def fit(
         trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
     if best.best_model_score is not None and not best.best_model_score.isfinite():
         raise SettingError(
-            f"the training diverged: {monitor} is NaN in every epoch, and train/loss never was: set a lower learning "
-            "rate, or trainer.precision=32-true"
+            f"the training diverged: {monitor} is NaN in every epoch, and no gradient was: set a lower learning rate, "
+            "or trainer.precision=32-true"
         )
     module.cpu().eval()
 

@@ -8,7 +8,7 @@ import json
 import math
 import random
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from functools import partial
 from itertools import pairwise
@@ -36,7 +36,7 @@ class Lora:
     """LoRA through peft (extra `peft`): small matrices beside every linear layer but the output layer (Hu et al. 2022).
 
     The small matrices are trained while the weights are frozen, and are merged with them when the model is saved. The
-    embeddings of special tokens are trained, too, because those of new tokens are random.
+    embeddings of new tokens are trained, too, because they are random.
     """
 
     # of the product of two matrices
@@ -205,7 +205,7 @@ def _is_hidden_matrix(name: str, parameter: torch.Tensor) -> bool:
     return parameter.ndim == 2 and not any(part in name for part in outer)
 
 
-def add_lora(model: Any, lora: Lora, seed: int, tokens: Sequence[int]) -> Any:
+def add_lora(model: Any, lora: Lora, seed: int, tokens: Collection[int]) -> Any:
     """Adds LoRA to a model: frozen weights, trained matrices, and trained embeddings of `tokens`."""
     from peft import LoraConfig, get_peft_model  # an extra
 
@@ -217,12 +217,16 @@ def add_lora(model: Any, lora: Lora, seed: int, tokens: Sequence[int]) -> Any:
         return get_peft_model(model, config)
 
 
+def find_new_tokens(lm: LanguageModel) -> dict[int, str]:
+    """Returns, by id, the tokens that were added to a pretrained model (`PretrainedLM`)."""
+    vocabulary = lm.tokenizer.get_vocab()
+    return {vocabulary[token]: token for token in getattr(lm.model.config, "new_tokens", ())}
+
+
 def read_new_rows(lm: LanguageModel) -> dict[str, torch.Tensor]:
-    """Returns, by token, the embeddings of the tokens that were added to a pretrained model (`PretrainedLM`)."""
-    tokens: Sequence[str] = getattr(lm.model.config, "new_tokens", ())
-    ids: Any = lm.tokenizer.convert_tokens_to_ids(list(tokens))
+    """Returns, by token, the embeddings of the tokens that were added to a pretrained model."""
     weights = lm.model.get_input_embeddings().weight.detach()
-    return {token: weights[row].float().cpu().clone() for token, row in zip(tokens, ids, strict=True)}
+    return {token: weights[row].float().cpu().clone() for row, token in find_new_tokens(lm).items()}
 
 
 def measure_moves(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> dict[str, float]:
@@ -252,7 +256,7 @@ def train_language_model(
     learner = lm.model
     new_rows = read_new_rows(lm)
     if schedule.lora is not None:
-        learner = add_lora(learner, schedule.lora, seed, sorted(lm.tokenizer.added_tokens_decoder))
+        learner = add_lora(learner, schedule.lora, seed, find_new_tokens(lm))
     if schedule.checkpointing:
         lm.model.activation_checkpointing_enable({"use_reentrant": False})
     lm.model.train()

@@ -3,7 +3,7 @@
 HSR is the high score rate, HSRD the difference of two, UR the upgrade rate. They compare logits, not the probabilities
 D: the sigmoid of two large logits is 1.0 for both, which would count as a tie. A higher logit means more like a human
 text. Logits have the shape (..., texts); a leading axis of discriminators (seeds) is kept. `weights`, of shape
-(resamples, texts), say how often each text counts, as in a bootstrap; scores then have the shape (..., resamples).
+(rows, texts), say how often each text counts; scores then have the shape (..., rows).
 
 HSR depends on the texts that a discriminator learned, so it cannot be compared between discriminators. HSRD and UR
 compare two systems under one discriminator.
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
+from meta_eval.design import Floats, lay_out
+from meta_eval.estimates import Estimate, estimate_weighted
 from meta_eval.ties import subtract
 
 SCORES = ("accuracy", "hsr_1", "hsr_2", "hsrd", "ur", "ties")
@@ -124,7 +125,7 @@ class RelativeScores:
     by_seed: Mapping[str, tuple[float, ...]]
     # outputs of each system
     pairs: int
-    # different inputs; the bootstrap draws them
+    # different inputs, over which the intervals are
     inputs: int
 
 
@@ -137,9 +138,8 @@ def relative_scores(
 ) -> RelativeScores:
     """Computes all relative scores with intervals over inputs.
 
-    The bootstrap draws inputs with replacement, each with its human texts and its outputs; the draws are the same for
-    all seeds and both systems. The intervals show how the mean over these seeds depends on the inputs. `by_seed` shows
-    how the scores depend on the seeds.
+    An input counts with its human texts and its outputs, under all seeds and for both systems. The intervals show how
+    the mean over these seeds depends on the inputs. `by_seed` shows how the scores depend on the seeds.
 
     The logits of human texts have the shape (seeds, texts), those of the outputs of both systems (seeds, pairs).
     `inputs` and `human_inputs` name the input of each pair and of each human text.
@@ -159,7 +159,7 @@ def relative_scores(
     pairs = first.shape[1]
 
     def scores(weights: Floats | None = None) -> dict[str, Floats]:
-        """By seed, and by resample where `weights` count the pairs then the human texts."""
+        """By seed, and by row where `weights` count the pairs then the human texts."""
         pair_weights = None if weights is None else weights[:, :pairs]
         human_weights = None if weights is None else weights[:, pairs:]
         return {
@@ -171,11 +171,13 @@ def relative_scores(
             "ties": tie_rate(first, second, pair_weights),
         }
 
-    def average_seeds(weights: Floats) -> dict[str, Floats]:
-        return {name: by_seed.mean(axis=0) for name, by_seed in scores(weights).items()}
+    layout = lay_out(pairs + human.shape[1], inputs=[*inputs, *human_inputs])
 
-    groups = number_groups(pairs + human.shape[1], [*inputs, *human_inputs])
-    estimates = bootstrap(average_seeds, groups, resamples=2000)
+    def average_seeds(weights: Floats) -> Floats:
+        by_seed = scores(weights[:, layout.inputs])
+        return np.stack([by_seed[name].mean(axis=0) for name in SCORES], axis=1)
+
+    estimates = dict(zip(SCORES, estimate_weighted(average_seeds, layout).show(), strict=True))
     by_seed = {name: tuple(values.tolist()) for name, values in scores().items()}
     return RelativeScores(
         **estimates,

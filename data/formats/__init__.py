@@ -1,4 +1,4 @@
-"""Files of other evaluation tools: one module per tool turns their rows into lines of our own format.
+"""Files of other evaluation tools: plain functions that turn their rows into lines of our own format.
 
-`recognition` finds the tool from the content of a file. A reader raises InputError for a layout that it does not know.
+`recognition` finds the tool from the content of a file, and reports a row of a layout that its reader does not know.
 """

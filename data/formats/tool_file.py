@@ -1,42 +1,34 @@
-"""The texts and judgements in a file of another tool, and functions that its readers share."""
+"""The texts and judgements in a file of another tool, and what its readers share.
+
+A reader is a plain function from the tool's rows to rows with our keys. It trusts the layout: a row of another layout
+raises KeyError or the like, which `recognition` reports with its line. Values are checked once, as records.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
-
-from pydantic import AfterValidator
+from typing import Any, TypeAlias
 
 from core.errors import InputError, fault, format_value
-from data.records import Located, Record, check_rows, drop_nan
+from data.numeric import is_missing
+from data.records import Located
 from data.table_files import DELIMITERS, read_parquet, read_rows
 from data.text_files import read_json, read_json_lines
 from data.workbooks import read_workbook
 
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[tuple[int, Row]]
-SHOWN_NAMES = 4  # names in a line
+SHOWN_NAMES = 4
 REMARK = "remark"  # the key of a sentence about the file in a row
 BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs", "Arena-Hard judgments")  # whose verdicts are a model's
-UNSAID = ("arena battles", "chosen and rejected answers")  # who chose, people or a model, stands in no file
-EMPTY = (None, "", [], {})  # values that say nothing
-
-
-def _refuse_other(value: Any) -> Any:
-    if not isinstance(value, str | int):
-        raise ValueError("must be a text or a whole number")
-    return value
-
-
-Name = Annotated[Any, AfterValidator(_refuse_other)]
+UNSAID = ("arena battles", "chosen and rejected answers")  # who chose stands in no file
 
 
 @dataclass(frozen=True)
 class ToolFile:
     """The texts and the judgements in a file of another tool, with the keys of our own files."""
 
-    # the tool and the kind of file
     tool: str
     texts: Located = ()
     # with `group`, `system_a`, `system_b`, `winner` and perhaps `rater`
@@ -45,117 +37,79 @@ class ToolFile:
     remark: str = ""
 
     @classmethod
-    def of(
-        cls,
-        tool: str,
-        rows: Rows,
-        lower_is_better: Collection[str] = (),
-    ) -> "ToolFile":
-        """Separates rows into texts, which get new ids, and judgements, the rows with `system_a`.
+    def of(cls, tool: str, rows: Rows, lower_is_better: Collection[str] = ()) -> "ToolFile":
+        """Separates rows into texts, which get ids of their own, and judgements, the rows with `system_a`.
 
-        In a file with judgements, the text of a system for an input (`group`) is kept once. Rows without a text or a
-        `winner` are left out and counted; an empty text is an answer. Scores of which lower is better are negated and
-        renamed. The `REMARK` of a row becomes a note on the file.
+        In a file with judgements, the text of a system for an input counts once. Rows without a text or a winner are
+        left out and counted. Scores of which lower is better are negated and renamed.
         """
         listed = list(rows)
         remarks = dict.fromkeys(row.pop(REMARK, "") for _, row in listed)
-        judgements = [(line, row) for line, row in listed if "system_a" in row]
+        judged = [(line, row) for line, row in listed if "system_a" in row]
         answers = [(line, row) for line, row in listed if "system_a" not in row]
-        if judgements:
-            answers = _keep_first_outputs(answers)
-        pairs = [(line, row) for line, row in judgements if row["winner"] is not None]
-        texts = _name_texts(answers, lower_is_better)
-        missing = {"a text": len(answers) - len(texts), "a verdict": len(judgements) - len(pairs)}
+        if judged:
+            first: dict[Any, tuple[int, Row]] = {}
+            for line, row in answers:
+                first.setdefault((row["system"], row["group"]), (line, row))
+            answers = [(line, {"id": f"{line}-{n}", **row}) for n, (line, row) in enumerate(first.values(), start=1)]
+        texts = [(line, row) for line, row in answers if isinstance(row.get("text"), str)]
+        pairs = [(line, row) for line, row in judged if row["winner"] is not None]
+        missing = {"a text": len(answers) - len(texts), "a verdict": len(judged) - len(pairs)}
         left_out = [f"{count} without {what} left out" for what, count in missing.items() if count]
-        remark = ", ".join(filter(None, [*left_out, *remarks]))
-        return cls(tool, texts, pairs, remark)
+        named = list(_name_texts(texts, lower_is_better))
+        return cls(tool, named, pairs, ", ".join(filter(None, [*left_out, *remarks])))
 
     def __str__(self) -> str:
         """One line, such as `lm-eval samples, 40 texts, exact_match as score`."""
         parts = [self.tool]
         if self.texts:
-            parts.append(f"{len(self.texts)} {_plural('text', len(self.texts))}")
+            parts.append(_count(len(self.texts), "text"))
         for noun in ("score", "rating"):
-            names = self._list_names(f"{noun}s")
+            names = list(dict.fromkeys(name for _, row in self.texts for name in row.get(f"{noun}s") or ()))
             if names:
                 more = f" and {len(names) - SHOWN_NAMES} more" if names[SHOWN_NAMES:] else ""
-                parts.append(f"{', '.join(names[:SHOWN_NAMES])}{more} as {_plural(noun, len(names))}")
+                parts.append(f"{', '.join(names[:SHOWN_NAMES])}{more} as {noun}{'s' * (len(names) > 1)}")
         if self.pairs:
             systems = {row[side] for _, row in self.pairs for side in ("system_a", "system_b")}
-            parts.append(f"{len(self.pairs)} {_plural('judgement', len(self.pairs))} of {len(systems)} systems")
-        if self.remark:
-            parts.append(self.remark)
-        return ", ".join(parts)
-
-    def _list_names(self, key: str) -> list[str]:
-        """The names of all scores or ratings of the texts, each once."""
-        names = (name for _, row in self.texts for name in row.get(key) or ())
-        return list(dict.fromkeys(names))
+            parts.append(f"{_count(len(self.pairs), 'judgement')} of {len(systems)} systems")
+        return ", ".join(filter(None, [*parts, self.remark]))
 
 
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def _keep_first_outputs(answers: Located) -> list[tuple[int, Row]]:
-    """The first text of each system for each input, with an id of its own."""
-    kept: list[tuple[int, Row]] = []
-    outputs: set[tuple[str, str]] = set()
-    for line, row in answers:
-        output = (row["system"], row["group"])
-        if output in outputs:
-            continue
-        outputs.add(output)
-        kept.append((line, {"id": f"{line}-{len(outputs)}", **row}))
-    return kept
-
-
-def _name_texts(answers: Located, lower_is_better: Collection[str]) -> list[tuple[int, Row]]:
-    """The rows that have a text, with unique ids and without empty values; the others are left out."""
-    texts: list[tuple[int, Row]] = []
+def _name_texts(texts: Located, lower_is_better: Collection[str]) -> Iterator[tuple[int, Row]]:
+    """The texts with unique ids, without empty values, and with higher scores better."""
     ids: Counter[str] = Counter()
-    for line, row in answers:
-        text = row.get("text")
-        if not isinstance(text, str):
-            continue
+    for line, row in texts:
         name = str(row.get("id", line))
         ids[name] += 1
-        unique = name if ids[name] == 1 else f"{name} ({ids[name]})"
-        filled = {key: value for key, value in row.items() if value not in EMPTY}
-        if "scores" in filled:
-            filled["scores"] = _negate(filled["scores"], lower_is_better)
-        texts.append(
-            (
-                line,
-                {
-                    **filled,
-                    "id": unique,
-                    "text": text,
-                },
-            )
+        scores: Row = {}
+        for metric, value in (row.get("scores") or {}).items():
+            score = None if is_missing(value) else value
+            if metric in lower_is_better:
+                metric, score = f"{metric} (negated)", None if score is None else -score
+            scores[metric] = score
+        filled = {key: value for key, value in {**row, "scores": scores}.items() if value not in (None, "", [], {})}
+        yield (
+            line,
+            {
+                **filled,
+                "id": name if ids[name] == 1 else f"{name} ({ids[name]})",
+                "text": row["text"],
+            },
         )
-    return texts
 
 
-def _negate(scores: Mapping[str, float | None], lower_is_better: Collection[str]) -> dict[str, float | None]:
-    """The scores with higher ones better: others change their sign and are called `NAME (negated)`."""
-    directed: dict[str, float | None] = {}
-    for name, value in scores.items():
-        score = drop_nan(value)
-        if name in lower_is_better:
-            directed[f"{name} (negated)"] = None if score is None else -score
-        else:
-            directed[name] = score
-    return directed
-
-
-def refuse(
-    path: Path,
-    line: int,
-    what: str,
-) -> InputError:
+def refuse(path: Path, line: int, what: str) -> InputError:
     """Makes the InputError for a file whose layout its reader does not know."""
     return InputError([fault(path, line, what)])
+
+
+def pick(row: Mapping[str, Any], *keys: str) -> Any:
+    """Returns the value of the first of these keys that says something; None if none does."""
+    return next((row[key] for key in keys if row.get(key) not in (None, "")), None)
 
 
 def list_values(value: object) -> list[Any]:
@@ -170,31 +124,27 @@ def text_of(content: object) -> str | None:
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
-        inner = (content[key] for key in ("message", "content", "value", "text") if key in content)
-        return text_of(next(inner, None))
-    if isinstance(content, list):
-        texts = [text for text in map(text_of, content) if text is not None]
-        return "\n".join(texts) if texts else None
-    return None
+        return text_of(next((content[key] for key in ("message", "content", "value", "text") if key in content), None))
+    texts = [text for text in map(text_of, list_values(content)) if text is not None]
+    return "\n".join(texts) if texts else None
 
 
-def list_objects(
-    document: Any,
-    path: Path,
-    kind: type[Record] = Record,
-) -> Located:
+def list_objects(document: Any, path: Path) -> Located:
     """Lists the objects of a JSON array with their positions. Raises InputError for anything else."""
     if not isinstance(document, list) or not document:
-        raise refuse(path, 0, f"a JSON file must be an array of objects, found {describe(document)}")
-    return check_rows(enumerate(document, start=1), path, kind)
+        raise refuse(
+            path, 0, f"a JSON file must be an array of objects, or a file of a known tool, found {describe(document)}"
+        )
+    rows = list(enumerate(document, start=1))
+    others = [(line, row) for line, row in rows if not isinstance(row, dict)]
+    if others:
+        raise InputError(
+            fault(path, line, f"an object is needed here, found {format_value(row)}") for line, row in others
+        )
+    return rows
 
 
-def iterate_objects(
-    path: Path,
-    form: str,
-    faults: list[str],
-    part: str | None = None,
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def iterate_objects(path: Path, form: str, faults: list[str], part: str | None = None) -> Iterator[tuple[int, Row]]:
     """Yields the lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers.
 
     `part` is the sheet to read from a workbook with several sheets.
@@ -214,6 +164,4 @@ def iterate_objects(
 
 def describe(value: object) -> str:
     """Describes a value for a message: the keys of an object, or the value itself."""
-    if isinstance(value, Mapping):
-        return format_value(list(value)[:12])
-    return format_value(value)
+    return format_value(list(value)[:12] if isinstance(value, Mapping) else value)

@@ -22,7 +22,7 @@ from data.numeric import parse_finite
 from data.records import require_none
 from data.table_files import read_rows
 from data.text_files import form_of, iterate_lines, read_json_lines
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger(__name__)

@@ -117,9 +117,9 @@ def _join_published(
     verdicts: dict[str, dict[Any, str | None]] = {}
     for judge, key in JUDGES.items():
         path = require_file(root, f"pandalm/{judge}-testset-v1.json", download)
-        rows = list_objects(read_json(path), path, layout({"idx": Any, key: Any}))
+        rows = check_rows(list_objects(read_json(path), path), path, layout({"idx": Any, key: Any}))
         verdicts[judge] = {row["idx"]: SIDES.get(str(row[key])) for _, row in rows}
-    for _, row in list_objects(read_json(people), people, RATED):
+    for _, row in check_rows(list_objects(read_json(people), people), people, RATED):
         system_a, system_b = row["cmp_key"].split("_")
         yield {
             "id": str(row["idx"]),

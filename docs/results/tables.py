@@ -28,15 +28,15 @@ from core.scores import Scores
 from data.sets.ctrleval import load_ctrleval
 from data.sets.public import RATED
 from meta_eval.agreement import NOT_METRICS, list_agreement
-from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import spearman
-from meta_eval.grouping import Grouping
-from meta_eval.intervals import USUAL_RESAMPLING, estimate_grouped, weigh_grouped
+from meta_eval.design import Grouping
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import estimate_correlations
 from meta_eval.scored_set import ScoredSet
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PAGES = (ROOT / "README.md", *sorted(HERE.parent.glob("*.md")), HERE / "README.md")
+PAGES = (ROOT / "README.md", *sorted(HERE.parent.glob("*.md")), *sorted(HERE.glob("*.md")))
 FIGURES = HERE / "tables.json"
 SPEC = tomllib.loads((HERE / "tables.toml").read_text("utf-8"))
 MARKED = re.compile(r"(<!-- (\w+): (\w+) -->)\n(?:(?!<!--).)*(<!-- end -->)", re.DOTALL)
@@ -118,24 +118,16 @@ def compare(
     other: str,
     aspect: str,
 ) -> Row:
-    """Estimates Spearman's rho of one metric minus that of another on the same draws of inputs."""
+    """Estimates Spearman's rho of one metric minus that of another on the same inputs."""
     rated = scored.rated(aspect)
     ratings = rated.ratings(aspect)
     layout = rated.layout
 
+    values = [rated.values(name, aspect) for name in (metric, other)]
+
     def subtract(grouping: Grouping) -> Interval:
-        correlations = []
-        for name in (metric, other):
-            values = rated.values(name, aspect)
-            correlations.append(weigh_grouped(spearman, values, ratings, layout, grouping))
-        first, second = correlations
-        gain = estimate_grouped(
-            lambda weights: first(weights) - second(weights),
-            layout,
-            grouping,
-            USUAL_RESAMPLING,
-        )
-        return to_list(gain)
+        both = estimate_correlations(spearman, values, ratings, layout, grouping)
+        return to_list(both.subtract([0], [1]).only)
 
     systems = layout.system_count
     return {
@@ -190,8 +182,28 @@ def write_claims(name: str, figures: Figures) -> list[Cells]:
     for claim in SPEC["claims"][name]:
         row = figures[tuple(claim["of"])]
         found = [show(row["spearman"]), show(row["within_systems"]), str(row["n"])]
-        lines.append([claim["claim"], claim["paper"], *found, claim["here"]])
+        verdict = decide(row, is_below=claim.get("is_below", False))
+        lines.append([claim["claim"], claim["paper"], *found, verdict])
     return lines
+
+
+def decide(row: Row, *, is_below: bool) -> str:
+    """Says whether the intervals of a figure show a claim, over all texts and within systems, or its reverse."""
+    sides = [find_side(row[column]) for column in ("spearman", "within_systems")]
+    over, within = (-side if is_below else side for side in sides)
+    if not over:
+        return "not shown"
+    if over == within or row["within_systems"][0] is None:
+        return "shown" if over > 0 else "reversed"
+    return "over all texts alone" if over > 0 else "reversed over all texts alone"
+
+
+def find_side(interval: Sequence[float | None]) -> int:
+    """Returns the side of 0 on which an interval lies: 1 above, -1 below, 0 if it has 0 or is none."""
+    _, low, high = interval
+    if low is None or high is None:
+        return 0
+    return int(low > 0) - int(high < 0)
 
 
 def write_systems(name: str, figures: Figures) -> list[Cells]:

@@ -19,7 +19,8 @@ from experiments.cdm.plans import CdmPlan
 from experiments.training import LanguageModelPlan, Trained
 from judge.tables import Table
 from meta_eval.agreement import measure_aspect
-from meta_eval.bootstrap import bootstrap, estimate_ratio, number_groups
+from meta_eval.design import lay_out
+from meta_eval.estimates import estimate_mean, estimate_weighted
 from meta_eval.scored_set import ScoredSet
 
 LEAST_MOVE = 0.1  # of its norm: a new token whose embedding moves less is hardly learned
@@ -38,7 +39,7 @@ SYSTEMS_CAPTION = (
 )
 DAMAGE_CAPTION = (
     "How far each kind of damage lowers the scores, in their standard deviations. The other kinds, and which kinds a "
-    "text could have, are held fixed (linear regression). 95 % bootstrap intervals over inputs. A good metric falls "
+    "text could have, are held fixed (linear regression). 95 % intervals over inputs. A good metric falls "
     "under every kind."
 )
 CUES_CAPTION = (
@@ -89,22 +90,19 @@ def _describe_system(
 ) -> dict[str, Any]:
     """E(p) of a system's texts, per text and per token, and the means of their ratings."""
     texts = [rated.examples[i] for i in indices]
-    units = number_groups(len(texts), [text.group or text.id for text in texts])
+    layout = lay_out(len(texts), inputs=[text.group or text.id for text in texts])
     momentum = np.array([steps[i].momentum.sum() for i in indices])
     tokens = np.array([len(steps[i].turn) for i in indices])
 
-    def measure(weights: np.ndarray) -> dict[str, Any]:
-        return {
-            "E(p)": distribution_quality(momentum, weights),
-            "per token": weights @ momentum / (weights @ tokens),
-        }
+    def measure(inputs: np.ndarray) -> np.ndarray:
+        weights = inputs[:, layout.inputs]
+        return np.stack([distribution_quality(momentum, weights), weights @ momentum / (weights @ tokens)], axis=1)
 
     row: dict[str, Any] = {"system": system, "n": len(texts)}
-    row |= bootstrap(measure, units)
+    row["E(p)"], row["per token"] = estimate_weighted(measure, layout).show()
     for aspect in sorted({aspect for text in texts for aspect in text.ratings}):
-        rated_texts = [i for i, text in enumerate(texts) if aspect in text.ratings]
-        ratings = np.array([texts[i].ratings[aspect] for i in rated_texts])
-        row[f"rated {aspect}"] = estimate_ratio(ratings, np.ones(len(ratings)), units[rated_texts], resamples=1000)
+        ratings = np.array([text.ratings.get(aspect, np.nan) for text in texts])
+        row[f"rated {aspect}"] = estimate_mean(ratings, layout).only
     return row
 
 
@@ -173,12 +171,14 @@ def measure_falls(rated: ScoredSet, metric: str) -> dict[str, Any]:
             columns.append(np.array([kind in names for names in of_texts]))
     x = np.column_stack(columns)
 
-    def fit(weights: np.ndarray) -> dict[str, np.ndarray]:
-        weighted = weights[:, None, :] * x.T  # (resamples, columns, n)
-        slopes = np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None] / y.std()
-        return dict(zip(kinds, -slopes[:, 1 : 1 + len(kinds), 0].T, strict=True))
+    layout = lay_out(len(known), inputs=known.groups)
 
-    return {"n": len(known), **bootstrap(fit, number_groups(len(known), known.groups))}
+    def fit(inputs: np.ndarray) -> np.ndarray:
+        weighted = inputs[:, None, layout.inputs] * x.T  # (rows, columns, n)
+        slopes = (np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None])[..., 0] / y.std()
+        return -slopes[:, 1 : 1 + len(kinds)]
+
+    return {"n": len(known), **dict(zip(kinds, estimate_weighted(fit, layout).show(), strict=True))}
 
 
 def list_kinds(names: str | None) -> list[str]:

@@ -28,7 +28,7 @@ from judge.wording import format_cell
 from mars.augmentation import SelfPlanningAugmenter
 from mars.metric import MARS, Compared
 from mars.references import mean_kl
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from models.encoders import CachedEmbedder

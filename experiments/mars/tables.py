@@ -14,9 +14,10 @@ from mars.masking import Blank, Kept
 from mars.metric import Compared
 from mars.references import AugmentedReference
 from meta_eval.agreement import agree
-from meta_eval.bootstrap import Estimate, estimate_ratio, number_groups
 from meta_eval.correlation import pearson
-from meta_eval.intervals import difference, grouped_estimate
+from meta_eval.design import lay_out
+from meta_eval.estimates import Estimate, estimate_share
+from meta_eval.grouping import difference, estimate_correlation
 from meta_eval.scored_set import ScoredSet
 
 ALTERED = " altered: the share of the augmented references of mars with a blank; the others equal the human reference."
@@ -26,7 +27,7 @@ LENGTH_CAPTION = (
 )
 GAIN_CAPTION = (
     "How much better mars agrees with the ratings than each other row, on the texts that both score: differences of "
-    "correlations with paired bootstrap intervals. An interval above 0 is a gain beyond chance." + ALTERED
+    "correlations with paired intervals. An interval above 0 is a gain beyond chance." + ALTERED
 )
 RATIO_CAPTION = (
     "Table 5 of MARS: agreement with the rating by the largest masking ratio, and the sample standard deviation of an "
@@ -172,7 +173,7 @@ def list_gains(scored: MarsScores) -> Iterable[Row]:
 
 
 def measure_gain(texts: ScoredSet, other: str) -> dict[str, Any]:
-    """Measures how much better `mars` agrees with the ratings than another metric, with paired bootstrap intervals.
+    """Measures how much better `mars` agrees with the ratings than another metric, with paired intervals.
 
     `n` counts the texts that both score.
     """
@@ -245,10 +246,10 @@ def list_falls(scored: MarsScores) -> Iterable[Row]:
 
 
 def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> dict[str, Any]:
-    """Measures the effect of adversaries on a metric, with bootstrap intervals, on the `n` texts with both scores.
+    """Measures the effect of adversaries on a metric, with intervals over inputs, on the `n` texts with both scores.
 
     `pearson` is the correlation of the adversaries' scores with the ratings of the unaltered texts. `fall` is the
-    correlation of the unaltered texts' scores minus `pearson` (paired resamples). `below` is the share of adversaries
+    correlation of the unaltered texts' scores minus `pearson` (on the same inputs). `below` is the share of adversaries
     that score below their unaltered text.
     """
     aspect = originals.aspects[0]
@@ -260,13 +261,13 @@ def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> d
     in_both = ~np.isnan(of_originals + of_adversaries)
     if in_both.any():
         is_below = of_adversaries < of_originals
-        units = number_groups(len(in_both), originals.groups)
-        below = estimate_ratio(is_below.astype(float), in_both.astype(float), units, resamples=1000)
+        layout = lay_out(len(in_both), inputs=originals.groups)
+        below = estimate_share(np.where(in_both, is_below, np.nan), layout).only
     else:
         below = Estimate.undefined("no text is scored in both forms")
     return {
         "n": int(in_both.sum()),
-        "pearson": grouped_estimate(pearson, of_adversaries, ratings, adversaries.layout),
+        "pearson": estimate_correlation(pearson, of_adversaries, ratings, adversaries.layout),
         "fall": difference(
             of_originals,
             of_adversaries,

@@ -34,7 +34,7 @@ CAPTION = (
     "accuracy: of the discriminator, 0.5 is chance. hsr: share of a system's outputs taken for human. hsrd: hsr 1 - "
     "hsr 2. ur: share of inputs where the first system's output is closer to human than the second's; ties: where "
     "both are equal. texts cut: of the judged human texts and outputs (4 in a pair), those that were cut to the common "
-    "length of their pair. Means over seeds, 95 % bootstrap intervals over inputs, from 30 of them on."
+    "length of their pair. Means over seeds, 95 % intervals over inputs."
 )
 PLACES = {"human": (0, 1), "g1": (2,), "g2": (3,)}  # of the texts of each origin in a pair
 CHANCE = 0.5  # accuracy of a discriminator that learned nothing

@@ -26,7 +26,8 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.experiment import CAPTION, JudgesPlan, SystemPair, compare_systems
 from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
-from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
+from meta_eval.design import lay_out
+from meta_eval.estimates import Estimate, estimate_perplexity
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import FEWEST_INPUTS, PairSettings, pair_texts
 from oumg.form import MARKS, Form
@@ -183,7 +184,7 @@ def guided_poetry(
     system_pair = replace(
         pair_poems(plan, origins, ("guided", "unguided")),
         before={"guide": guidance.kind, **strength},
-        after={"perplexity": estimate_poem_perplexity(songnet, guided, run.seed)},
+        after={"perplexity": estimate_poem_perplexity(songnet, guided)},
     )
     best = kept_point(guide.curve, guidance.guide.training.keep)
     return compare_systems(
@@ -198,7 +199,7 @@ def guided_poetry(
         settings={"data": data.name, **strength},
         figures={
             **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
-            "perplexity of the unguided poems": estimate_poem_perplexity(songnet, unguided, run.seed).value,
+            "perplexity of the unguided poems": estimate_poem_perplexity(songnet, unguided).value,
         },
         data=data,
     )
@@ -324,12 +325,11 @@ def choose_poems(
     return poems, notes
 
 
-def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example], seed: int) -> Estimate:
+def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example]) -> Estimate:
     """Estimates the perplexity per character of poems under the unguided generator, with an interval over inputs."""
     nll = poem_nll(songnet, [(tune_of(poem), poem.full_text) for poem in poems])
     tokens = np.array([len(poem.full_text) + 1.0 for poem in poems])  # and the end
-    inputs = number_groups(len(poems), [str(poem.group) for poem in poems])
-    return estimate_perplexity(nll, tokens, inputs, seed=seed)
+    return estimate_perplexity(nll, tokens, lay_out(len(poems), inputs=[str(poem.group) for poem in poems]))
 
 
 def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:

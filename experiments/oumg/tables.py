@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from core.example import Example
-from meta_eval.bootstrap import Estimate, estimate_ratio, number_groups
+from meta_eval.design import lay_out
+from meta_eval.estimates import Estimate, estimate_mean
 from oumg.form import Form
 from oumg.form_scores import keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate
 from oumg.songnet import tune_of
@@ -15,7 +16,7 @@ from oumg.songnet import tune_of
 FORM_CAPTION = (
     "How far poems keep the form that was asked for, shares in [0, 1], beside human poems. form kept: every length and "
     "mark; phrase lengths: phrases with the right length; rhyme: line ends with the commonest final; tones: places "
-    "with the tone class that other human poems of this tune and form have there. Modern Mandarin. 95 % bootstrap "
+    "with the tone class that other human poems of this tune and form have there. Modern Mandarin. 95 % "
     "intervals over inputs."
 )
 TONE_POEMS = 30  # maximum number of human poems of a tune and form that its tone pattern is taken from
@@ -31,14 +32,13 @@ def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]
     human = origins["human"]
     forms = [Form.of(poem.text) for poem in human]
     patterns = find_tone_patterns(human, known)
-    inputs = number_groups(len(human), [str(poem.group) for poem in human])
+    layout = lay_out(len(human), inputs=[str(poem.group) for poem in human])
 
     def mean(name: str, scores: Sequence[float]) -> Estimate:
         values = np.array(scores, dtype=np.float64)
-        defined = ~np.isnan(values)
-        if not defined.any():
+        if np.isnan(values).all():
             return Estimate.undefined(f"no poem has a score of {name}")
-        return estimate_ratio(values[defined], np.ones(defined.sum()), inputs[defined])
+        return estimate_mean(values, layout).only
 
     rows: list[dict[str, Any]] = []
     for origin, poems in origins.items():

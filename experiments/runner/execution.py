@@ -4,7 +4,7 @@ import errno
 import logging
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +19,7 @@ from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from core.errors import InputError, MissingModelError, OutsideError, SettingError
+from core.errors import InputError, MissingModelError, OutsideError, SettingError, write_settings_by
 from core.extras import suggest_extra
 from core.hosts import set_network
 from core.stages import Stages, check_writable
@@ -36,6 +36,7 @@ from judge.report.outcome import print_outcome
 from judge.wording import literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
+OF_DATA = ("path", "columns", "text", "references", "source", "split", "systems", "outputs")  # settings of input files
 EXTRA = "papers"  # of the installation, which brings what experiments need
 # targets whose `name` is a model of the hub or a folder
 PRETRAINED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
@@ -67,13 +68,25 @@ def execute(config: DictConfig) -> int:
     unresolved: Any = OmegaConf.to_container(config)
     exit_code = FAILED
     try:
-        with ExitStack() as held, suggest_extra(EXTRA):
+        with ExitStack() as held, suggest_extra(EXTRA), write_settings_by(write_override):
             exit_code = _run(config, unresolved, folder, held)
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         exit_code = _report_end(error, unresolved, folder)
     if HydraConfig.get().mode == RunMode.MULTIRUN:
         write_job(folder, HydraConfig.get(), exit_code, is_dry=config.dry_run)
     return exit_code
+
+
+def write_override(name: str, values: Sequence[str]) -> str:
+    """Writes a setting as Hydra takes it; those of input files are in the group `data`.
+
+    >>> write_override("columns.text", ["COLUMN"]), write_override("columns.ratings.q", ["a", "b"])
+    ('data.columns.text=COLUMN', 'data.columns.ratings.q=[a,b]')
+    """
+    first, _, _ = name.partition(".")
+    key = f"data.{name}" if first in OF_DATA else name
+    value = f"[{','.join(values)}]" if len(values) > 1 else "".join(values)
+    return f"{key}={value}" if value else key
 
 
 def _report_end(error: BaseException, unresolved: Mapping[str, Any], folder: Path) -> int:

@@ -127,11 +127,11 @@ def tabulate(found: Sequence[SteeredSetting], trial: Trial, rule: GuidanceRule, 
 
     Its finding is the effect of the strongest guidance.
     """
-    together = [tables.steering_row(setting, "all", setting.texts, rule, seed) for setting in found]
+    together = [tables.steering_row(setting, "all", setting.texts, rule) for setting in found]
     by_label: list[dict[str, Any]] = []
     for setting in found:
-        by_label += [tables.steering_row(setting, texts.label, [texts], rule, seed) for texts in setting.texts]
-    finding = tables.describe_guidance(found, trial.are_judges_known, seed)
+        by_label += [tables.steering_row(setting, texts.label, [texts], rule) for texts in setting.texts]
+    finding = tables.describe_guidance(found, trial.are_judges_known)
     return Table("Steered texts", tables.CAPTION, [*together, *by_label], finding=finding)
 
 

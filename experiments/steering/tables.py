@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from core.example import Example
 from data.files import write_examples
 from judge.wording import format_cell
-from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, number_groups
+from meta_eval.design import lay_out
+from meta_eval.estimates import Estimate, estimate_difference, estimate_perplexity, estimate_share
 from oumg.diversity import distinct_n
 
 CAPTION = (
@@ -20,7 +21,7 @@ CAPTION = (
     "to, higher is better. perplexity: of the continuations given their prompts, under the unguided generator and its "
     "whole vocabulary, lower is likelier. distinct n: different n-grams of words among those of one label and seed, "
     "higher is more varied. tokens: of a continuation. overhead: time of guided over unguided generate(), same "
-    "prompts, k and number of tokens; larger for smaller generators. 95 % bootstrap intervals over prompts."
+    "prompts, k and number of tokens; larger for smaller generators. 95 % intervals over prompts."
 )
 
 
@@ -65,9 +66,8 @@ def steering_row(
     label: str,
     by_label: Sequence[SteeredTexts],
     rule: str,
-    seed: int,
 ) -> dict[str, Any]:
-    """Makes a table row of the texts of some labels together; `seed` is the seed of the bootstrap.
+    """Makes a table row of the texts of some labels together.
 
     Accuracy and perplexity have intervals over prompts; distinct-n is the mean over labels and seeds.
     """
@@ -75,7 +75,7 @@ def steering_row(
     nll = join_labels(by_label, "nll")
     tokens = join_labels(by_label, "tokens")
     seeds_of = join_labels(by_label, "seeds")
-    inputs = number_groups(len(hits), join_labels(by_label, "prompts").tolist())
+    layout = lay_out(len(hits), inputs=join_labels(by_label, "prompts").tolist())
     seeds = list(dict.fromkeys(seeds_of.tolist()))
     pools = [texts.drawn_with(chosen) for texts in by_label for chosen in seeds]
     return {
@@ -84,8 +84,8 @@ def steering_row(
         "strength": float(setting.strength),
         "k": setting.k,
         "n": len(hits),
-        "accuracy": estimate_ratio(hits, np.ones_like(hits), inputs, seed=seed),
-        "perplexity": estimate_perplexity(nll, tokens, inputs, seed=seed),
+        "accuracy": estimate_share(hits, layout).only,
+        "perplexity": estimate_perplexity(nll, tokens, layout),
         **{f"distinct_{n}": float(np.mean([distinct_n(pool, n) for pool in pools])) for n in (1, 2, 3)},
         "tokens": float(tokens.mean()),
         "overhead": setting.overhead,
@@ -100,7 +100,6 @@ def steering_row(
 def describe_guidance(
     settings: Sequence[SteeredSetting],
     are_judges_known: bool,
-    seed: int,
 ) -> str:
     """Says in one sentence the effect of the strongest guidance with the most candidates; "" without guidance.
 
@@ -115,7 +114,7 @@ def describe_guidance(
     named = f"of strength {strongest.strength:g} at k {most}"
     if not are_judges_known:
         return f"No verdict on guidance {named}: the judges are not shown to tell the labels apart"
-    added = subtract_hits(strongest, plain, seed)
+    added = subtract_hits(strongest, plain)
     shares = f"from {mean_hits(plain):.2f} to {mean_hits(strongest):.2f}"
     if added.reason:
         return f"Guidance {named} takes the share of wanted labels {shares}, without an interval: {added.reason}"
@@ -131,14 +130,14 @@ def size(change: Estimate) -> Estimate:
     return change if change.value >= 0 else change.negate()
 
 
-def subtract_hits(guided: SteeredSetting, plain: SteeredSetting, seed: int) -> Estimate:
+def subtract_hits(guided: SteeredSetting, plain: SteeredSetting) -> Estimate:
     """Estimates the share of texts with the intended label under guidance minus the share without guidance.
 
-    Both settings have the same prompts, labels and seeds in the same order; the bootstrap draws prompts.
+    Both settings have the same prompts, labels and seeds in the same order; the interval is over prompts.
     """
     differences = join_labels(guided.texts, "hits") - join_labels(plain.texts, "hits")
-    prompts = number_groups(len(differences), join_labels(guided.texts, "prompts").tolist())
-    return estimate_ratio(differences, np.ones_like(differences), prompts, seed=seed)
+    layout = lay_out(len(differences), inputs=join_labels(guided.texts, "prompts").tolist())
+    return estimate_difference(differences, layout).only
 
 
 def mean_hits(setting: SteeredSetting) -> float:

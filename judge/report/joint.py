@@ -18,13 +18,13 @@ from judge.report.plots import plot_settings, save_figure
 from judge.report.results import name_files
 from judge.tables import Row, Table
 from judge.wording import format_cell
-from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS
-from meta_eval.intervals import difference
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import difference
 
 CAPTION = "{statistic}. Higher is better. Intervals: 95 %, drawn over inputs."
 DIFFERENCE_CAPTION = (
-    "Each job minus the first one ({first}) on the same texts. Intervals: 95 %, paired bootstrap over inputs, not "
+    "Each job minus the first one ({first}) on the same texts. Intervals: 95 %, paired over inputs, not "
     "adjusted for the number of differences."
 )
 FOLDERS = ("hydra.run.dir", "hydra.sweep.dir", "outputs", "stages_dir")  # settings of this machine
@@ -250,7 +250,7 @@ def list_differences(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Lists a row for each job but the first, by set and aspect: its correlations minus those of the first job.
 
-    Both correlations are computed on the same resamples of inputs. Metrics that are the same in all jobs get no
+    Both correlations are of the same inputs. Metrics that are the same in all jobs get no
     difference. A job whose texts, inputs or ratings differ from those of the first job gets no row; a note says so.
     """
     first, *others = jobs

@@ -18,7 +18,7 @@ from judge.report.plots import draw_svg
 from judge.report.texts import list_texts
 from judge.wording import format_interval, format_number
 from meta_eval.agreement import CHEAP_CUES
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 
 HERE = Path(__file__).parent
 MOST_NAMED = 3  # metrics in the title

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from core.errors import printable
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.design import Floats
+from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError, SettingError, check_names, fault
-from core.example import hint_column
+from core.settings import Seed, check
 from core.signature import join_settings
 from core.stages import Stages
-from data.doubtful_scores import TAKE_SCORES
-from data.roles import can_be_labels
 from judge.agreement_answers import answer_question, note_reversed, note_unranked
 from judge.answers import check_answers, list_asked_texts, write_answers
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
@@ -27,9 +25,8 @@ from judge.metric_study import MetricStudy, rater_tables
 from judge.metrics import Metrics, Planned, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
 from judge.verdict_files import Names, have_texts, read_verdicts
-from judge.wording import bound_answer, join_names
+from judge.wording import bound_answer
 from meta_eval.agreement import NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
-from meta_eval.intervals import Resampling
 from meta_eval.ranking import (
     Ranking,
     RankingSettings,
@@ -56,13 +53,15 @@ def agree(
     cues: bool = True,
     answers: Path | str | None = None,
     stages: Path | str | None = None,
+    seed: int = 0,
     **settings: Any,
 ) -> MetricStudy:
     """Finds out which metric, or judge, agrees best with human ratings, with intervals and tests.
 
     Args:
         source: rated texts, as `judge.read` takes them with `scores` and `columns`, or its result. Labels and verdicts
-            need no texts: their columns are recognised by name and values (`data.roles`), and a note says which.
+            need no texts: the columns `human` and `judge` are labels of people and verdicts; `people` and `judges` name
+            others.
         metrics: to run, beside those whose scores are there (`judge.load_metric`); one with several aspects counts as
             several metrics.
         scores: by name, files that `judge score` wrote for the same texts.
@@ -71,25 +70,27 @@ def agree(
         judges: the columns that hold verdicts of judges.
         labels: a file, rows or a DataFrame with people's labels of some of the texts, joined by id.
         by: a column by whose values the agreement of judges of labels is split.
-        fail_if: conditions that fail the study where a test shows them (`meta_eval.gates`), such as `kappa < 0.6`;
+        fail_if: conditions that fail the study where a test shows them (`judge.gates`), such as `kappa < 0.6`;
             `findings` then says which, and the command ends with exit code 3.
         baseline: the judge from which the drops of `fail_if` are counted.
         margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
         answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
-        settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, permutations, level, lower_is_better), of
-            `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
+        seed: of what is drawn: flips of inputs and folds of cheap cues.
+        settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, level, lower_is_better) and of
+            `judge.labelling.Labelling` (levels, thresholds).
 
     Raises SettingError for wrong settings and where there is no score, InputError as `check_rated`.
 
     >>> from judge.inputs import read
     >>> rows = [{"text": "word " * n, "ratings": {"quality": n % 4}} for n in range(1, 9)]
-    >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}), permutations=99)
+    >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}))
     >>> [(row.metric, row.n, row.spearman.value) for row in found.rows]
     [('ours', 8, 1.0)]
     """
-    comparison, resampling, labelling = _read_settings(settings)
+    comparison, labelling = _read_settings(settings)
+    check(Seed, seed=seed)
     limits = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
     written = check_answers(answers)
     kept = open_stages(stages)
@@ -102,7 +103,7 @@ def agree(
         judges=judges,
         labels=labels,
         scores=scores,
-        needs=("people",) if planned else ("people", "judges"),
+        needs=("text", "people") if planned else ("people", "judges"),
     )
     check_rated(examples)
     has_texts = have_texts(examples)
@@ -112,10 +113,10 @@ def agree(
     given_order = np.argsort(order)
     scored = unordered.take(order)
     split = scored.negate(comparison.lower_is_better).split_aspects()
-    shown = add_cheap_cues(split, resampling.seed) if has_cues else split
-    studied = study_labels(split, labelling, resampling)
-    checks = check_judges(split, labelling, limits, resampling)
-    rows, rankings = _compare_by_aspect(split, shown, comparison, resampling, has_cues=has_cues)
+    shown = add_cheap_cues(split, seed) if has_cues else split
+    studied = study_labels(split, labelling, seed)
+    checks = check_judges(split, labelling, limits, seed)
+    rows, rankings = _compare_by_aspect(split, shown, comparison, seed, has_cues=has_cues)
     sentences = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
     notes = (
         *_note_examples(scored, has_texts=has_texts),
@@ -127,11 +128,11 @@ def agree(
     asked = list_asked_texts(unordered, has_own_ratings=labels is None)
     line = join_settings("meta_eval", comparison, n=len(scored))
     return MetricStudy(
-        signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
+        signature="|".join([line, f"seed={seed}{labelling.signature}", *shown.signatures]),
         scored=shown.take(given_order),
         rows=tuple(rows),
         rankings=tuple(rankings),
-        raters=rater_tables(scored, split, comparison, resampling),
+        raters=rater_tables(scored, split, comparison),
         labels=studied,
         checks=checks,
         notes=notes,
@@ -159,7 +160,7 @@ def _compare_by_aspect(
     split: ScoredSet,
     shown: ScoredSet,
     comparison: RankingSettings,
-    resampling: Resampling,
+    seed: int,
     *,
     has_cues: bool,
 ) -> tuple[list[Agreement], list[Ranking]]:
@@ -167,15 +168,15 @@ def _compare_by_aspect(
 
     `shown` has the metrics of `split`, and `cheap_cues` where agreement is compared with theirs.
     """
-    rows = list_agreement(shown, resampling, has_cues=has_cues)
+    rows = list_agreement(shown, seed, has_cues=has_cues)
     rankings: list[Ranking] = []
     for aspect in split.aspects:
         rated = split.rated(aspect)
         with_cues = shown.rated(aspect)
         for one_comparison in comparison.expand(rated.layout):
-            ranking = rank_metrics(rated, aspect, one_comparison, resampling)
-            pairs = compare_metrics(rated, ranking, resampling)
-            against_cues = compare_with_cues(with_cues, ranking, resampling)
+            ranking = rank_metrics(rated, aspect, one_comparison)
+            pairs = compare_metrics(rated, ranking, seed)
+            against_cues = compare_with_cues(with_cues, ranking, seed)
             rankings.append(replace(ranking, pairs=pairs, against_cues=against_cues))
     return rows, rankings
 
@@ -204,9 +205,9 @@ def _note_agreement(
     yield from note_unranked(rankings)
 
 
-def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Resampling, Labelling]:
-    """The settings of the comparison, of intervals and of labels; raises SettingError for other names."""
-    kinds = (RankingSettings, Resampling, Labelling)
+def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Labelling]:
+    """The settings of the comparison and of labels; raises SettingError for other names."""
+    kinds = (RankingSettings, Labelling)
     kind_by_name = {field.name: kind for kind in kinds for field in fields(kind)}
     check_names(settings, kind_by_name, "agree")
     by_kind: dict[type, dict[str, Any]] = {kind: {} for kind in kinds}
@@ -214,7 +215,6 @@ def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Resamp
         by_kind[kind_by_name[name]][name] = value
     return (
         RankingSettings(**by_kind[RankingSettings]),
-        Resampling(**by_kind[Resampling]),
         Labelling(**by_kind[Labelling]),
     )
 
@@ -237,25 +237,9 @@ def check_rated(scored: ScoredSet) -> None:
     """Raises InputError if no example is rated, or if only some rated examples have a system or group."""
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        found = f"found none in {len(scored)} examples{hint_ratings(scored)}"
-        raise InputError([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
+        raise InputError([fault(scored.locate(0)[0], 0, f"{rule}, found none in {len(scored)} examples")])
     rated = [i for i, each in enumerate(scored.examples) if each.ratings]
     for name in ("system", "group"):
         lacking = [i for i in rated if getattr(scored.examples[i], name) is None]
         if 0 < len(lacking) < len(rated):
             raise InputError(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
-
-
-def hint_ratings(scored: ScoredSet) -> str:
-    """The end of a message: how to name the ratings of people, by labels, scores or columns that the file has."""
-    examples = scored.examples
-    if any(example.label is not None for example in examples):
-        return "; labels are what a text was asked for: people=label takes them for what people say"
-    if scored.scores:
-        return f"; the file has scores ({join_names([*scored.scores])}): {TAKE_SCORES}"
-    values: dict[str, list[Any]] = {}
-    for example in examples:
-        for name, value in example.extra.items():
-            values.setdefault(name, []).append(value)
-    likely = [name for name in values if can_be_labels(values[name])]
-    return hint_column("ratings.ASPECT", likely or values)

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ExampleError, SettingError
+from core.errors import ExampleError, SettingError, setting
 from core.example import Example
 from core.progress import step
 from core.scores import Field, Metric
@@ -29,11 +29,11 @@ from judge.inputs import Columns, Source, read
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import check_fields, open_stages
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
-from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import Floats, spearman
+from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, count_cues
-from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import Resampling, grouped_estimate
+from meta_eval.design import Floats, Layout, restrict
+from meta_eval.estimates import Estimate
+from meta_eval.grouping import estimate_correlation
 from meta_eval.scored_set import ScoredSet
 
 Levels = Sequence[Sequence[Example]]  # the examples at each strength
@@ -48,7 +48,6 @@ def audit(
     columns: Columns | None = None,
     texts: int = 200,
     strengths: Sequence[float] = (0.25, 0.5, 1),
-    resamples: int = 1000,
     seed: int = 0,
     cues: bool = True,
     levels: GivenLevels | None = None,
@@ -65,8 +64,7 @@ def audit(
         columns: by field its column of the file.
         texts: the most to draw; each is scored 29 times.
         strengths: shares of a text to damage.
-        resamples: of the intervals.
-        seed: of the texts, the damage and the resamples.
+        seed: of the texts and the damage.
         cues: whether the scores are compared with cheap cues.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
         stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
@@ -74,11 +72,11 @@ def audit(
 
     Raises SettingError for wrong settings, InputError as `audit_metric` does.
     """
-    how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
+    how = AuditSettings(texts=texts, strengths=strengths, seed=seed)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, settings, stages=kept and kept.root)
     if not planned:
-        raise SettingError("metrics must name the metrics to audit: metrics=bleu,rouge_l")
+        raise SettingError(f"metrics must name the metrics to audit, as {setting('metrics', 'bleu')}")
     if cards is not None and not Path(cards).is_dir():
         raise SettingError(f"cards must be an existing folder, but there is no {cards}")
     sets: list[ScoredSet] = []
@@ -157,7 +155,6 @@ def audit_metric(
     perturbed |= {name: edit_all(examples, name) for name in EDITS}
     after = score_perturbed(metric, perturbed, scored.signature, stages)
     cues = count_cues(examples) if has_cues else None
-    resampling = Resampling(resamples=settings.resamples, seed=seed)
     aspects: dict[str, AspectAudit] = {}
     for aspect, values in scored.values.items():
         of_aspect: dict[str, tuple[Levels, Floats]] = {}
@@ -169,7 +166,7 @@ def audit_metric(
             scores=values,
             perturbed=of_aspect,
             cues=cues,
-            resampling=resampling,
+            seed=seed,
         )
     line = join_settings(
         "audit",
@@ -300,7 +297,7 @@ def audit_aspect(
     scores: Floats,
     perturbed: Perturbed,
     cues: Cues | None,
-    resampling: Resampling,
+    seed: int = 0,
 ) -> AspectAudit:
     """Audits one aspect. A text that a damage or an edit leaves unchanged does not count for it.
 
@@ -311,8 +308,8 @@ def audit_aspect(
     properties: dict[str, Estimate] = {}
     explained = None
     if cues is not None:
-        properties = correlate_cues(scores, cues, layout, resampling)
-        explained = audit_cues(scores, cues, layout=layout, resampling=resampling)
+        properties = correlate_cues(scores, cues, layout)
+        explained = audit_cues(scores, cues, layout=layout, seed=seed)
     damages: dict[str, DamageAudit] = {}
     edits: dict[str, EditAudit] = {}
     for name, (levels, values) in perturbed.items():
@@ -323,7 +320,7 @@ def audit_aspect(
         before = scores[differs]
         after = values[:, differs]
         if name in DAMAGES:
-            damages[name] = audit_damage(before, after, layout=units, resampling=resampling)
+            damages[name] = audit_damage(before, after, layout=units, seed=seed)
         else:
             edits[name] = audit_edit(before, after[0], layout=units)
     is_known = ~np.isnan(scores)
@@ -340,19 +337,12 @@ def correlate_cues(
     scores: Floats,
     cues: Cues,
     layout: Layout,
-    resampling: Resampling,
 ) -> dict[str, Estimate]:
     """Computes Spearman's correlation of the scores with each cue that differs between texts, by name."""
     correlations: dict[str, Estimate] = {}
     for name, values in zip(cues.names, cues.values.T, strict=True):
         if np.ptp(values):
-            correlations[name] = grouped_estimate(
-                spearman,
-                scores,
-                values,
-                layout,
-                resampling=resampling,
-            )
+            correlations[name] = estimate_correlation(spearman, scores, values, layout)
     return correlations
 
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, SettingError, check_names, fault, format_value
+from core.errors import InputError, SettingError, check_names, fault, format_value, setting
 from core.example import is_invisible
-from core.settings import Count, Fraction, Positive, check
+from core.settings import Fraction, Positive, check
 from data.rating_words import GivenLevels
 from data.records import require_none
 from data.scored import place_outputs
@@ -28,11 +28,10 @@ from judge.label_agreement import check_samples
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, open_stages
 from judge.wording import join_names, note_resolution
-from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.cues import VERSION, add_normal_scores
-from meta_eval.grouping import find_common
-from meta_eval.intervals import Resampling
-from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean
+from meta_eval.design import Floats, find_common
+from meta_eval.estimates import Estimate
+from meta_eval.helped import HelpedEstimate, help_difference, help_mean
 from meta_eval.scored_set import ScoredSet, name_negated
 from meta_eval.systems import (
     HUMAN,
@@ -43,7 +42,7 @@ from meta_eval.systems import (
     add_beyond_cues,
     compare_pairs,
     lay_grid,
-    leave_out_incomplete,
+    list_inputs,
     rank_systems,
 )
 
@@ -60,8 +59,6 @@ def compare(
     levels: GivenLevels | None = None,
     cues: bool = True,
     stages: Path | str | None = None,
-    resamples: int = 1000,
-    permutations: int = 10_000,
     level: float = 0.05,
     margin: float | Margins | None = None,
     incomplete: Incomplete = "refuse",
@@ -79,8 +76,6 @@ def compare(
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
         cues: whether the differences are also controlled for cheap cues.
         stages: a folder that keeps the scores of the metrics.
-        resamples: of intervals.
-        permutations: swaps drawn by the tests of more than 15 inputs.
         level: of significance.
         margin: a difference that does not matter, for every metric or by metric: pairs of systems whose difference is
             shown to be smaller are equal within it.
@@ -96,7 +91,6 @@ def compare(
     [('a', 2.0), ('b', 1.5)]
     """
     check(Fraction, level=level)
-    check(Count, permutations=permutations)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
     scored = read(source, scores, references=references, columns=columns, levels=levels)
@@ -105,7 +99,6 @@ def compare(
         raise SettingError("a comparison needs metrics, scores or ratings, but there are none")
     scored = add_scores(scored, planned, kept).negate(lower_is_better)
     scored, dropped = drop_lacking(scored.split_aspects())
-    resampling = Resampling(resamples=resamples, seed=seed)
     grid, unranked = leave_silent_out(lay_grid(scored), scored)
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):
         raise SettingError("scores may not have a name of ratings, such as human quality")
@@ -121,21 +114,19 @@ def compare(
             compare_unconfounded,
             grid.systems,
             confounded=confounded.get(name, ()),
-            resampling=resampling,
-            permutations=permutations,
+            seed=seed,
             margin=margins.get(name),
             level=level,
         )
-        values, left_out = leave_out_incomplete(grid.systems, values, compare_values, level)
         silent = [system for system, names in unranked.items() if name in names]
-        missing += note_missing(name, grid, values, left_out, silent)
+        missing += note_missing(name, grid, values, silent)
         found = compare_values(values)
         compared[name] = values
-        means[name] = rank_systems(grid.systems, values, found, level, resampling)
+        means[name] = rank_systems(grid.systems, values, found, level)
         pairs[name] = add_beyond_cues(found, grid, values, features) if features else found
     powered = estimate_all_powered(grid, confounded)
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
-    few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
+    few = [note for n in sizes for note in note_resolution(n, level)]
     limits = (
         *scored.notes,
         *dropped,
@@ -152,8 +143,7 @@ def compare(
         f"systems={','.join(grid.systems)}",
         f"inputs={len(grid.inputs)}",
         f"level={level:g}",
-        resampling.signature,
-        f"permutations={permutations}",
+        f"seed={seed}",
         f"cues={f'linear v{VERSION}' if cues else 'none'}",
         *(f"margin {name}={value:g}" for name, value in margins.items()),
         *(f"lower is better: {name}" for name in lower_is_better),
@@ -272,24 +262,25 @@ def note_missing(
     name: str,
     grid: Grid,
     values: Floats,
-    left_out: Mapping[str, tuple[str, str]],
     silent: Collection[str],
 ) -> Iterator[str]:
-    """Notes how many inputs a metric compares if scores are missing, and which systems it leaves out.
+    """Notes how many inputs a metric compares if scores are missing, which system lacks most, and which it leaves out.
 
-    `values` are the compared scores, `left_out` the systems that would change the result for a pair of others. `silent`
-    are the systems that it cannot rank because of silent answers, which have their own note.
+    `silent` are the systems that it cannot rank because of silent answers, which have their own note.
     """
     systems, inputs = find_common(values, grid.systems)
-    for system, (a, b) in left_out.items():
-        lacking = int(np.isnan(grid.columns[name][grid.systems.index(system)]).sum())
-        yield f"{name} leaves {system} out: without the {lacking} inputs that it lacks, {a} and {b} compare differently"
-    out = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
-    few = [system for system in out if system not in left_out and system not in silent]
+    few = [
+        system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept and system not in silent
+    ]
     if few and systems.any():
         yield f"{name} leaves {join_names(few)} out: with its scores too few inputs in common would remain"
     if systems.any() and not inputs.all():
-        yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
+        lacking = np.where(systems, np.isnan(values).sum(axis=1), 0)
+        most = int(np.argmax(lacking))
+        yield (
+            f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system "
+            f"({grid.systems[most]} lacks {lacking[most]}), so it compares systems where all could be scored"
+        )
 
 
 def list_partly_rated(grid: Grid) -> list[str]:
@@ -310,9 +301,9 @@ def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
 
 def estimate_all_powered(
     grid: Grid, confounded: Mapping[str, Collection[tuple[str, str]]]
-) -> dict[tuple[str, ...], PoweredEstimate]:
+) -> dict[tuple[str, ...], HelpedEstimate]:
     """Estimates human means and differences of aspects that are rated in part, by aspect, metric, system or pair."""
-    powered: dict[tuple[str, ...], PoweredEstimate] = {}
+    powered: dict[tuple[str, ...], HelpedEstimate] = {}
     for aspect, name in product(list_partly_rated(grid), grid.scores):
         powered |= dict(estimate_powered(grid, aspect, name))
         for a, b in confounded[f"{HUMAN}{aspect}"]:
@@ -320,30 +311,29 @@ def estimate_all_powered(
     return powered
 
 
-def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], PoweredEstimate]]:
+def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], HelpedEstimate]]:
     """Yields the mean rating of each system, from its ratings and all its scores, and the difference of each pair."""
     ratings = dict(zip(grid.systems, grid.ratings[aspect], strict=True))
     scores = dict(zip(grid.systems, grid.scores[name], strict=True))
     for a in grid.systems:
-        yield (aspect, name, a), powered_mean(ratings[a], scores[a])
+        yield (aspect, name, a), help_mean(ratings[a], scores[a])
     for a, b in combinations(grid.systems, 2):
-        yield (aspect, name, a, b), powered_difference(ratings[a], ratings[b], scores[a], scores[b])
+        yield (aspect, name, a, b), help_difference(ratings[a], ratings[b], scores[a], scores[b])
 
 
-def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
+def withhold_powered(found: HelpedEstimate) -> HelpedEstimate:
     """Removes the intervals of a difference between two systems that had different raters."""
     estimate = Estimate.undefined(CONFOUNDED, found.estimate.value)
-    classical = Estimate.undefined(CONFOUNDED, found.classical.value)
-    return replace(found, estimate=estimate, classical=classical)
+    by_labels = Estimate.undefined(CONFOUNDED, found.by_labels.value)
+    return replace(found, estimate=estimate, by_labels=by_labels)
 
 
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
     """Finds, for each input, the systems without an output for it. Every example must name its system and its input."""
     systems = list(dict.fromkeys(outputs.systems or ()))
-    groups = list(dict.fromkeys(outputs.groups or ()))
     is_missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs))))
     lacking: dict[str, list[str]] = {}
-    for group, of_systems in zip(groups, is_missing.T, strict=True):
+    for group, of_systems in zip(list_inputs(outputs), is_missing.T, strict=True):
         if of_systems.any():
             lacking[group] = [systems[i] for i in np.flatnonzero(of_systems)]
     return lacking
@@ -393,7 +383,9 @@ def _list_lacking(scored: ScoredSet, first_answer: Mapping[str, int]) -> Iterato
     """A fault for each input that some system did not answer."""
     for group, names in find_lacking(scored).items():
         rule = f"all systems must answer the same inputs, but {format_value(group)} has no output of {names[0]}"
-        yield fault(*scored.locate(first_answer[group]), f"{rule}: incomplete=drop leaves such inputs out")
+        yield fault(
+            *scored.locate(first_answer[group]), f"{rule}: {setting('incomplete', 'drop')} leaves such inputs out"
+        )
 
 
 def _list_unequal(scored: ScoredSet, first_answer: Mapping[str, int]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from judge.label_sheets import DESIGN, make_rows, write_design, write_sheet
 from judge.tables import Result, Table
 from judge.verdict_files import Names, have_texts, read_verdicts
 from judge.wording import join_names
-from meta_eval.bootstrap import FEWEST_UNITS
+from meta_eval.estimates import FEWEST
 from meta_eval.scored_set import ScoredSet
 
 CAPTION = "texts: in the file; drawn: on the sheet."
@@ -74,7 +74,6 @@ def label(
         levels=levels,
         judges=judges,
         needs=["judges"],  # as judge agree reads the file, so that ids are the same
-        command="judge label",
     )
     places = np.random.default_rng(seed).permutation(len(texts))[:n]
     examples = [texts.examples[place] for place in places]
@@ -115,8 +114,8 @@ def note_sheet(
         notes.append(f"{texts.name} has no texts: the sheet shows ids, and people must look the texts up")
     if drawn < wanted:
         notes.append(f"{texts.name} has only {drawn} texts, and all of them are on the sheet")
-    if drawn < FEWEST_UNITS:
-        notes.append(f"intervals need at least {FEWEST_UNITS} labels")
+    if drawn < FEWEST:
+        notes.append(f"intervals need at least {FEWEST} labels")
     return notes
 
 

@@ -93,7 +93,6 @@ def plan(
     people: Names = (),
     judges: Names = (),
     levels: GivenLevels | None = None,
-    seed: int = 0,
     **settings: Any,
 ) -> StudyPlan:
     """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
@@ -110,7 +109,6 @@ def plan(
         people: the columns of the pilot that are people's labels; by default they are recognised by name and values.
         judges: the columns of the pilot that hold verdicts of judges.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        seed: of what is drawn.
         settings: of `judge.label_plans.PlanSettings`.
 
     Raises SettingError for wrong settings, for an aspect without ratings, and as `find_spread`; InputError for a wrong
@@ -119,7 +117,7 @@ def plan(
     >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
     42
     >>> plan(within=0.05, correlation=0.8, differences=[0.1]).notes[-1].split(";")[1]
-    ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
+    ' 157 labels and 2,079 verdicts of judge (cost 177.79 in place of 381) for the rate to within 0.05'
     """
     check_names(settings, [field.name for field in fields(PlanSettings)], "plan")
     assumptions = PlanSettings(**settings)
@@ -135,9 +133,9 @@ def plan(
     elif isinstance(given, Preferences):
         raise SettingError("a pilot of preferences plans labels: set within, half of the width of an interval")
     elif given is None:
-        planned = plan_study(assumptions, Spread(assumptions.spread_inputs, assumptions.spread_raters), seed)
+        planned = plan_study(assumptions, Spread(assumptions.spread_inputs, assumptions.spread_raters))
     else:
-        planned = plan_study(assumptions, find_spread(given, aspect, systems), seed)
+        planned = plan_study(assumptions, find_spread(given, aspect, systems))
     about_pilot = () if given is None else given.notes
     return replace(planned, notes=(*about_pilot, *planned.notes))
 
@@ -207,7 +205,6 @@ def read_pilot(
         people=people,
         judges=judges,
         needs=("people",),
-        command="judge plan",
     )
 
 
@@ -218,19 +215,19 @@ def _refuse_given(settings: Mapping[str, Any], what: str) -> None:
         raise SettingError(f"{join_names(given)} must be left out, because the pilot is {what}")
 
 
-def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:
+def plan_study(assumptions: PlanSettings, spread: Spread) -> StudyPlan:
     """Plans the inputs that tests of metrics and of systems need, for each difference and number of raters."""
     differences = assumptions.differences
     of_metrics: list[SizedRow] = []
     for difference, raters in product(differences, assumptions.raters):
-        of_metrics.append(size_for_metrics(assumptions, difference, raters, seed))
+        of_metrics.append(size_for_metrics(assumptions, difference, raters))
     of_systems: list[SizedRow] = []
     for difference, raters in product(differences, [1] if spread.raters is None else assumptions.raters):
         of_systems.append(size_for_systems(assumptions, difference, raters, spread))
     wanted = f"power {assumptions.power:g} at a level of {assumptions.level:g}, two-sided"
     of_raters = "unknown" if spread.raters is None else f"{spread.raters:g}"
     return StudyPlan(
-        join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}", seed=seed),
+        join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}"),
         [
             tabulate_sizes("systems", caption_systems(assumptions.compared_systems, wanted, spread), of_systems),
             tabulate_sizes("metrics", caption_metrics(assumptions, wanted), of_metrics),
@@ -257,8 +254,8 @@ def caption_metrics(assumptions: PlanSettings, wanted: str) -> str:
     """The caption of the table of metrics."""
     return (
         f"Examples that the test of one pair of {assumptions.compared_metrics} metrics ({assumptions.statistic}) "
-        f"needs for {wanted}, adjusted for all pairs: Williams' test, and what the permutation test needs "
-        "more. Ratings of 1 to 5 need about a tenth more. For correlations between systems, n counts systems."
+        f"needs for {wanted}, adjusted for all pairs. "
+        "Ratings of 1 to 5 need about a tenth more. For correlations between systems, n counts systems."
     )
 
 
@@ -316,7 +313,7 @@ def size_for_systems(assumptions: PlanSettings, difference: float, raters: int, 
     return {"difference": difference, "raters": raters, "spread": of_mean}, needed
 
 
-def size_for_metrics(assumptions: PlanSettings, difference: float, raters: int, seed: int) -> SizedRow:
+def size_for_metrics(assumptions: PlanSettings, difference: float, raters: int) -> SizedRow:
     """Makes a row: correlations with the mean of `raters` raters, and the number of inputs that the test needs."""
     between = assumptions.between_raters
     higher = assumptions.correlation
@@ -337,6 +334,5 @@ def size_for_metrics(assumptions: PlanSettings, difference: float, raters: int, 
         metrics=assumptions.compared_metrics,
         power=assumptions.power,
         level=assumptions.level,
-        seed=seed,
     )
     return cells, needed

@@ -24,22 +24,25 @@ from judge.pair_labels import add_labels, read_pair_labels
 from judge.preferences import ALL, PreferenceStudy, note_one_side
 from judge.verbs.score import add_scores, open_stages
 from judge.wording import note_resolution
-from meta_eval.biases import Favour, find_family, find_longer, measure_favour
-from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.grouping import restrict
-from meta_eval.intervals import Resampling, is_within_margin
+from meta_eval.design import Floats
+from meta_eval.estimates import Estimate, estimate_share
 from meta_eval.labels import SingleAgreement, agree_with_single
 from meta_eval.preferences import (
     OUTCOMES,
     PANEL,
+    Favour,
     PreferenceAgreement,
     Preferences,
     Verdicts,
     agree_among,
     agree_on_preferences,
+    exchanges_sides,
+    find_family,
+    find_longer,
     find_majority,
     in_both_orders,
     list_pairs,
+    measure_favour,
     prefer_by_scores,
     settle_orders,
     to_outcomes,
@@ -71,7 +74,6 @@ def prefer(
     family: Family = (),
     answers: Path | str | None = None,
     stages: Path | str | None = None,
-    resamples: int = 1000,
     seed: int = 0,
     level: float = 0.05,
     margin: float | None = None,
@@ -94,7 +96,6 @@ def prefer(
         family: the systems of the judge's own family, or by judge those of each, to measure self-preference.
         answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge.
         stages: a folder that keeps the scores of the metrics and the replies of the judge.
-        resamples: of intervals, and swaps drawn by the tests of more than 15 inputs.
         seed: of what is drawn.
         level: significance level, for clusters.
         margin: a distance of win rates from 1/2 that does not matter: pairs whose rates are shown to lie within it are
@@ -134,20 +135,19 @@ def prefer(
     has_people = read.given is not None or labels is not None
     rivals = hold_against_people(asked, judged.judges, texts, read.places, has_people=has_people)
     refuse_silence(asked, rivals, judged.verdicts, texts.name)
-    resampling = Resampling(resamples=resamples, seed=seed)
     lengths = find_lengths(asked, texts, read.places)
     people = judged.ranked.by_rater()
     shown = _list_answers(judged, read, has_people=has_people)
     ranked = judged.ranked
     return PreferenceStudy(
-        signature=_sign(judged, texts, labels, resampling, level=level, margin=margin),
-        ranking=rank_by_preferences(ranked, resampling, level),
+        signature=_sign(judged, texts, labels, seed=seed, level=level, margin=margin),
+        ranking=rank_by_preferences(ranked, seed, level),
         level=level,
         equal=find_equal(ranked, margin, level),
-        among=measure_among(people, judged.judges, asked, resampling, raters=len(ranked.named_raters)),
-        single=list_single(people, rivals, asked, resampling),
-        favours=find_favours(asked, rivals, lengths, family, resampling),
-        agreement=measure_agreement(asked, rivals, resampling),
+        among=measure_among(people, judged.judges, asked, raters=len(ranked.named_raters)),
+        single=list_single(people, rivals, asked),
+        favours=find_favours(asked, rivals, lengths, family),
+        agreement=measure_agreement(asked, rivals, seed),
         verdicts=judged.verdicts,
         judged_inputs=asked.inputs,
         corrections=correct(asked, rivals, lengths, asked_judges=judged.only_asked),
@@ -155,7 +155,7 @@ def prefer(
         resolution=(
             *ranked.notes,
             *note_one_side(judged.listed),
-            *note_resolution(ranked.layout.input_count, resamples, "resamples", level),
+            *note_resolution(ranked.layout.input_count, level),
         ),
         asked=shown,
         files=write_answers(shown, written),
@@ -251,14 +251,14 @@ def _sign(
     judged: JudgedPairs,
     texts: ScoredSet,
     labels: Preferences | int | None,
-    resampling: Resampling,
     *,
+    seed: int,
     level: float,
     margin: float | None,
 ) -> str:
     """The signature of a study."""
     ranked = judged.ranked
-    parts = [f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"]
+    parts = [f"preferences|{ranked.name}|n={len(ranked)}|seed={seed}|level={level:g}"]
     if margin is not None:
         parts.append(f"margin={margin:g}")
     if labels is not None:
@@ -334,7 +334,6 @@ def measure_among(
     people: Floats,
     judges: Mapping[str, Floats],
     asked: Preferences,
-    resampling: Resampling,
     *,
     raters: int,
 ) -> dict[str, tuple[int, Estimate]]:
@@ -345,7 +344,7 @@ def measure_among(
     by_judge = list_single_judges(judges)
     tables = {"people": (raters, [*people]), "judges": (len(by_judge), by_judge)}
     return {
-        who: (number, agree_among(np.stack(table), asked.layout, resampling))
+        who: (number, agree_among(np.stack(table), asked.layout))
         for who, (number, table) in tables.items()
         if len(table) > 1
     }
@@ -354,14 +353,14 @@ def measure_among(
 def measure_agreement(
     asked: Preferences,
     rivals: Mapping[str, Floats],
-    resampling: Resampling,
+    seed: int,
 ) -> dict[tuple[str, str, str], PreferenceAgreement]:
     """Measures how well each judge and metric agrees with people: on all judgements, then on each pair of systems."""
     agreement: dict[tuple[str, str, str], PreferenceAgreement] = {}
     parts = split_by_pair(asked) if rivals else {}
     for name, outcomes in rivals.items():
         for pair, kept in parts.items():
-            agreement[name, *pair] = agree_on_preferences(asked.take(kept), outcomes[kept], resampling)
+            agreement[name, *pair] = agree_on_preferences(asked.take(kept), outcomes[kept], seed)
     return agreement
 
 
@@ -382,7 +381,6 @@ def list_single(
     people: Floats,
     rivals: Mapping[str, Floats],
     asked: Preferences,
-    resampling: Resampling,
 ) -> list[SingleAgreement]:
     """Lists the agreement with each of several people, whose outcomes have the shape (people, n).
 
@@ -391,11 +389,15 @@ def list_single(
     if len(people) < 2:
         return []
     outcomes = np.stack([*rivals.values(), *people])
-    columns, twice = in_both_orders(to_outcomes(outcomes - 0.5), asked.layout)
+    columns = to_outcomes(outcomes - 0.5)
+    layout = asked.layout
+    if exchanges_sides(asked):
+        columns, layout = in_both_orders(columns, layout)
     by_name = dict(zip(rivals, columns, strict=False))
     of_people = columns[len(rivals) :]
-    single = agree_with_single(of_people, by_name, OUTCOMES, twice, resampling, is_ordered=False)
-    return [replace(agreement, n=agreement.n // 2) for agreement in single]
+    single = agree_with_single(of_people, by_name, OUTCOMES, layout, is_ordered=False)
+    orders = len(layout.inputs) // len(asked)
+    return [replace(agreement, n=agreement.n // orders) for agreement in single]
 
 
 def find_equal(
@@ -405,19 +407,16 @@ def find_equal(
 ) -> frozenset[tuple[str, str]]:
     """Finds the pairs of systems whose win rates are within `margin` of 1/2.
 
-    Two one-sided tests of the means of inputs decide, at `level` divided by the number of pairs. Without a margin the
-    set is empty.
+    Two one-sided tests of the win rate decide, at `level` divided by the number of pairs. Without a margin the set is
+    empty.
     """
     if margin is None:
         return frozenset()
     pairs = [*combinations(given.systems, 2)]
     equal: set[tuple[str, str]] = set()
     for pair in pairs:
-        outcomes = given.between(*pair) - 0.5
-        known = ~np.isnan(outcomes)
-        inputs = restrict(given.layout, known).inputs
-        means = np.bincount(inputs, outcomes[known]) / np.bincount(inputs)
-        if is_within_margin(means, margin, level, len(pairs), largest=0.5):
+        lead = estimate_share(given.between(*pair), given.layout).rescale(1.0, -0.5)
+        if lead.stay_within(margin)[0] < level / len(pairs):
             equal.add(pair)
     return frozenset(equal)
 
@@ -443,7 +442,6 @@ def find_favours(
     rivals: Mapping[str, Floats],
     lengths: Floats | None,
     family: Family,
-    resampling: Resampling,
 ) -> dict[tuple[str, str], Favour]:
     """Measures how much more often than people each judge prefers the longer text, and systems of its family.
 
@@ -458,9 +456,9 @@ def find_favours(
     favours: dict[tuple[str, str], Favour] = {}
     for name, outcomes in rivals.items():
         if lengths is not None:
-            favours[name, LONGER] = measure_favour(asked, outcomes, find_longer(lengths), resampling)
+            favours[name, LONGER] = measure_favour(asked, outcomes, find_longer(lengths))
         if families.get(name):
-            favours[name, FAMILY] = measure_favour(asked, outcomes, find_family(asked, families[name]), resampling)
+            favours[name, FAMILY] = measure_favour(asked, outcomes, find_family(asked, families[name]))
     return favours
 
 

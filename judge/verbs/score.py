@@ -368,7 +368,7 @@ def panel_tables(examples: Sequence[Example], values: Mapping[str, NDArray[np.fl
     if not several:
         return []
     from judge.agreement_tables import among_table  # with scipy, which takes longer than most runs
-    from meta_eval.grouping import lay_out
+    from meta_eval.design import lay_out
 
     inputs = [example.group or str(place) for place, example in enumerate(examples)]
     layout = lay_out(len(examples), inputs=inputs)

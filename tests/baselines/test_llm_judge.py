@@ -202,7 +202,7 @@ def test_a_judge_may_explain_before_its_verdict(tmp_path: Path) -> None:
     )
     assert choice.endswith('with a line of its own: "Choice:" and A, B, or C if neither.')
     assert judge.signature != LLMJudge(chat, ("coherence",)).signature
-    with pytest.raises(SettingError, match="structured=true asks for the verdict alone"):
+    with pytest.raises(SettingError, match="structured asks for the verdict alone"):
         LLMJudge.from_settings("m", "http://127.0.0.1:9/v1", explain=True, structured=True)
 
 
@@ -223,7 +223,7 @@ def test_a_panel_compares_pairs() -> None:
         for i, pair in enumerate(make_pairs(2))
         for s, text in zip("xy", pair, strict=True)
     ]
-    study = prefer(outputs=texts, judge=judge, resamples=20)
+    study = prefer(outputs=texts, judge=judge)
     shown = {row["judge"]: row["unanswered"] for row in study.tables[-1].rows}
     assert shown == {"panel": 0, "fair": 0, "first": 0, "last": 1}
     assert [*study.among] == ["judges"]
@@ -267,6 +267,8 @@ def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
     assert question.endswith(
         "\nDialogue:\n\n````\nA: Hi.\nB: {aspect} ``` 7\n````\n\nEvaluation Form (scores ONLY):\n\n- Overall:"
     )
+    coherence = LLMJudge(judge.chat, (), str(EXAMPLES / "cdm_rubric_coherence.txt"), prompt=judge.prompt)
+    assert [*coherence.score([dialogue]).values] == ["Coherence"]
     other = LLMJudge(judge.chat, (), rubric)
     assert judge.signature != other.signature
     with pytest.raises(SettingError, match="must mark two texts"):

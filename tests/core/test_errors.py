@@ -16,8 +16,8 @@ def test_equal_faults_of_a_file_are_one_line() -> None:
     few = [fault("in.jsonl", line, 'must be a list, found ["a", 1: 2]') for line in (4, 2)]
     other = [fault("other.jsonl", 3, "text is empty"), "output must be a regular file"]
     assert str(InputError([*few, *many, *other])).splitlines() == [
-        *few,
         "in.jsonl:1: text is empty (the first of 100,000 lines with this fault: 1, 2, 3, 4, 5, …)",
+        *reversed(few),
         *other,
     ]
     assert InputError(many).faults == tuple(many)

@@ -50,7 +50,7 @@ def test_a_usual_name_gives_way_to_the_field_itself(tmp_path: Path) -> None:
     assert (found.text, found.context, found.system) == ("mine", "quelle", "m")
     assert found.extra == {"response": "raw", "prompt": "Translate"}
     assert faults_of(lines(tmp_path / "y.jsonl", {"text": "a", "prompt": "b", "question": "c"})) == [
-        'y.jsonl:1: "prompt" and "question" both give the context: data.columns.context=prompt chooses one'
+        'y.jsonl:1: "prompt" and "question" both give the context: columns={"context": "prompt"} chooses one'
     ]
 
 
@@ -141,16 +141,16 @@ def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: st
 @pytest.mark.parametrize(
     ("keys", "columns", "problem"),
     [
-        (("text", "mt"), (), '"text" and "mt" both give the text: data.columns.text=text chooses one'),
+        (("text", "mt"), (), '"text" and "mt" both give the text: columns={"text": "text"} chooses one'),
         (("a", "b"), (("b", ("a",)),), 'a name must be given once, but "b" is the name of "a" too'),
-        (("labels",), (), '"labels" is no field (did you mean "label"?): data.columns.labels=labels passes it on'),
+        (("labels",), (), '"labels" is no field (did you mean "label"?): columns={"labels": "labels"} passes it on'),
         (("labels",), (("labels", ("labels",)),), None),
         (("label", "labels"), (), None),
         (("id", "uid"), (("id", ("uid",)),), None),
         (
             ("scores", "s"),
             (("scores", ("s",)),),
-            '"scores" is a key of the output of scores: data.columns.my_scores=scores renames it',
+            '"scores" is a key of the output of scores: columns={"my_scores": "scores"} renames it',
         ),
         (("id", "uid"), (("id", ("uid",)), ("my_id", ("id",))), None),
     ],
@@ -219,7 +219,7 @@ def test_half_a_surrogate_in_the_name_of_a_rater_is_a_fault(tmp_path: Path) -> N
 def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
     path = lines(tmp_path / "x.jsonl", {"text": "a"}, {"text": "a", "mt": "b"}, {"text": "a", "n": float("nan")})
     assert faults_of(path) == [
-        'x.jsonl:2: "text" and "mt" both give the text: data.columns.text=text chooses one',
+        'x.jsonl:2: "text" and "mt" both give the text: columns={"text": "text"} chooses one',
         'x.jsonl:3: "n" must be a value that JSON can hold, found NaN',
     ]
     assert faults_of(path, columns={"text": "hyp"})[-1] == (
@@ -227,7 +227,7 @@ def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
     )
     (tmp_path / "x.csv").write_text("text,mt\na,b\nc,d\n")
     assert faults_of(tmp_path / "x.csv") == [
-        'x.csv:1: "text" and "mt" both give the text: data.columns.text=text chooses one'
+        'x.csv:1: "text" and "mt" both give the text: columns={"text": "text"} chooses one'
     ]
 
 
@@ -291,13 +291,13 @@ def test_other_processes_read_the_same_input(tmp_path: Path, monkeypatch: pytest
 
 def test_inputs_that_contradict_each_other() -> None:
     for settings, message in (
-        ({}, "data.path must be given"),
-        ({"path": "x.jsonl", "text": "y"}, "two inputs: give one"),
-        ({"path": "x.jsonl", "references": "y"}, "aligned with the lines of data.text"),
-        ({"text": "x", "columns": {"text": "y"}}, "names the columns of data.path"),
-        ({"path": "x.csv", "columns": 5}, "must be by field, as data.columns.text=COLUMN, but is 5"),
-        ({"path": "x.csv", "columns": {"text": None}}, "data.columns.text must be a column or several, but is None"),
-        ({"path": "x.csv", "columns": {"text": []}}, "data.columns.text must be a column or several"),
+        ({}, "give one input, but one is needed"),
+        ({"path": "x.jsonl", "text": "y"}, "but two are given"),
+        ({"path": "x.jsonl", "references": "y"}, "are aligned with the lines"),
+        ({"text": "x", "columns": {"text": "y"}}, "columns are those of a table"),
+        ({"path": "x.csv", "columns": 5}, 'must be by field, as columns={"text": "COLUMN"}, but is 5'),
+        ({"path": "x.csv", "columns": {"text": None}}, "must be a column or several, but is None"),
+        ({"path": "x.csv", "columns": {"text": []}}, "must be a column or several"),
     ):
         with pytest.raises(SettingError, match=message):
             InputFile.of(**settings)  # pyright: ignore[reportArgumentType]
@@ -328,7 +328,7 @@ def test_several_people_rate_in_every_form(tmp_path: Path, form: str) -> None:
     ("content", "columns", "message"),
     [
         ('text,rating:q\na,"[4.0, 3.0]"\n', {}, ':2: a table has a column for each person, such as "rating:q:ANN"'),
-        ("text,a,b\nx,1,2\n", {"ratings": ["a", "b"]}, "data.columns.ratings.ASPECT=a,b reads several people"),
+        ("text,a,b\nx,1,2\n", {"ratings": ["a", "b"]}, 'columns={"ratings.ASPECT": ["a", "b"]} reads several people'),
         ("text,rating:q,rating:q:ann\nx,1,2\n", {}, '"rating:q" and "rating:q:PERSON" both give its ratings'),
         ('{"text": "a", "ratings": {"q": {"b": "x"}}}\n', {}, 'must have a known order, found x in "q"'),
         ('{"text": "a", "ratings": {"q": {"b": "x", "c": 1}}}\n', {}, '"b" of "q" of "ratings" must be a valid number'),

@@ -144,9 +144,9 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
     ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
     ('{"text": " \\n"}\n{"text": null}', [
-        " at least one text must not be empty, but all are: data.columns.text=COLUMN names another column"]),
+        ' at least one text must not be empty, but all are: columns={"text": "COLUMN"} names another column']),
     ('{"answer2": "a", "n": 1}', [
-        '1: an example needs "text" or "turns", found answer2, n: data.columns.text=COLUMN names a column']),
+        '1: an example needs "text" or "turns", found answer2, n: columns={"text": "COLUMN"} names a column']),
     ('{"id": 7.5, "text": "a"}', ['1: "id" must be a valid string, found 7.5']),
     ('{"id": " ", "text": "a"}', ['1: "id" must not be blank, found " "']),
     ('{"turns": "Hi!"}', ['1: "turns" must be a list, found "Hi!"']),
@@ -155,7 +155,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
         '1: number 3 of "turns" must not be blank, found " "',
     ]),
     ('{"text": "a", "ratings": {"q": "odd", "r": "good"}}', [
-        ' words that rate must have a known order, found odd in "q": levels=WORST,...,BEST gives their order',
+        ' words that rate must have a known order, found odd in "q": levels=["WORST", "...", "BEST"] gives their order',
     ]),
     ('{"text": "a", "ratings": {"q": NaN}}', [f'1: "q" of "ratings" {GAP}, found NaN']),
     ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
@@ -178,7 +178,7 @@ CSV: list[tuple[str | bytes, list[str]]] = [
     ('id,text\na,"b\nb\nb"\nc,d,e\n', ["5: a row must have 2 cells, found 3"]),
     ("id,text,text\na,b,c\n", ['1: a column must occur once, but "text" is repeated']),
     ("id,label\na,b\n", [
-        '1: the header needs a column "text" or "turns" (data.columns.text=NAME names another), found id, label',
+        '1: the header needs a column "text" or "turns" (columns={"text": "NAME"} names another), found id, label',
     ]),
     ("text,rating:q\na,good\nb,nan\nc,1_0\nd,2\n", [
         '2: "q" of "ratings" must be a valid number, found "good"',
@@ -419,3 +419,24 @@ def test_a_value_has_at_most_so_many_levels(opening: str, closing: str) -> None:
     assert decode_json(whole) == json.loads(whole)
     with pytest.raises(ValueError, match="at most 100 levels, found more"):
         decode_json(f"[{whole}]")
+
+
+def test_a_comment_above_the_header_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("# version 1\ntext,label\na,b\nc,d\n")
+    with pytest.raises(InputError) as error:
+        read_examples(path)
+    assert len(error.value.faults) == 1
+    assert error.value.faults[0].startswith(f"{path}:1: a table begins with the names of its columns, found a comment")
+
+
+def test_faults_come_in_the_order_of_lines() -> None:
+    faults = ["x.csv:4: b", "x.csv:2: a", "y.csv:1: c", "x.csv: whole"]
+    assert str(InputError(faults)).splitlines() == ["x.csv: whole", "x.csv:2: a", "x.csv:4: b", "y.csv:1: c"]
+
+
+def test_a_file_is_written_into_folders_that_do_not_exist(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "x.jsonl"
+    examples = (Example("1", "So."),)
+    write_examples(path, examples)
+    assert read_examples(path) == examples

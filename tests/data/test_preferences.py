@@ -46,7 +46,7 @@ def test_columns_that_do_not_exist_are_refused(tmp_path: Path, columns: dict[str
 
 
 def test_a_field_that_no_judgement_has_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"ratr is not a setting of data.columns .* \(did you mean rater"):
+    with pytest.raises(SettingError, match=r"ratr is not a setting of columns .* \(did you mean rater"):
         read_preferences(write(tmp_path / "x.jsonl", pair("a", who="w")), {"ratr": "who"})
 
 
@@ -55,7 +55,8 @@ def test_one_message_lists_the_columns_of_another_layout(tmp_path: Path) -> None
     with pytest.raises(InputError) as caught:
         read_preferences(path)
     rule = "judgements of two systems (system_a, system_b, winner) are needed, found left, right, best"
-    hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
+    answers = 'columns={"chosen": ...} and columns={"rejected": ...} those of answers'
+    hint = f'columns={{"system_a": "COLUMN"}} names a column, {answers}'
     assert caught.value.faults == (f"{path}: {rule}: {hint}",)
 
 
@@ -89,7 +90,7 @@ def test_a_column_for_each_winner(tmp_path: Path) -> None:
     header = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n"
     path.write_text(header + "1,x,y,1,0,0\n2,x,y,0,1,0\n3,x,y,0,0,1\n")
     assert read_preferences(path).outcomes.tolist() == [1, 0, 0.5]
-    with pytest.raises(InputError, match=r"are read together, but data\.columns\.winner names winner_model_a alone"):
+    with pytest.raises(InputError, match=r"are read together, but columns=.*winner.* names winner_model_a alone"):
         read_preferences(path, {"winner": "winner_model_a"})
 
 
@@ -102,12 +103,12 @@ def test_lines_without_a_winner_are_left_out_with_a_note(tmp_path: Path) -> None
 
 def test_repeated_judgements_are_counted_as_pairs(tmp_path: Path) -> None:
     rows = [pair("a", id=f"q{i}", annotator=who) for i in range(4) for who in ("ann", "bob")]
-    found = judge.prefer(str(write(tmp_path / "x.jsonl", *rows)), resamples=20)
+    found = judge.prefer(str(write(tmp_path / "x.jsonl", *rows)))
     assert "x.jsonl: 8 rows, 4 pairs of outputs, by 2 raters" in found.notes
     assert read_preferences(tmp_path / "x.jsonl").raters[:2] == ("ann", "bob")
     nameless = [{key: value for key, value in row.items() if key != "annotator"} for row in rows]
     (note,) = read_preferences(write(tmp_path / "y.jsonl", *nameless)).notes
-    assert note == "y.jsonl: 8 rows, 4 pairs of outputs, by raters that no column names: columns.rater=COLUMN"
+    assert note == 'y.jsonl: 8 rows, 4 pairs of outputs, by raters that no column names: columns={"rater": "COLUMN"}'
 
 
 def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> N
 
 def test_texts_in_place_of_judgements_name_the_setting_that_judges_them(tmp_path: Path) -> None:
     texts = write(tmp_path / "x.jsonl", {"id": "1", "text": "a", "system": "x", "group": "q"})
-    with pytest.raises(InputError, match=r"found texts: .* or judge=llm_judge to judge the texts"):
+    with pytest.raises(InputError, match=r'found texts: .* or judge="llm_judge" to judge the texts'):
         read_preferences(texts)
 
 
@@ -144,7 +145,7 @@ def test_prompts_that_repeat_without_a_group_are_said(tmp_path: Path) -> None:
     rows = [{"id": i, "prompt": f"Q{i // 3}", "system_a": "x", "system_b": "y", "winner": "a"} for i in range(9)]
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    hint = "columns.group=prompt makes prompts the inputs"
+    hint = 'columns={"group": "prompt"} makes prompts the inputs'
     assert read_preferences(path).notes == (
         f"pairs.jsonl: 9 ids have 3 different prompts, but each id is an input of its own: {hint}",
     )
@@ -173,9 +174,7 @@ def test_raters_that_are_models_by_their_names_are_no_people(tmp_path: Path) -> 
     mixed = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("gpt-4o", "ann")]
     given = read_preferences(write(tmp_path / "x.jsonl", *mixed))
     assert given.by_model is False
-    assert (
-        "gpt-4o is a model by its name, but counts as a person: judges.NAME=COLUMN names its verdicts" in given.notes[0]
-    )
+    assert "gpt-4o is a model by its name, but counts as a person: columns={" in given.notes[0]
 
 
 @pytest.mark.parametrize("names", [("author_2", "ann"), ("judge_1", "judge A"), ("Claude", "ann"), ("Gemma Chan",)])
@@ -189,3 +188,11 @@ def test_people_who_are_called_as_models_are_people(tmp_path: Path, names: tuple
 def test_spaces_around_a_winner_say_nothing(tmp_path: Path) -> None:
     rows = [pair(winner, id=f"q{i}") for i, winner in enumerate(["a ", " Tie", "y "])]
     assert read_preferences(write(tmp_path / "x.jsonl", *rows)).outcomes.tolist() == [1, 0.5, 0]
+
+
+def test_sides_without_systems_are_not_called_chosen(tmp_path: Path) -> None:
+    """Neither side is the chosen one in every row, so a hint must not lead there."""
+    rows = [{"prompt": "So?", "response_a": "x", "response_b": "y", "human_pref": "A"}]
+    with pytest.raises(InputError, match="name the columns of the systems of response_a and response_b") as error:
+        read_preferences(write(tmp_path / "x.jsonl", *rows))
+    assert "chosen" not in str(error.value)

@@ -1,4 +1,4 @@
-"""Rows by rater: joined by id or by what they hold, refused where they contradict each other."""
+"""Rows by rater: joined by id, or by input and system, refused where they contradict each other."""
 
 import json
 import math
@@ -25,13 +25,23 @@ def row(text: str, rating: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_rows_with_a_rater_are_one_text(tmp_path: Path) -> None:
-    rows = [row("a", 1, worker="x", note="n"), row("b", 3, worker="x"), row("a", 2, worker="y", note="m")]
+    rows = [
+        row("a", 1, id="i", worker="x", note="n"),
+        row("b", 3, id="j", worker="x"),
+        row("a", 2, id="i", worker="y", note="m"),
+    ]
     found = read_scored(write(tmp_path / "x.jsonl", *rows))
     assert [(each.text, each.ratings["q"]) for each in found.examples] == [("a", 1.5), ("b", 3)]
     np.testing.assert_array_equal(found.raters["q"], [[1, 3], [2, NAN]])
     assert found.notes == ("x.jsonl: 3 rows, 2 texts; their raters are in worker",)
     assert dict(found.examples[0].extra) == {"ratings": {"q": {"x": 1, "y": 2}}}
     assert [line for _, line in found.places] == [1, 2]
+
+
+def test_equal_texts_by_raters_need_ids(tmp_path: Path) -> None:
+    rows = [row("a", 1, worker="x"), row("a", 2, worker="y")]
+    with pytest.raises(InputError, match=r"rows by worker need a column with the id of their text.*columns=.*id"):
+        read_scored(write(tmp_path / "x.jsonl", *rows))
 
 
 def test_equal_texts_of_different_tasks_are_two(tmp_path: Path) -> None:
@@ -45,12 +55,12 @@ def test_equal_texts_of_different_tasks_are_two(tmp_path: Path) -> None:
 
 def test_a_rater_column_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_text("text,who,good\na,x,1\na,y,2\n")
+    path.write_text("id,text,who,good\n1,a,x,1\n1,a,y,2\n")
     columns = {"rater": "who", "ratings.q": "good"}
     found = read_scored(path, columns=columns)
     np.testing.assert_array_equal(found.raters["q"], [[1], [2]])
     assert found.notes == ("x.csv: 2 rows, 1 text; their raters are in rater",)
-    with pytest.raises(InputError, match='columns needs the column "whom" for rater, found only text, who, good'):
+    with pytest.raises(InputError, match='columns needs the column "whom" for rater, found only id, text, who, good'):
         read_scored(path, columns={**columns, "rater": "whom"})
 
 
@@ -58,7 +68,8 @@ def test_rows_that_share_an_id_are_one_text(tmp_path: Path) -> None:
     rows = [row("a", 1, id="i"), row("a", 2, id="i"), row("b", 3, id="j")]
     found = read_scored(write(tmp_path / "x.jsonl", *rows))
     np.testing.assert_array_equal(found.raters["q"], [[1, 3], [2, NAN]])
-    assert found.notes == ("x.jsonl: 3 rows, 2 texts; their raters are numbered; columns.rater=COLUMN names them",)
+    who = 'their raters are numbered; columns={"rater": "COLUMN"} names them'
+    assert found.notes == (f"x.jsonl: 3 rows, 2 texts; {who}",)
 
 
 def test_rows_of_one_id_with_different_texts_are_refused(tmp_path: Path) -> None:
@@ -79,16 +90,19 @@ def test_score_says_who_reads_rows_by_rater(tmp_path: Path) -> None:
     hint = "rows by rater, with one text, are for judge agree, which joins and scores them"
     with pytest.raises(InputError, match=f'ids must be unique, but "i" is the id of line 1 too: {hint}'):
         judge.score(str(path), "word_count", output=tmp_path / "out.jsonl")
-    assert judge.agree(str(path), "word_count", cues=False, resamples=20, permutations=99).rows[0].n == 1
+    assert judge.agree(str(path), "word_count", cues=False).rows[0].n == 1
 
 
 @pytest.mark.parametrize(
     ("rows", "fault"),
     [
-        ([row("a", 1, rater="x"), row("a", 2)], ':2: "rater" is needed here, as in other lines'),
-        ([row("a", 1, rater="x"), row("a", [2, 1], rater="y")], ":2: a row by a rater must have one rating"),
+        ([row("a", 1, id="i", rater="x"), row("a", 2, id="i")], ':2: "rater" is needed here, as in other lines'),
         (
-            [row("a", 1, rater="x", scores={"m": 1}), row("a", 2, rater="y", scores={"m": 2})],
+            [row("a", 1, id="i", rater="x"), row("a", [2, 1], id="i", rater="y")],
+            ":2: a row by a rater must have one rating",
+        ),
+        (
+            [row("a", 1, id="i", rater="x", scores={"m": 1}), row("a", 2, id="i", rater="y", scores={"m": 2})],
             ":2: rows of one text must have the same scores, but m differs",
         ),
     ],
@@ -99,7 +113,7 @@ def test_rows_by_rater_have_a_form(tmp_path: Path, rows: list[dict[str, Any]], f
 
 
 def test_the_later_rating_of_a_person_counts(tmp_path: Path) -> None:
-    rows = [row("a", 1, rater="x"), row("a", 5, rater="x"), row("a", 2, rater="y")]
+    rows = [row("a", rating, id="i", rater=who) for rating, who in ((1, "x"), (5, "x"), (2, "y"))]
     found = read_scored(write(tmp_path / "x.jsonl", *rows))
     np.testing.assert_array_equal(found.raters["q"], [[5], [2]])
     assert found.notes[0].endswith("1 row more of a rater on the same text: the later rating counts")
@@ -129,7 +143,7 @@ def test_agree_and_compare_count_texts() -> None:
         | {"ratings": {"q": {each["rater"]: each["ratings"]["q"] for each in rows[k : k + 3]}}}
         for k in range(0, len(rows), 3)
     ]
-    how: Any = {"metrics": "word_count", "resamples": 50, "permutations": 99, "cues": False}
+    how: Any = {"metrics": "word_count", "cues": False}
     long, wide = judge.agree(rows, **how), judge.agree(joined, **how)
     assert long.notes[0] == "examples: 240 rows, 80 texts; their raters are in rater"
     assert long.notes[1:] == wide.notes
@@ -142,7 +156,7 @@ def test_agree_and_compare_count_texts() -> None:
 
 @pytest.mark.parametrize("column", ["labeler", "Annotator", "annotatorId", "Rater ID", "coder", "worker_name"])
 def test_usual_names_of_raters(tmp_path: Path, column: str) -> None:
-    (tmp_path / "rows.csv").write_text(f"text,rating:q,{column}\na,1,x\na,3,y\nb,2,x\nb,4,y\n")
+    (tmp_path / "rows.csv").write_text(f"id,text,rating:q,{column}\n1,a,1,x\n1,a,3,y\n2,b,2,x\n2,b,4,y\n")
     scored = read_scored(tmp_path / "rows.csv")
     assert scored.notes == (f"rows.csv: 4 rows, 2 texts; their raters are in {column}",)
     assert scored.raters["q"].tolist() == [[1, 2], [3, 4]]
@@ -157,5 +171,5 @@ def test_repeated_ids_without_ratings_are_few_faults(tmp_path: Path) -> None:
     assert [fault.removeprefix(f"{tmp_path}/") for fault in raised.value.faults] == [
         'rows.csv:9: ids must be unique, but "0" is the id of line 2 too (the first of 14 lines with this fault)',
         "rows.csv: lines with one id must each have a rating, but no column of ratings was found: "
-        "data.columns.ratings.ASPECT=COLUMN names its column; unread are quality",
+        'columns={"ratings.ASPECT": "COLUMN"} names its column; unread are quality',
     ]

@@ -70,7 +70,7 @@ def test_unknown_words_are_refused_with_the_words_and_the_setting(tmp_path: Path
     with pytest.raises(InputError) as caught:
         read_scored(path)
     rule = 'words that rate must have a known order, found typical, rare, average in "q"'
-    assert caught.value.faults == (f"{path}: {rule}: levels=WORST,...,BEST gives their order",)
+    assert caught.value.faults == (f'{path}: {rule}: levels=["WORST", "...", "BEST"] gives their order',)
     found = read_scored(path, levels=["rare", "average", "typical"])
     assert found.ratings("q").tolist() == [2, 0, 2, 1]
     assert found.notes == ("x.jsonl: ratings in words: rare 0, average 1, typical 2",)
@@ -110,11 +110,11 @@ def test_the_better_system_wins_and_the_order_is_said() -> None:
         for system, of in words.items()
         for i in range(30)
     ]
-    found = judge.compare(rows, resamples=100, permutations=999, cues=False)
+    found = judge.compare(rows, cues=False)
     assert [each.system for each in found.means["human quality"]] == ["new", "old"]
     assert "examples: ratings in words: fair 1, good 2, excellent 3" not in found.notes
     assert "examples: ratings in words: poor 0, fair 1, good 2, excellent 3" in found.notes
-    other = judge.compare(rows, resamples=100, permutations=999, cues=False, levels=["excellent", "good", "fair"])
+    other = judge.compare(rows, cues=False, levels=["excellent", "good", "fair"])
     assert [each.system for each in other.means["human quality"]] == ["old", "new"]
 
 
@@ -151,3 +151,10 @@ def test_the_order_of_yes_and_no_is_said_too() -> None:
     assert turned.numbers == {("ratings", "toxic"): {"yes": 0, "no": 1}}
     booleans = [{"ratings": {"ok": value}} for value in (True, False)]
     assert order_words(booleans).description == ""
+
+
+def test_words_are_shown_as_they_stand_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("text,rating:q\na,5|5_2|2\nb,Odd-One\n")
+    with pytest.raises(InputError, match=r"found 5\|5_2\|2, Odd-One in"):
+        read_scored(path)

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +149,7 @@ def test_faults_name_the_file_of_the_system(tmp_path: Path) -> None:
     for wrong in (["a.txt"], ["=a.txt"], ["a="]):
         with pytest.raises(SettingError, match="NAME=FILE for each system"):
             read_scored(systems=wrong)
-    with pytest.raises(SettingError, match=r"without data.path"):
+    with pytest.raises(SettingError, match="without path"):
         read_scored(tmp_path / "a.txt", systems=["a=a.txt"])
 
 
@@ -228,39 +227,11 @@ def test_faults_of_both_files(tmp_path: Path) -> None:
     assert 'out.jsonl:3: "system" is needed here, found null' in said
 
 
-def note_scores(path: Path, *scores: Mapping[str, float | None], **beside: Any) -> list[str]:
-    rows = [{"id": str(i), "text": "x", "scores": row, **beside} for i, row in enumerate(scores)]
-    return list(read_scored(write(path / "in.jsonl", *rows)).notes)
-
-
-def test_scores_that_may_be_ratings_are_said(tmp_path: Path) -> None:
-    """Whole numbers and means of a few people, and a name of people; what is named or written by score is known."""
-    means: list[dict[str, float]] = [
-        {"overall": 4.6666666667, "bleu": 0.31},
-        {"overall": 2.3333333333, "bleu": 0.5},
-        {"overall": 4.6666666667, "bleu": 0.5},
-    ]
-    rule = "may be ratings, but count as scores of a metric: columns.ratings.ASPECT=scores.NAME takes them for ratings"
-    assert note_scores(tmp_path, *means) == [f"in.jsonl: overall {rule}"]
-    both = [{"q": 1, "fluency": 5}, {"q": 3, "fluency": 4}, {"q": 3, "fluency": 5}]
-    assert note_scores(tmp_path, *both) == [f"in.jsonl: q and fluency {rule}"]
-    assert note_scores(tmp_path, *({"words": count} for count in (3, 7, 9))) == []
-    assert note_scores(tmp_path, *({"m": score} for score in (2.5, 7.25, 9.75))) == []
-    assert note_scores(tmp_path, {"human": 0.25}, {"human": 0.7}, ratings={"q": 1}) == [f"in.jsonl: human {rule}"]
-    assert note_scores(tmp_path, {"m": 0.0}, {"m": 1.0}) == []
-    assert note_scores(tmp_path, {"m": 3.17}, {"m": 4.0}, {"m": 4.0}) == []
-    assert note_scores(tmp_path, {"m": 30}, {"m": 4}, {"m": 4}) == []
-    assert note_scores(tmp_path, {"judge": 3}, {"judge": 3}, ratings={"q": 3}) == []
-    assert note_scores(tmp_path, {"m": 3}, {"m": 3}, dropped_tokens=0) == []
-    path = write(tmp_path / "named.jsonl", *({"id": i, "text": "x", "score": 3} for i in "ab"))
-    assert read_scored(path, columns={"scores.human": "score"}).notes == ()
-
-
 def test_the_input_may_be_a_column_of_another_field(tmp_path: Path) -> None:
     """The prompt is read as context, so no column is left over; it names the input all the same."""
     rows = ["prompt,model,text\n", *(f"Q{i // 2},{'xy'[i % 2]},t{i}\n" for i in range(6))]
     (tmp_path / "x.csv").write_text("".join(rows))
-    with pytest.raises(InputError, match=r'"group" is needed here, found null: data.columns.group=COLUMN names its'):
+    with pytest.raises(InputError, match=r'"group" is needed here, found null: columns={"group": "COLUMN"} names its'):
         place_outputs(read_scored(tmp_path / "x.csv"))
     scored = read_scored(tmp_path / "x.csv", columns={"group": "prompt"})
     assert len(place_outputs(scored)) == 6

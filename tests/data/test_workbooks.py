@@ -120,7 +120,7 @@ def test_the_name_of_a_file_ends_in_its_sheet(openpyxl: Any, tmp_path: Path) -> 
     verdicts = [header, *([i, "yes" if i % 3 else "no"] for i in range(40))]
     labels = [["id", "human"], *([i, "yes" if i % 4 else "no"] for i in range(40))]
     path = write_workbook(openpyxl, tmp_path / "grades.xlsx", {"v 1": verdicts, "l#2": labels})
-    study = judge.agree(f"{path}#v 1", labels=f"{path}#l#2", resamples=20, cues=False)
+    study = judge.agree(f"{path}#v 1", labels=f"{path}#l#2", cues=False)
     assert any("40 of 40 labels joined by id to 40 of 40 verdicts" in note for note in study.notes)
     with pytest.raises(InputError, match=r"found v 1, l#2$"):
         judge.agree(f"{path}#v 1", labels=path)

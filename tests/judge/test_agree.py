@@ -29,7 +29,7 @@ def draw_rows(systems: int = 3, inputs: int = 40) -> list[dict]:
 
 
 def agree(**settings) -> MetricStudy:
-    return judge.agree(draw_rows(), resamples=60, permutations=99, **settings)
+    return judge.agree(draw_rows(), **settings)
 
 
 def test_a_metric_of_length_adds_nothing_to_cheap_cues() -> None:
@@ -71,7 +71,7 @@ def make_rows(scores: dict[str, list[float | None]], ratings: list[float], **mor
 
 
 def answer(scores: dict[str, list[float | None]], ratings: list[float], **settings) -> str:
-    return judge.agree(make_rows(scores, ratings), resamples=50, permutations=99, **settings).notes[-1]
+    return judge.agree(make_rows(scores, ratings), **settings).notes[-1]
 
 
 def test_the_headline_of_several_aspects_gives_no_verdict_of_one_to_another() -> None:
@@ -83,7 +83,7 @@ def test_the_headline_of_several_aspects_gives_no_verdict_of_one_to_another() ->
         ratings = {aspect: float(rng.normal()) for aspect in aspects}
         scores = {name: ratings["fluency"] + float(rng.normal()) for name in names}
         rows.append({"text": f"text {i}", "ratings": ratings, "scores": scores})
-    study = judge.agree(rows, resamples=50, permutations=99)
+    study = judge.agree(rows)
     whole, headline = study.notes[-2:]
     of_fluency = whole.split(" coherence: ")[0]
     assert headline.startswith("fluency: ")
@@ -122,24 +122,24 @@ def test_the_last_note_answers_the_question(scores, ratings, parts) -> None:
 
 def test_what_is_undefined_is_left_out_and_named() -> None:
     scores = {"a": [None, *GOOD[1:]], "b": [2.0, *[1.0] * 59], "c": GOOD}
-    assert judge.agree(make_rows(scores, RATINGS), resamples=50, permutations=99).notes[0] == (
+    assert judge.agree(make_rows(scores, RATINGS)).notes[0] == (
         "b is not ranked by q (global): all 59 scores of examples are 1: a constant has no correlation "
         "(of those that all ranked metrics scored)"
     )
-    alone = judge.agree(make_rows({"a": GOOD}, RATINGS), grouping="within_inputs", resamples=50, permutations=99)
+    alone = judge.agree(make_rows({"a": GOOD}, RATINGS), grouping="within_inputs")
     assert alone.notes[0] == (
         "a is not ranked by q (within_inputs): scores and ratings do not both vary within any of the 60 inputs"
     )
     rows = [{**row, "text": "word " * (1 + i % 40)} for i, row in enumerate(draw_rows())]
-    (ranking,) = judge.agree(rows, grouping="within_inputs", resamples=50, permutations=99).rankings
+    (ranking,) = judge.agree(rows, grouping="within_inputs").rankings
     assert (list(ranking.agreement), ranking.against_cues) == (["good", "long"], ())
 
 
 def test_scores_whose_lower_values_are_better_are_negated_once() -> None:
     rows = make_rows({"loss": [-x for x in GOOD], "other": POOR}, RATINGS)
-    plain = judge.agree(rows, resamples=50, permutations=99)
+    plain = judge.agree(rows)
     assert [note for note in plain.notes if "name loss in lower_is_better" in note and "in reverse (-0.9" in note]
-    found = judge.agree(rows, resamples=50, permutations=99, lower_is_better=["loss"])
+    found = judge.agree(rows, lower_is_better=["loss"])
     assert [row.metric for row in found.rows][:2] == ["loss (negated)", "other"]
     assert found.rows[0].spearman.value == pytest.approx(-plain.rows[0].spearman.value)
     assert "|lower_is_better=loss|" in found.signature
@@ -160,7 +160,7 @@ def test_order_pairs_and_clusters_never_contradict() -> None:
         scores = {f"m{k}": (ratings + k / 2 * rng.normal(size=50)).tolist() for k in range(1, 7)}
         for values in scores.values():
             values[int(rng.integers(50))] = None
-        found = judge.agree(make_rows(scores, ratings.tolist()), resamples=20, permutations=199, cues=False)
+        found = judge.agree(make_rows(scores, ratings.tolist()), cues=False)
         order = [row["metric"] for row in found.tables[0].rows]
         clusters = {}
         for row in found.tables[0].rows:
@@ -184,6 +184,6 @@ def test_a_judge_beside_a_metric_is_held_against_people_in_the_answer(people: in
         ratings = {f"p{k}": truth if rng.random() < 0.95 else 1 - truth for k in range(people)}
         verdict = truth if rng.random() < 0.7 else 1 - truth
         rows.append({"text": "word " * (1 + i % 7), "ratings": {"ok": ratings}, "scores": {"judge": verdict}})
-    answer = judge.agree(rows, "word_count", permutations=99, resamples=200).notes[-1]
+    answer = judge.agree(rows, "word_count").notes[-1]
     assert answer.startswith("ok: over all texts judge agrees best")
     assert answer.endswith("cannot replace a person here." if people > 1 else "no text has labels of two people.")

@@ -8,7 +8,7 @@ import pytest
 import judge
 from judge.agreement_answers import describe_systems
 from meta_eval.agreement import NO_QUESTION, Agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 
 NAN = math.nan
 SHOWN = Estimate(0.6, 0.5, 0.7)
@@ -54,10 +54,14 @@ def test_the_system_is_named_where_it_agrees_better_than_every_metric(alone: Est
     assert BETTER not in describe(SHOWN, alone, best=NO_QUESTION)
 
 
+def test_a_system_that_says_nothing_is_not_better_than_a_metric_in_reverse() -> None:
+    assert BETTER not in describe(SHOWN, Estimate.undefined("few inputs", 0.0), best=Estimate(-0.3, math.nan, math.nan))
+
+
 @pytest.mark.parametrize(
     ("within", "said"),
     [
-        (Estimate(0.3, 0.2, 0.4), "within systems m agrees, too (0.300 [0.20, 0.40])"),
+        (Estimate(0.3, 0.2, 0.4), "within systems m agrees (0.300 [0.20, 0.40])"),
         (Estimate(0.3, 0.01, 0.6), "within systems no agreement of m is shown (0.300 [0.01, 0.60])"),  # one of two
         (Estimate(-0.1, -0.3, 0.1), "within systems no agreement of m is shown (-0.100 [-0.30, 0.10])"),
         (Estimate(-0.4, -0.6, -0.2), "within systems m agrees in reverse (-0.400 [-0.60, -0.20])"),
@@ -71,14 +75,13 @@ def test_within_systems(within: Estimate, said: str) -> None:
     assert describe(within, Estimate(0.1, 0.0, 0.2)) == said
 
 
-def test_the_example_of_the_readme_agrees_in_reverse_within_systems() -> None:
+def test_in_the_example_of_the_readme_the_system_tells_more_than_any_metric() -> None:
     answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l", "bleu"]).notes[-1]
-    assert "over all texts rouge_l agrees best (spearman 0.639)" in answer
-    assert f"{BETTER} (0.892, no interval) than any metric (0.639)" in answer
-    assert "within systems rouge_l agrees in reverse (-0.395, no interval)" in answer
+    assert "over all texts rouge_l agrees best (spearman 0.639 [0.30, 0.83])" in answer
+    assert f"{BETTER} (0.892 [0.86, 0.92]) than any metric (0.639)" in answer
 
 
 def test_a_study_within_systems_says_nothing_of_the_system_alone() -> None:
     answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l"], grouping="within_systems").notes[-1]
-    assert "rouge_l is the only ranked metric (spearman -0.395), within systems" in answer
+    assert "rouge_l is the only ranked metric (spearman -0.395 [-0.82, 0.32]), within systems" in answer
     assert BETTER not in answer

@@ -79,25 +79,25 @@ def people(tmp_path: Path) -> Path:
 
 def ask(answers: Path, outputs: Path, people: Path | None = None) -> Any:
     asking = LLMJudge(Toy(), ("coherence",))
-    return judge.prefer(outputs, judge=asking, human_labels=people, answers=answers, resamples=50)
+    return judge.prefer(outputs, judge=asking, human_labels=people, answers=answers)
 
 
 def test_answers_about_pairs_are_read_back(outputs: Path, people: Path, tmp_path: Path) -> None:
     """The lines are preferences of the judge: with the same labels they give the same figures, by the judge's name."""
     first = ask(tmp_path / "answers.jsonl", outputs, people)
-    again = judge.prefer(tmp_path / "answers.jsonl", human_labels=people, resamples=50)
+    again = judge.prefer(tmp_path / "answers.jsonl", human_labels=people)
     assert [name for name, *_ in first.agreement] == [name for name, *_ in again.agreement] == ["folder/toy-1b"]
     for one, other in zip(first.agreement.values(), again.agreement.values(), strict=True):
         assert (one.n, one.accuracy, one.kappa.value) == (other.n, other.accuracy, other.kappa.value)
     assert first.tables[0].rows == again.tables[0].rows
-    alone = judge.prefer(tmp_path / "answers.jsonl", resamples=50)
+    alone = judge.prefer(tmp_path / "answers.jsonl")
     assert alone.ranking == ask(tmp_path / "others.jsonl", outputs).ranking
     assert alone.notes[0] == "the winners in answers.jsonl are verdicts of a model, not of people"
 
 
 def test_answers_about_pairs_serve_as_labels(outputs: Path, people: Path, tmp_path: Path) -> None:
     ask(tmp_path / "answers.jsonl", outputs)
-    study = judge.prefer(people, human_labels=tmp_path / "answers.jsonl", resamples=50)
+    study = judge.prefer(people, human_labels=tmp_path / "answers.jsonl")
     assert study.agreement["judge", "all", "all"].n == INPUTS
     assert any("verdicts of a model" in note for note in study.notes)
 
@@ -158,26 +158,25 @@ def labels(tmp_path: Path) -> Path:
 
 
 def rate(source: Path, **settings: Any) -> Any:
-    return judge.agree(source, LLMJudge(Toy(), ("coherence",)), cues=False, permutations=50, resamples=50, **settings)
+    return judge.agree(source, LLMJudge(Toy(), ("coherence",)), cues=False, **settings)
 
 
 def test_answers_about_texts_are_read_back(texts: Path, labels: Path, tmp_path: Path) -> None:
     """As FILE beside the same labels they give the same figures; as labels they are what the judge said."""
     first = rate(texts, labels=labels, answers=tmp_path / "answers.jsonl")
-    how = {"cues": False, "permutations": 50, "resamples": 50}
-    again = judge.agree(tmp_path / "answers.jsonl", labels=labels, **how)
+    again = judge.agree(tmp_path / "answers.jsonl", labels=labels, cues=False)
     assert [row.metric for row in first.rows] == [row.metric for row in again.rows] == ["toy-1b"]
     for one, other in zip(first.rows, again.rows, strict=True):
         assert (one.n, one.spearman.value, one.kendall.value) == (other.n, other.spearman.value, other.kendall.value)
     scored = write_lines(tmp_path / "v.jsonl", [{"id": f"t{i}", "judge": i % 5 + 1} for i in range(39)])
-    as_labels = judge.agree(scored, labels=tmp_path / "answers.jsonl", **how)
+    as_labels = judge.agree(scored, labels=tmp_path / "answers.jsonl", cues=False)
     assert as_labels.rows[0].spearman.value == pytest.approx(1)
 
 
 def test_ratings_of_the_file_itself_stay_in_the_lines(texts: Path, tmp_path: Path) -> None:
     rows = [{**row, "ratings": {"good": i % 4}} for i, row in enumerate(read_lines(texts))]
     first = rate(write_lines(tmp_path / "rated.jsonl", rows), answers=tmp_path / "answers.jsonl")
-    again = judge.agree(tmp_path / "answers.jsonl", cues=False, permutations=50, resamples=50)
+    again = judge.agree(tmp_path / "answers.jsonl", cues=False)
     assert first.rows[0].spearman == again.rows[0].spearman
 
 
@@ -204,7 +203,7 @@ def test_the_gap_is_that_of_the_ranks() -> None:
 
 def test_metrics_that_answer_nothing_have_no_lines(tmp_path: Path) -> None:
     rows = [{"id": f"{i}", "text": "word " * i, "ratings": {"good": i}} for i in range(1, 9)]
-    study = judge.agree(rows, "word_count", answers=tmp_path / "answers.jsonl", permutations=50)
+    study = judge.agree(rows, "word_count", answers=tmp_path / "answers.jsonl")
     assert (study.asked, study.files) == ([], ())
     assert not (tmp_path / "answers.jsonl").exists()
 

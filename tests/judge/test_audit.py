@@ -25,7 +25,6 @@ from judge.verbs.audit import (
     score_accepted,
 )
 from meta_eval.cues import count_cues
-from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
 WORDS = ("tea", "cake", "river", "met", "saw", "Ann", "Bob", "Rome", "is", "was", "can", "the", "dog", "12", "1999")
@@ -45,8 +44,8 @@ def texts(count: int = 40, seed: int = 0) -> list[Example]:
 
 
 def test_cues_that_nobody_asked_for_are_not_said_to_be_untestable() -> None:
-    assert "cheap cues" not in judge.audit(texts(), "word_count", cues=False, resamples=20).notes[-1]
-    alike = judge.audit([Example(str(i), text="one") for i in range(3)], "word_count", cues=False, resamples=20)
+    assert "cheap cues" not in judge.audit(texts(), "word_count", cues=False).notes[-1]
+    alike = judge.audit([Example(str(i), text="one") for i in range(3)], "word_count", cues=False)
     assert alike.notes[-1].startswith(
         "What fools word_count: not known; 3 texts are too few or too alike to test repeat"
     )
@@ -57,7 +56,7 @@ def test_only_texts_that_a_damage_changes_count() -> None:
     levels = damage_all(examples, "reorder", [0.5, 1.0], seed=0)
     scores = np.arange(11.0)
     damaged = {"reorder": (levels, np.stack([scores - 1, scores - 2]))}
-    found = audit_aspect(examples, scores, damaged, None, Resampling(resamples=50))
+    found = audit_aspect(examples, scores, damaged, None)
     assert found.damages["reorder"].n == 10
     spread = np.arange(10.0).std(ddof=1)
     assert [fall.value for fall in found.damages["reorder"].falls] == pytest.approx([1 / spread, 2 / spread])
@@ -68,7 +67,7 @@ def test_a_damage_that_no_score_feels_is_a_weakness() -> None:
     """No score changes, so that no interval has a width: this is tested all the same."""
     examples = texts(40)
     perturbed = {name: (damage_all(examples, "reorder", [1.0], seed=0), np.arange(40.0)[None]) for name in DAMAGES}
-    found = audit_aspect(examples, np.arange(40.0), perturbed, None, Resampling(resamples=50))
+    found = audit_aspect(examples, np.arange(40.0), perturbed, None)
     assert found.weaknesses == [f"no reliable fall is shown under: {', '.join(DAMAGES)}"]
     assert not found.untested
 
@@ -86,8 +85,8 @@ def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
 
 
 def test_an_audit_of_texts_in_memory() -> None:
-    found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5], resamples=50)
-    settings = "set=examples|n=20|cues=true|texts=20|strengths=1.0,0.5|resamples=50|seed=0"
+    found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5])
+    settings = "set=examples|n=20|cues=true|texts=20|strengths=1.0,0.5|seed=0"
     assert found.signature.startswith(f"audit|{settings}|word_count|")
     audited = found.metrics["word_count"]
     assert (audited.n, audited.strengths) == (20, [0.5, 1])
@@ -127,7 +126,7 @@ def test_outputs_for_one_input_are_damaged_together() -> None:
             "drop": (damage_all(examples, "drop", [1.0], seed=0), after[None]),
             "case": ([[Example(e.id, text=e.text.upper()) for e in examples]], after[None]),
         }
-        found = audit_aspect(examples, scores, perturbed, None, Resampling(resamples=50))
+        found = audit_aspect(examples, scores, perturbed, None)
         fall, shift = found.damages["drop"].falls[0], found.edits["case"].shift
         widths.append((fall.high - fall.low, shift.high - shift.low))
     assert widths[0] == pytest.approx(tuple(2 * width for width in widths[1]), rel=0.1)
@@ -163,7 +162,7 @@ def test_cues_that_carry_a_metric_are_named() -> None:
     cues = count_cues(examples)
     rng = np.random.default_rng(0)
     words, noise = cues.values[:, 0], rng.normal(size=120)
-    counting, blind = (audit_aspect(examples, x, {}, cues, Resampling(resamples=50)) for x in (words, noise))
+    counting, blind = (audit_aspect(examples, x, {}, cues) for x in (words, noise))
     assert counting.cues is not None
     assert counting.cues.main_cues == ("words",)
     assert counting.cues.explained.value == pytest.approx(1.0, abs=0.1)  # lengths tie
@@ -172,20 +171,20 @@ def test_cues_that_carry_a_metric_are_named() -> None:
     assert blind.cues is not None
     assert (blind.cues.main_cues, blind.cues.explained.low) == ((), 0)
     assert not blind.weaknesses
-    assert audit_aspect(examples, words, {}, None, Resampling(resamples=50)).cues is None
+    assert audit_aspect(examples, words, {}, None).cues is None
 
 
 def test_each_of_several_metrics_takes_a_set_with_what_it_needs() -> None:
     with_references = [replace(each, references=(each.text,)) for each in texts(10, seed=1)]
     sets = [ScoredSet("alone", tuple(texts(10)), {}), ScoredSet("beside", tuple(with_references), {})]
-    found = judge.audit(sets, ["word_count", "rouge_1"], strengths=[1.0], resamples=50, cues=False)
+    found = judge.audit(sets, ["word_count", "rouge_1"], strengths=[1.0], cues=False)
     assert [(name, each.rated.name) for name, each in found.metrics.items()] == [
         ("word_count", "alone"),
         ("rouge_1", "beside"),
     ]
     (table,) = found.tables
     assert [(row["metric"], row["cues"].reason) for row in table.rows] == [("word_count", ""), ("rouge_1", "")]
-    assert found.notes[-2] == " ".join(each.conclusion for each in found.metrics.values())
-    assert all(f"What fools {name}: " in found.notes[-2] for name in found.metrics)
+    assert found.notes[-1] == " ".join(each.conclusion for each in found.metrics.values())
+    assert all(f"What fools {name}: " in found.notes[-1] for name in found.metrics)
     with pytest.raises(SettingError, match="chrf needs references, which no set has"):
         judge.audit([sets[0], sets[0]], "chrf")

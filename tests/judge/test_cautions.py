@@ -1,22 +1,18 @@
 """Notes on data that mislead in silence: each with data that deserve it and data that do not."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import judge
 from judge.cautions import RaterScales
 
-QUICK: dict[str, Any] = {"resamples": 100, "permutations": 99}
-
 
 def notes_on(rows: list[dict], **settings) -> str:
-    return "\n".join(judge.agree(rows, cues=False, **QUICK, **settings).notes)
+    return "\n".join(judge.agree(rows, cues=False, **settings).notes)
 
 
 def compare_notes(rows: list[dict]) -> str:
-    return "\n".join(judge.compare(rows, cues=False, **QUICK).notes)
+    return "\n".join(judge.compare(rows, cues=False).notes)
 
 
 def test_contexts_that_repeat_without_a_group() -> None:
@@ -109,7 +105,7 @@ def test_a_crowd_of_one_kind_has_no_note_on_scales() -> None:
 def test_raters_who_coincide_with_systems() -> None:
     """Each system has a rater of its own: also where these seem to use the scale alike, nobody can know."""
     for severity in (0.0, 3.0):
-        compared = judge.compare(rated_by((1.0, 0.0), severity=severity), cues=False, **QUICK)
+        compared = judge.compare(rated_by((1.0, 0.0), severity=severity), cues=False)
         assert "higher" not in compared.notes[-1]
         assert "is not tested against" in compared.notes[-1]
         pair = compared.pairs["human q"]["a", "b"]
@@ -131,7 +127,7 @@ def test_a_better_system_is_named_where_raters_rated_both() -> None:
             ratings = {rater: quality + float(rng.normal()) for rater in raters[system]}
             row = {"text": f"{system}{i}", "system": system, "group": f"q{i}"}
             rows.append({**row, "ratings": {"q": ratings}})
-    answer = judge.compare(rows, cues=False, **QUICK).notes[-1]
+    answer = judge.compare(rows, cues=False).notes[-1]
     assert "b scores higher than a (p " in answer
     assert "b is not tested against c (no rater rated both" in answer
 

@@ -108,6 +108,7 @@ def test_a_file_may_follow_a_flag_of_one_word(words: tuple[str, ...]) -> None:
         ("--columns text=answer", "text=answer: write --columns.text answer"),
         ("data.path=in.jsonl", "data.path=in.jsonl: write the file itself, in.jsonl, behind the verb"),
         ("--metrics bleu seed=1", "seed=1: write --seed 1"),
+        ("columns={text:a}", "columns={text:a}: write --columns.KEY VALUE for each key"),
         ("--colums.text a", "--colums.text is no flag of judge it (did you mean --columns?)"),
         ("--metri bleu", "--metri is no flag of judge it (did you mean --metric or --metrics?)"),
         ("--seed.of 3", "--seed has no settings of its own, but got --seed.of"),
@@ -140,8 +141,8 @@ def test_a_flag_has_the_default_and_the_comment_of_its_source() -> None:
     assert fields["power"] == Flag("power", fields["power"].kind, 0.8, "probability to detect the difference")
     assert fields["power"].kinds == {float}
     parameters = {flag.name: flag for flag in list_parameters(compare)}
-    assert parameters["permutations"].comment == "swaps drawn by the tests of more than 15 inputs."
-    assert parameters["permutations"].default == 10_000
+    assert parameters["level"].comment == "of significance."
+    assert parameters["level"].default == 0.05
 
 
 # ---- whole commands -------------------------------------------------------------------------------------------------
@@ -149,9 +150,9 @@ def test_a_flag_has_the_default_and_the_comment_of_its_source() -> None:
 
 def test_a_command_is_the_call_of_its_name(run: Run, tmp_path: Path) -> None:
     file = str(EXAMPLES / "summaries.jsonl")
-    ended = run("compare", file, "--metrics", "rouge_l", "bleu", "--metrics.bleu.order", "2", "--resamples", "50")
+    ended = run("compare", file, "--metrics", "rouge_l", "bleu", "--metrics.bleu.order", "2")
     metrics = {"rouge_l": judge.load_metric("rouge_l"), "bleu": judge.load_metric("bleu", order=2)}
-    found = judge.compare(file, metrics, resamples=50)
+    found = judge.compare(file, metrics)
     assert f"! {found.notes[-1]}" in ended.stdout
     assert ended.returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]  # the kept scores
@@ -259,7 +260,7 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
         ("score in.jsonl --text in.txt --metric bleu", "FILE and --text are two inputs: give one"),
         ("audit --data builtin_sets --systems a=in.jsonl", "--systems and --data are two inputs: give one"),
         ("prefer --data pandalm --systems a=in.jsonl", "--systems and --data are two inputs: give one"),
-        ("agree in.jsonl --resamples x", "resamples must be a valid integer"),
+        ("agree in.jsonl --seed x", "seed must be a valid integer"),
         ("agree in.jsonl --metrics bleu --config wrong.yaml", "wrong.yaml: --metrcs is no flag of judge agree"),
         ("steer --prompts a --guide b", "--generator is needed"),
         ("steer in.jsonl --prompts a", "judge steer takes no file, but got in.jsonl"),
@@ -292,7 +293,7 @@ def test_help_lists_verbs_settings_and_those_of_a_metric(capsys: pytest.CaptureF
     assert "  agree     Find out which metric agrees best" in capsys.readouterr().out
     assert main(["compare", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert "--permutations VALUE\n      swaps drawn by the tests of more than 15 inputs. (default: 10000)" in shown
+    assert "--level VALUE\n      of significance. (default: 0.05)" in shown
     assert "trainer" not in shown
     assert main(["score", "--metric", "bleu", "--help"]) == 0
     assert "bleu, set by --metric.SETTING VALUE\n  # BLEU-4 of each text" in capsys.readouterr().out
@@ -303,10 +304,10 @@ def test_a_shell_completes_verbs_and_flags(capsys: pytest.CaptureFixture[str]) -
     assert main(["--completion", "bash"]) == 0
     script = capsys.readouterr().out
     complete = (
-        "COMP_WORDS=(judge compare --perm); COMP_CWORD=2; _shtab_judge judge --perm compare; echo ${COMPREPLY[@]}"
+        "COMP_WORDS=(judge compare --incompl); COMP_CWORD=2; _shtab_judge judge --perm compare; echo ${COMPREPLY[@]}"
     )
     done = subprocess.run(["bash", "-c", f"{script}\n{complete}"], capture_output=True, text=True, check=True)
-    assert done.stdout == "--permutations\n"
+    assert done.stdout == "--incomplete\n"
     assert main(["--completion", "nosuch"]) == 2
 
 

@@ -34,14 +34,12 @@ def study(inputs: int = 300, seed: int = 0) -> tuple[list[dict[str, Any]], list[
 
 def test_few_labels_correct_a_biased_judge():
     verdicts, people = study()
-    found = judge.prefer(
-        verdicts, human_labels=people[::3][:40] + people[1::3][40:80] + people[2::3][80:120], resamples=50
-    )
+    found = judge.prefer(verdicts, human_labels=people[::3][:40] + people[1::3][40:80] + people[2::3][80:120])
     systems = found.corrections.by_labels[JUDGE]
     assert [each["system"] for each in systems] == ["x", "y", "z"]
     assert systems[2]["rank_by_judge"] == 1
     assert (found.corrections.labels, found.corrections.pairs) == (120, 900)
-    truth = judge.prefer(people, resamples=50).ranking.systems
+    truth = judge.prefer(people).ranking.systems
     for each, true in zip(systems, truth, strict=True):
         assert each["corrected"].low < true.win_rate.value < each["corrected"].high
         assert each["strength"].low < true.strength.value < each["strength"].high
@@ -51,13 +49,13 @@ def test_few_labels_correct_a_biased_judge():
 
 
 def test_an_order_that_is_not_known_is_not_told():
-    """Four labels rank nobody, and a judge that always ties puts two systems in no order."""
+    """Four labels have no intervals, so no order is told, and a judge that always ties puts two systems in no order."""
     verdicts, people = study()
-    few = judge.prefer(verdicts, human_labels=people[:4], resamples=20)
+    few = judge.prefer(verdicts, human_labels=people[:4])
     assert not few.corrections.notes
-    assert all(math.isnan(row["rank"]) for row in few.corrections.by_labels[JUDGE])
+    assert all(math.isnan(row["strength"].low) for row in few.corrections.by_labels[JUDGE])
     pairs = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "x", "judges": {"j": "tie"}} for i in range(9)]
-    assert judge.prefer(pairs, resamples=20).corrections.notes == ["j orders x = y; people's order is x, y"]
+    assert judge.prefer(pairs).corrections.notes == ["j orders x = y; people's order is x, y"]
 
 
 def test_labels_may_stand_beside_the_verdicts():
@@ -67,15 +65,15 @@ def test_labels_may_stand_beside_the_verdicts():
         row | {"winner": person["winner"] if i < 90 else None, "judges": {"j": row["winner"]}}
         for i, (row, person) in enumerate(zip(verdicts, people, strict=True))
     ]
-    found = judge.prefer(rows, resamples=50)
-    apart = judge.prefer(verdicts, human_labels=people[:90], resamples=50)
+    found = judge.prefer(rows)
+    apart = judge.prefer(verdicts, human_labels=people[:90])
     assert found.corrections.by_labels["j"] == apart.corrections.by_labels[JUDGE]
     assert sum(each.n for each in found.ranking.systems) == 2 * 90
 
 
 def test_a_number_of_labels_is_drawn():
     people = [row | {"judges": {"j": row["winner"]}} for row in study(60)[1]]
-    found = [judge.prefer(people, human_labels=50, seed=seed, resamples=50).corrections for seed in (0, 0, 1)]
+    found = [judge.prefer(people, human_labels=50, seed=seed).corrections for seed in (0, 0, 1)]
     assert all(each.labels == 50 for each in found)
     assert found[0] == found[1]
     assert found[0] != found[2]
@@ -85,9 +83,7 @@ def test_a_number_of_labels_is_drawn():
 
 def test_very_few_labels_have_no_worth():
     people = [row | {"judges": {"j": row["winner"]}} for row in study(60)[1]]
-    rows = next(
-        each.rows for each in judge.prefer(people, human_labels=3, resamples=50).tables if "worth" in each.columns
-    )
+    rows = next(each.rows for each in judge.prefer(people, human_labels=3).tables if "worth" in each.columns)
     assert np.isnan([row["worth"] for row in rows]).any()
 
 
@@ -100,7 +96,7 @@ def test_a_label_of_an_unknown_pair_is_refused():
 def test_labels_of_unknown_pairs_are_counted_and_named():
     verdicts, people = study(40)
     lost = people[0] | {"id": "q99"}
-    found = judge.prefer(verdicts, human_labels=[*people[:100], lost], resamples=20)
+    found = judge.prefer(verdicts, human_labels=[*people[:100], lost])
     said = "preferences: 100 of 101 labels joined by input and systems to 120 verdicts; without a verdict: y and x"
     assert any(note.startswith(said.replace("preferences", "human_labels", 1)) for note in found.notes)
     assert found.corrections.labels == 100
@@ -113,13 +109,13 @@ def test_labels_by_the_id_of_a_pair(tmp_path: Path) -> None:
     labels = [{"id": f"pair-{i:03}", "label": row["winner"]} for i, row in enumerate(people)][:90]
     path = tmp_path / "labels.csv"
     path.write_text("id,label\n" + "".join(f"{row['id']},{row['label']}\n" for row in reversed(labels)))
-    right = judge.prefer(verdicts, human_labels=people[:90], resamples=20)
+    right = judge.prefer(verdicts, human_labels=people[:90])
     for given in (labels, path):
-        found = judge.prefer(named, human_labels=given, resamples=20)
+        found = judge.prefer(named, human_labels=given)
         assert found.corrections == right.corrections
     sides = [{"id": f"q{i}", "winner": "b" if i % 3 else "tie"} for i in range(30)] + [{"id": "q77", "winner": "a"}]
     pairs = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "xy"[i % 2]} for i in range(40)]
-    by_input = judge.prefer(pairs, human_labels=sides, resamples=20)
+    by_input = judge.prefer(pairs, human_labels=sides)
     assert by_input.corrections.labels == 30
     assert by_input.corrections.by_labels[JUDGE][0]["system"] == "y"
     assert "human_labels: labels without a verdict: q77" in by_input.notes
@@ -149,7 +145,7 @@ def test_a_system_that_is_always_longer_has_no_rank_at_equal_lengths():
         {"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "xxy"[i % 3], "length_a": 200, "length_b": 100}
         for i in range(60)
     ]
-    found = judge.prefer(rows, resamples=50)
+    found = judge.prefer(rows)
     table = found.tables[-1]
     assert [(row["system"], row["n"]) for row in table.rows] == [("x", 60), ("y", 60)]
     assert np.isnan([row["rank"] for row in table.rows]).all()
@@ -158,7 +154,7 @@ def test_a_system_that_is_always_longer_has_no_rank_at_equal_lengths():
 
 
 def test_length_control_of_alpaca_eval(shared_data):
-    found = judge.prefer(load_alpaca_eval(shared_data)[0], resamples=50)
+    found = judge.prefer(load_alpaca_eval(shared_data)[0])
     systems = found.corrections.by_length[WINNER]
     assert next(iter(systems)) == "FuseChat-Gemma-2-9B-Instruct"
     table = {row["system"]: (row["rank"], row["rank_as_judged"]) for row in found.tables[-1].rows}
@@ -177,7 +173,7 @@ def test_labels_that_are_visibly_no_random_sample_are_a_warning(chosen: str) -> 
         at = [i for i in at if verdicts[i]["winner"] == verdicts[i]["system_a"]]
     elif chosen == "of one pair of systems":
         at = [i for i in at if i % 3 == 0]
-    found = judge.prefer(verdicts, human_labels=[people[i] for i in at[:90]], resamples=50).corrections
+    found = judge.prefer(verdicts, human_labels=[people[i] for i in at[:90]]).corrections
     is_warned = any("the labels are no random sample" in note for note in found.notes)
     assert is_warned == bool(found.unrepresentative) == (chosen != "at random")
     assert any("corrected with" in note and "it is" in note for note in found.notes) == (chosen == "at random")
@@ -187,12 +183,12 @@ def test_labels_at_random_are_seldom_called_otherwise() -> None:
     warned = 0
     for seed in range(40):
         verdicts, _ = study(40, seed)
-        warned += bool(judge.prefer(verdicts, human_labels=60, seed=seed, resamples=2).corrections.unrepresentative)
+        warned += bool(judge.prefer(verdicts, human_labels=60, seed=seed).corrections.unrepresentative)
     assert warned <= 3
 
 
 def test_a_corrected_order_without_intervals_is_not_told() -> None:
     verdicts, people = study(100)
-    found = judge.prefer(verdicts, human_labels=people[:24], resamples=20).corrections
+    found = judge.prefer(verdicts, human_labels=people[:24]).corrections
     assert all(math.isnan(row["strength"].low) for row in found.by_labels[JUDGE])
     assert not any("it is" in note for note in found.notes)

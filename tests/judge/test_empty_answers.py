@@ -71,7 +71,7 @@ def test_the_output_of_score_keeps_the_line_of_an_empty_answer(tmp_path: Path) -
 
 
 def test_a_silent_system_is_not_ranked_first() -> None:
-    found = judge.compare(outputs(), ["rouge_l", own], cues=False, resamples=50, permutations=999)
+    found = judge.compare(outputs(), ["rouge_l", own], cues=False)
     means = {each.system: each.mean.value for each in found.means["rouge_l"]}
     assert means == {"A": pytest.approx(20 / 36), "B": pytest.approx(7 / 8)}
     assert found.notes[0] == "A is silent on 16 of 36 inputs; own has no score for a silent answer and cannot rank it"
@@ -80,7 +80,7 @@ def test_a_silent_system_is_not_ranked_first() -> None:
 
 
 def test_silence_is_counted_where_every_metric_scores_it() -> None:
-    compared = judge.compare(outputs(), "rouge_l", cues=False, resamples=50, permutations=999)
+    compared = judge.compare(outputs(), "rouge_l", cues=False)
     assert compared.notes[0] == "A is silent on 16 of 36 inputs"
     assert compared.notes[-1].startswith("By rouge_l, B scores higher than A")
 
@@ -89,13 +89,13 @@ def test_silence_is_found_in_any_order_of_rows() -> None:
     """The inputs on which A is silent come last in the file and first by name."""
     rows = [{**row, "group": f"q{99 - i // 2}"} for i, row in enumerate(outputs())]
     rows = rows[:40] + [row | {"text": row["text"] or "yes"} for row in rows[40:60]] + rows[60:]
-    found = judge.compare(rows, [own], cues=False, resamples=50, permutations=999)
+    found = judge.compare(rows, [own], cues=False)
     assert found.notes[0] == "A is silent on 6 of 36 inputs; own has no score for a silent answer and cannot rank it"
 
 
 def test_a_system_that_answers_with_invisible_characters_is_silent() -> None:
     rows = [{**row, "text": row["text"] or "\u200b"} for row in outputs()]
-    found = judge.compare(rows, ["rouge_l"], cues=False, resamples=50, permutations=999)
+    found = judge.compare(rows, ["rouge_l"], cues=False)
     said = "A is silent on 16 of 36 inputs; rouge_l has no score for a silent answer and cannot rank it"
     assert found.notes[0] == said
     assert "A scores higher" not in found.notes[-1]
@@ -103,7 +103,7 @@ def test_a_system_that_answers_with_invisible_characters_is_silent() -> None:
 
 def test_empty_answers_are_counted_where_metrics_meet_people() -> None:
     rows = [{**row, "ratings": {"q": float(bool(row["text"]))}} for row in outputs()]
-    found = judge.agree(rows, "rouge_l", cues=False, resamples=50, permutations=99)
+    found = judge.agree(rows, "rouge_l", cues=False)
     assert found.notes[0] == "16 of 72 answers are empty (16 of A)"
 
 
@@ -112,7 +112,7 @@ def test_people_who_did_not_rate_empty_answers_do_not_rank_a_silent_system() -> 
     for row in rows:
         if not row["text"]:
             del row["ratings"]
-    found = judge.compare(rows, cues=False, resamples=50, permutations=99)
+    found = judge.compare(rows, cues=False)
     said = "A is silent on 16 of 36 inputs; human q has no score for a silent answer and cannot rank it"
     assert found.notes[0] == said
 

@@ -37,9 +37,9 @@ FILES = {  # what pages call the files of the reader: where an example stands in
     ),
     "mine.csv": "question,bot,answer,ann,ben\n"
     + "".join(f"q{i},one,Yes.,5,4\nq{i},two,No.,2,{i % 3 + 1}\n" for i in range(7)),
-    "batch.csv": "summary,worker,answer,references\n"
+    "batch.csv": "HITId,summary,worker,answer,references\n"
     + "".join(
-        f"Word {i} of a text.,{name},{i % 4 + 1},Word {i % 3} of it.\n" for i in range(12) for name in ("u", "v")
+        f"H{i},Word {i} of a text.,{name},{i % 4 + 1},Word {i % 3} of it.\n" for i in range(12) for name in ("u", "v")
     ),
     "in.csv": "hyp,r1,r2\nA word.,A word.,Words.\n",
     "samples_task.jsonl": '{"doc_id": 0, "doc": {}, "target": "x", "arguments": [["q", {}]], "resps": [["x"]], '
@@ -72,7 +72,8 @@ def is_composed(command: str) -> bool:
 @pytest.fixture
 def reader(tmp_path: Path) -> Path:
     """The working folder of a reader with the examples and files of the pages."""
-    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
+    for folder in ("examples", "results"):
+        shutil.copytree(ROOT / "docs" / folder, tmp_path / "docs" / folder)
     for name, content in FILES.items():
         example = ROOT / "docs" / "examples" / content
         (tmp_path / name).write_text(

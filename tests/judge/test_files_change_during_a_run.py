@@ -22,9 +22,9 @@ METRIC = ("--metrics", "function", "--metrics.function.name", "changing.count", 
 PREFERENCES = [{"group": str(i), "system_a": "a", "system_b": "b", "winner": "a" if i % 4 else "b"} for i in range(16)]
 COMMANDS = {
     "score": ("score", "in.jsonl", "--output", "out.jsonl"),
-    "compare": ("compare", "in.jsonl", "--resamples", "50", "--permutations", "50"),
-    "agree": ("agree", "in.jsonl", "--resamples", "50"),
-    "prefer": ("prefer", "prefs.jsonl", "--outputs", "in.jsonl", "--resamples", "50"),
+    "compare": ("compare", "in.jsonl"),
+    "agree": ("agree", "in.jsonl"),
+    "prefer": ("prefer", "prefs.jsonl", "--outputs", "in.jsonl"),
 }
 
 

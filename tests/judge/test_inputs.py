@@ -133,7 +133,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: judge.score(PLAIN, "word_count"), 'examples:1: "scores" is a key of the output of scores'),
     (lambda: judge.score(read(PLAIN), "word_count"), "texts to score must have no scores, but have m"),
-    (lambda: judge.score([{"text": "a", "reason": "b"}], "word_count"), "data.columns.my_reason=reason renames it"),
+    (lambda: judge.score([{"text": "a", "reason": "b"}], "word_count"), 'columns={"my_reason": "reason"} renames it'),
     (lambda: judge.score(["a"], []), "at least one metric is needed"),
     (lambda: judge.audit(["a"], []), "metrics must name the metrics to audit"),
     (lambda: judge.score(["a"], [Bleu(order=2), Bleu(order=2)]), "two are called bleu2"),
@@ -142,7 +142,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "scores may not have a name of ratings, such as human quality",
     ),
     (lambda: judge.agree(read(RATED, {"cheap_cues": [1, 2]})), "rename these scores"),
-    (lambda: judge.agree(PLAIN, resample=3), "resample is not a setting of agree (did you mean resamples"),
+    (lambda: judge.agree(PLAIN, threshold=3), "threshold is not a setting of agree (did you mean thresholds"),
     (
         lambda: judge.plan(withn=1),
         "withn is not a setting of plan (did you mean within?); allowed: within, costs, texts",
@@ -161,7 +161,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         lambda: judge.score(["a"], "word_count", output="out.jsonl"),
         "output needs a file of texts with their references",
     ),
-    (lambda: judge.agree([{"text": "a", "ratings": {"q": 1}}]), "scores are needed: pass metrics or scores"),
+    (lambda: judge.agree([{"text": "a", "ratings": {"q": 1}}]), "no column says that it holds verdicts of judges"),
     (lambda: judge.compare({"a": {"i": "x"}}, "word_count"), "a comparison needs at least 2 systems, found a"),
     (
         lambda: judge.compare([{**OUTPUT, "context": "c"}, {**OUTPUT, "system": "b", "context": "d"}], "word_count"),

@@ -14,10 +14,10 @@ from judge.agreement_tables import describe_enough
 from judge.metric_study import MetricStudy
 from judge.tables import Table
 from meta_eval.alternative_annotator import AlternativeTest
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from meta_eval.labels import PEOPLE, SingleAgreement
 
-FEW: dict[str, Any] = {"resamples": 60, "permutations": 99}
+OF_TWO: dict[str, Any] = {"judges": ["judge_good", "judge_mild"]}
 
 
 def draw_rows(n: int = 240, people: int = 0) -> list[dict]:
@@ -44,7 +44,7 @@ def find_table(study: MetricStudy, title: str) -> Table:
 
 @pytest.fixture(scope="module")
 def study() -> MetricStudy:
-    return judge.agree(draw_rows(), by="topic", **FEW)
+    return judge.agree(draw_rows(), by="topic", **OF_TWO)
 
 
 def test_judges_side_by_side(study: MetricStudy) -> None:
@@ -80,20 +80,20 @@ def test_slices(study: MetricStudy) -> None:
     assert by_key["judge_mild", "c"]["p_kappa"] > 0.05
     assert any(note.startswith("human: judge_good differs on c: kappa ") for note in study.notes)
     with pytest.raises(SettingError, match="by must be a column of the texts, but theme is none of id, topic"):
-        judge.agree(draw_rows(), by="theme", **FEW)
+        judge.agree(draw_rows(), by="theme", **OF_TWO)
     small = judge.agree(
-        [{**row, "topic": "rare" if i < 9 else "x"} for i, row in enumerate(draw_rows())], by="topic", **FEW
+        [{**row, "topic": "rare" if i < 4 else "x"} for i, row in enumerate(draw_rows())], by="topic", **OF_TWO
     )
     assert any("judge_good: rare is too small for a test" in note for note in small.notes)
 
 
 def test_the_gate() -> None:
     rows = draw_rows()
-    kept = judge.agree(rows, fail_if="kappa < 0.3", **FEW)
+    kept = judge.agree(rows, fail_if="kappa < 0.3", **OF_TWO)
     assert kept.findings == []
     kept.raise_findings()
     conditions = ["harshness > 0.1", "accuracy drop > 0.02"]
-    failed = judge.agree(rows, fail_if=conditions, baseline="judge_good", **FEW)
+    failed = judge.agree(rows, fail_if=conditions, baseline="judge_good", **OF_TWO)
     assert len(failed.checks.gate) == 3  # a drop is none of the baseline's own
     assert any("harshness of judge_mild is shown to lie above 0.1" in each for each in failed.findings)
     with pytest.raises(FindingError, match="is shown to lie"):
@@ -114,7 +114,7 @@ def test_the_gate() -> None:
 )
 def test_wrong_gates(settings: dict, said: str) -> None:
     with pytest.raises(SettingError, match=said):
-        judge.agree(draw_rows(), **settings, **FEW)
+        judge.agree(draw_rows(), **settings, **OF_TWO)
 
 
 def test_a_wrong_gate_is_found_before_anything_is_scored() -> None:
@@ -123,26 +123,26 @@ def test_a_wrong_gate_is_found_before_anything_is_scored() -> None:
 
     rows = [{**row, "text": row["id"]} for row in draw_rows()]
     with pytest.raises(SettingError, match="fail_if must be conditions"):
-        judge.agree(rows, score, fail_if="kapa < 1", **FEW)
+        judge.agree(rows, score, fail_if="kapa < 1")
 
 
 def test_a_gate_needs_labels() -> None:
     rows = [{"text": f"text {i}", "ratings": {"q": i / 7}, "scores": {"m": i % 5}} for i in range(40)]
     with pytest.raises(SettingError, match="no scores are labels that people gave"):
-        judge.agree(rows, fail_if="kappa < 0.5", cues=False, **FEW)
+        judge.agree(rows, fail_if="kappa < 0.5", cues=False)
 
 
 @pytest.mark.parametrize("column", ["model", "system"])
 def test_slices_by_the_name_of_a_column_that_gives_a_field(column: str) -> None:
     rows = [{**row, "model": "ab"[i % 2]} for i, row in enumerate(draw_rows())]
-    study = judge.agree(rows, by=column, **FEW)
+    study = judge.agree(rows, by=column, **OF_TWO)
     slices = find_table(study, f"By {column}").rows
     assert [row[column] for row in slices] == ["a", "b", "a", "b"]
     assert {row["n"] for row in slices} == {120}
 
 
 def test_where_people_are_split_and_one_verdict() -> None:
-    study = judge.agree(draw_rows(people=3), **FEW)
+    study = judge.agree(draw_rows(people=3), people="rater_0,rater_1,rater_2", **OF_TWO)
     unity = find_table(study, "Accuracy by how united people are").rows
     assert [(row["judge"], row["people"]) for row in unity] == [
         (name, people) for name in ("judge_good", "judge_mild") for people in ("3 of 3", "2 of 3")
@@ -170,7 +170,7 @@ def test_the_answer_says_how_the_other_judge_differs_from_the_best() -> None:
         fair = truth if rng.random() < 0.9 else 1 - truth
         text = "word " * (30 if is_long else 5)
         rows.append({"id": f"q{i}", "text": text, "human": truth, "judge_fair": fair, "judge_swayed": swayed})
-    study = judge.agree(rows, cues=False, **FEW)
+    study = judge.agree(rows, judges=["judge_fair", "judge_swayed"], cues=False)
     assert "; judge_swayed beside it: milder on longer texts by 0." in study.notes[-1]
 
 
@@ -204,7 +204,7 @@ def test_a_judge_that_fails_the_test_cannot_stand_in() -> None:
         truth = int(rng.random() < 0.5)
         people = {f"rater_{k}": truth if rng.random() < 0.75 else 1 - truth for k in range(3)}
         rows.append({"id": f"q{i}", "llm": truth if rng.random() < 0.95 else 1 - truth, **people})
-    study = judge.agree(rows, **FEW)
+    study = judge.agree(rows, people="rater_0,rater_1,rater_2", judges="llm")
     ((_, test),) = study.labels.alternatives.items()
     assert test.passes
     assert "can stand in for a person here" in study.notes[-1]
@@ -212,7 +212,7 @@ def test_a_judge_that_fails_the_test_cannot_stand_in() -> None:
 
 def test_a_study_of_metrics_has_no_checks() -> None:
     rows = [{"text": f"text {i}", "ratings": {"q": i / 7}, "scores": {"m": i % 5}} for i in range(40)]
-    study = judge.agree(rows, cues=False, **FEW)
+    study = judge.agree(rows, cues=False)
     titles = [table.title for table in study.tables]
     assert not {"Judges side by side", "Gate", "Accuracy by how united people are"} & {*titles}
     study.raise_findings()

@@ -2,7 +2,6 @@
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ TEXTS = [
     | {"scores": {"grader": int(verdict)}}
     for i, verdict in enumerate(JUDGE)
 ]
-FEW: dict[str, Any] = {"resamples": 60, "permutations": 99}
 
 
 def read_csv(path: Path) -> list[dict]:
@@ -62,7 +60,7 @@ def test_the_same_seed_draws_the_same_texts(tmp_path: Path) -> None:
 
 def test_labels_are_read_back_with_the_design(tmp_path: Path) -> None:
     judge.label(TEXTS, n=120, seed=1, output=tmp_path / "sheet")
-    study = judge.agree(TEXTS, labels=fill_labels(tmp_path), cues=False, **FEW)
+    study = judge.agree(TEXTS, labels=fill_labels(tmp_path), cues=False)
     assert "sheet_labels.csv: 120 of 120 labels joined by id to 120 of 400 verdicts" in study.notes
     assert not any("no random sample" in note for note in study.notes)
     (row,) = study.labels.corrected
@@ -97,7 +95,7 @@ def test_labels_with_different_probabilities_are_refused() -> None:
 def test_labels_of_two_people_in_two_files(tmp_path: Path) -> None:
     judge.label(TEXTS, n=60, output=tmp_path / "sheet")
     paths = [fill_labels(tmp_path, person=person) for person in ("ann_", "ben_")]
-    study = judge.agree(TEXTS, labels=paths, cues=False, **FEW)
+    study = judge.agree(TEXTS, labels=paths, cues=False)
     assert study.scored.raters["label"].shape == (2, 400)
     assert any(row.name == "grader" for row in study.labels.single["label"])
 

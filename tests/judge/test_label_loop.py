@@ -15,7 +15,7 @@ from judge.verdict_files import read_verdicts
 RNG = np.random.default_rng(4)
 TRUTH = RNG.random(120) < 0.7
 VERDICTS = np.where(RNG.random(120) < 0.85, TRUTH, ~TRUTH)
-FEW: dict[str, Any] = {"resamples": 60, "permutations": 99, "cues": False}
+FEW: dict[str, Any] = {"cues": False}
 
 
 def write_inspect(folder: Path) -> Path:
@@ -68,7 +68,7 @@ def write_one_provider(folder: Path) -> Path:
 
 def write_systems(folder: Path) -> Path:
     """60 questions, each answered by two systems."""
-    rows = [["question_id", "model", "response", "grader"]]
+    rows = [["question_id", "model", "response", "judge"]]
     for i, verdict in enumerate(VERDICTS.tolist()):
         rows.append([f"q{i // 2}", "ab"[i % 2], f"Answer {i}.", ("no", "yes")[verdict]])
     return write_rows(folder / "systems.csv", rows)
@@ -76,7 +76,7 @@ def write_systems(folder: Path) -> Path:
 
 def write_unnamed(folder: Path) -> Path:
     """Texts without ids."""
-    rows = [["response", "grader"]]
+    rows = [["response", "judge"]]
     rows += [[f"Answer {i}.", ("no", "yes")[verdict]] for i, verdict in enumerate(VERDICTS.tolist())]
     return write_rows(folder / "texts.csv", rows)
 
@@ -105,8 +105,8 @@ SOURCES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "Inspect": (write_inspect, "grader"),
     "promptfoo": (write_promptfoo, "pass"),
     "promptfoo, one provider": (write_one_provider, "pass"),
-    "two systems": (write_systems, "grader"),
-    "no ids": (write_unnamed, "grader"),
+    "two systems": (write_systems, "judge"),
+    "no ids": (write_unnamed, "judge"),
 }
 
 

@@ -12,8 +12,8 @@ from core.errors import InputError, SettingError
 from core.scores import Scores
 from judge.metric_study import MetricStudy
 from judge.tables import Table
-from meta_eval.grouping import lay_out
-from meta_eval.prediction_powered import powered_rate
+from meta_eval.design import lay_out
+from meta_eval.helped import help_mean
 
 YES_NO = [(True, 1)] * 20 + [(True, 0)] * 5 + [(False, 1)] * 10 + [(False, 0)] * 15
 LABELS, SINGLE, EACH = "Agreement on labels", "Agreement with single people", "Labels one by one"
@@ -23,7 +23,7 @@ CONFUSION, DISAGREEMENTS = "Labels by people and by judges: q", "Disagreements"
 def agree(pairs: list[tuple[Any, Any]], **settings: Any) -> tuple[MetricStudy, dict[str, Table]]:
     """A study of the ratings q and the scores j, and its tables of labels."""
     rows = [{"text": f"text {i}", "ratings": {"q": q}, "scores": {"j": j}} for i, (q, j) in enumerate(pairs)]
-    found = judge.agree(rows, cues=False, resamples=100, permutations=9, **settings)
+    found = judge.agree(rows, cues=False, **settings)
     return found, {table.title: table for table in found.tables}
 
 
@@ -84,7 +84,7 @@ def test_what_is_a_label(ratings: list[float], scores: list[float], settings: di
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        ({"levels": {"q": [0, 2]}}, "levels of .q. must hold every level, but lack true"),
+        ({"levels": {"q": [0, 2]}}, "levels of .q. must hold every level, but lack True"),
         ({"levels": {"other": [0, 1]}}, "levels"),
         ({"thresholds": {"other": 1}}, "thresholds"),
         ({"thresholds": {"j": 1}, "levels": {"q": [0, 1, 2]}}, "a threshold is for two labels, but q has 3"),
@@ -99,7 +99,7 @@ def test_a_judge_of_an_aspect_is_compared_with_this_one() -> None:
     rows = [{"text": f"text {i}", "ratings": {"q": i % 2, "r": i // 2 % 2}} for i in range(40)]
     own = Scores({name: np.array([row["ratings"][name] for row in rows]) for name in "qr"}, "own")
     scored = judge.read(rows, scores={"own": own, "j": [1, 0] * 20})
-    found = judge.agree(scored, cues=False, resamples=50, permutations=9)
+    found = judge.agree(scored, cues=False)
     assert [*found.labels.agreement] == [("q", "own/q"), ("q", "j"), ("r", "own/r"), ("r", "j")]
     assert [each.kappa.value for each in found.labels.agreement.values()] == [1, -1, 1, 0]
 
@@ -113,23 +113,27 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
         for s in systems
         for i in range(500)
     ]
-    found = judge.agree(rows, resamples=50, permutations=9, cues=False)
+    found = judge.agree(rows, cues=False)
     assert [row["system"] for row in found.labels.corrected] == (["a", "b"] if systems[1:] else ["all"])
     row = found.labels.corrected[0]
     assert (row["texts"], row["labels"], row["by_judge"].value) == (500, 100, pytest.approx(0.8))
     assert (row["by_people"].value, row["corrected"].value) == (pytest.approx(0.6), pytest.approx(0.6))
-    expected = powered_rate([*([0, 0, 1, 1, 1] * 20), *[math.nan] * 400], [0, 1, 1, 1, 1] * 100, lay_out(500))
-    assert row["corrected"] == expected.estimate
+    labels = [*([0, 0, 1, 1, 1] * 20), *[math.nan] * 400]
+    expected = help_mean(labels, [0, 1, 1, 1, 1] * 100, lay_out(500), is_rate=True).estimate
+    shown = row["corrected"]
+    assert (shown.value, shown.low, shown.high) == pytest.approx(
+        (expected.value, expected.low, expected.high), abs=0.02
+    )
     assert row["worth"] > 100
     assert any(note.startswith("ok: people would give ") for note in found.notes)
-    few = judge.agree(rows[:3] + rows[100:200], resamples=50, permutations=9, cues=False)
+    few = judge.agree(rows[:3] + rows[100:200], cues=False)
     assert not any("people would give" in note for note in few.notes)
     graded = [
         {**row, **({"ratings": {"ok": 3 * row["ratings"]["ok"] + 1}} if "ratings" in row else {})} for row in rows
     ]
     scores = {"j": [3 * row["scores"]["j"] + 1 for row in rows]}
     plain = [{name: cell for name, cell in row.items() if name != "scores"} for row in graded]
-    means = judge.agree(judge.read(plain, scores), resamples=50, permutations=9, cues=False).labels.corrected
+    means = judge.agree(judge.read(plain, scores), cues=False).labels.corrected
     assert means[0]["corrected"].value == pytest.approx(2.8)
 
 
@@ -146,7 +150,7 @@ def test_a_judge_is_good_enough_beside_people_among_themselves(right: float, ver
         people = {name: truth if rng.random() < 0.93 else 1 - truth for name in ("p", "q", "r")}
         judged = truth if rng.random() < right else 1 - truth
         rows.append({"text": f"t{i}", "ratings": {"ok": people}, "scores": {"j": float(judged)}})
-    said = judge.agree(rows, resamples=300, permutations=9, cues=False).notes[-1]
+    said = judge.agree(rows, cues=False).notes[-1]
     assert "people agree with each other by 0." in said
     assert said.endswith(f"{verdict}.")
 
@@ -157,7 +161,7 @@ def test_five_labels_are_held_against_people_by_distance() -> None:
         {"text": f"t{i}", "ratings": {"q": 1 + i % 5}, "scores": {"j": float(min(5, 1 + i % 5 + (i // 5) % 2))}}
         for i in range(200)
     ]
-    study = judge.agree(rows, resamples=100, permutations=9, cues=False)
+    study = judge.agree(rows, cues=False)
     found = study.labels
     (agreed,) = found.agreement.values()
     assert agreed.weighted_kappa.value > agreed.kappa.value + 0.2
@@ -168,7 +172,7 @@ def test_five_labels_are_held_against_people_by_distance() -> None:
 def test_one_label_for_all_texts_is_told() -> None:
     rows = [{"text": f"t{i}", "ratings": {"q": i % 2}, "scores": {"j": 1.0}} for i in range(6)]
     rows[0]["scores"] = {"j": 1.0, "k": 0.0}
-    notes = judge.agree(rows, resamples=20, permutations=9, cues=False).notes
+    notes = judge.agree(rows, cues=False).notes
     assert any("q: j gives the label 1 to all 6 texts" in note for note in notes)
 
 
@@ -180,7 +184,7 @@ def test_labels_where_the_judge_said_yes_are_a_warning() -> None:
         rows.append({"text": f"t{i}", "scores": {"j": said}})
         if said and i % 3:
             rows[-1]["ratings"] = {"ok": float(rng.random() < 0.7)}
-    notes = judge.agree(rows, resamples=50, permutations=9, cues=False).labels.notes
+    notes = judge.agree(rows, cues=False).labels.notes
     said = "ok: the labels are no random sample, so figures corrected with j do not hold: the mean verdict of j is"
     assert any(note.startswith(said) for note in notes)
     assert not any("people would give" in note for note in notes)

@@ -14,7 +14,7 @@ import judge
 from judge.comparisons import SystemsCompared
 from judge.metric_study import MetricStudy
 from judge.preferences import PreferenceStudy, contradicts
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 
 Rows = list[dict[str, Any]]
 LEVEL = 0.05
@@ -173,7 +173,7 @@ def draw_agreed(rng: np.random.Generator) -> Rows:
 
 
 def compare(rows: Rows) -> SystemsCompared:
-    return judge.compare(rows, cues=False, resamples=200, permutations=1000)
+    return judge.compare(rows, cues=False)
 
 
 def scale(rows: Rows, change: Callable[[float], float]) -> Rows:
@@ -214,14 +214,14 @@ def test_random_preferences_never_contradict_themselves() -> None:
     found: Counter[str] = Counter()
     for _ in range(150):
         rows = draw_preferred(rng)
-        study = judge.prefer(rows, resamples=200, margin=0.1)
+        study = judge.prefer(rows, margin=0.1)
         found.update(contradict_prefer(study))
-        shuffled = judge.prefer([rows[i] for i in rng.permutation(len(rows))], resamples=200)
+        shuffled = judge.prefer([rows[i] for i in rng.permutation(len(rows))])
         others = {frozenset((pair.system_a, pair.system_b)): pair for pair in shuffled.ranking.pairs}
         for pair in study.ranking.pairs:
             other = others[frozenset((pair.system_a, pair.system_b))]
             found["row order: p"] += not same(pair.p_value, other.p_value)
-        exchanged = judge.prefer([exchange_sides(row) for row in rows], resamples=200)
+        exchanged = judge.prefer([exchange_sides(row) for row in rows])
         others = {frozenset((pair.system_a, pair.system_b)): pair for pair in exchanged.ranking.pairs}
         for pair in study.ranking.pairs:
             other = others[frozenset((pair.system_a, pair.system_b))]
@@ -250,7 +250,7 @@ def test_random_studies_of_metrics_never_contradict_themselves() -> None:
 
 
 def agree(rows: Rows) -> MetricStudy:
-    return judge.agree(rows, cues=False, resamples=100, permutations=200)
+    return judge.agree(rows, cues=False)
 
 
 def differ(study: MetricStudy, changed: MetricStudy) -> Iterator[str]:
@@ -306,7 +306,7 @@ def test_a_ranking_that_was_tampered_with_is_found_out() -> None:
         for i in range(60)
         for a, b in ("xy", "yz", "xz")
     ]
-    study = judge.prefer(rows, resamples=200)
+    study = judge.prefer(rows)
     assert not [*contradict_prefer(study)]
     systems, pairs = study.ranking.systems, study.ranking.pairs
     wide = replace(systems[0], win_rate=Estimate(0.5, -0.1, 0.9))
@@ -335,7 +335,7 @@ def test_a_study_of_metrics_that_was_tampered_with_is_found_out() -> None:
         rating = float(rng.normal())
         scores = {"close": rating + 0.3 * float(rng.normal()), "noise": float(rng.normal())}
         rows.append({"text": f"text {i}", "ratings": {"q": rating}, "scores": scores})
-    study = judge.agree(rows, cues=False, resamples=200, permutations=1000)
+    study = judge.agree(rows, cues=False)
     assert not [*contradict_agree(study)]
     row, *others = study.rows
     (ranking,) = study.rankings

@@ -12,13 +12,13 @@ from data.files import write_examples
 
 TABLE = "audit --data builtin_sets --data.corpora.stories.rated 20 --data.corpora.dialogues.rated 20"
 CASES = [
-    ("agree pilot.jsonl", "scores are needed: pass metrics or scores"),
+    ("agree pilot.jsonl", "no column says that it holds verdicts of judges"),
     (
         "agree rated.jsonl --metrics cdm_generative",
         "needs folder: pass --metrics.cdm_generative.folder VALUE",
     ),
     ("agree rated.jsonl --metrics m=bleu", "a metric must have one score, but m is also in the file"),
-    ("agree in.jsonl --metrics word_count", 'in.jsonl: at least one example needs "ratings"'),
+    ("agree in.jsonl --metrics word_count", "no column says that it holds labels of people"),
     ("score in.jsonl --metric word_count --output .", "found the folder"),
     ("score in.jsonl --metric word_count --output in.jsonl", "different files"),
     ("score in.jsonl --metric word_count --output no/out.jsonl", "but there is no no"),

@@ -62,8 +62,8 @@ def test_every_verb_shows_what_metrics_say_about_their_scores() -> None:
     found = [
         judge.score(rows, Noting()),
         judge.compare(rows, Noting()),
-        judge.agree(rows, Noting(), permutations=99),
-        judge.audit(rows, Noting(), resamples=20),
+        judge.agree(rows, Noting()),
+        judge.audit(rows, Noting()),
     ]
     for each in found:
         assert each.notes.count("ours, not theirs") == 1

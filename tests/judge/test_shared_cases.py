@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.errors import InputError, SettingError
+from core.errors import InputError, QuestionError
 from data.input_file import InputFile
 from data.preferences import read_judged, read_preferences
 from data.scored import read_scored
@@ -118,7 +118,7 @@ def test_line_separators_in_json(cases: Path, tmp_path: Path) -> None:
 def test_battles_with_ties(cases: Path, name: str) -> None:
     folder = cases / "16-arena-ties"
     right = expect(folder)
-    found = judge.prefer(str(folder / name), resamples=20)
+    found = judge.prefer(str(folder / name))
     for each in found.ranking.systems:
         row = right["table"][each.system]
         assert (each.n, each.wins, each.ties, each.losses) == (row["n"], row["wins"], row["ties"], row["losses"])
@@ -157,6 +157,11 @@ def test_alpha_with_missing_ratings(cases: Path, name: str, form: str) -> None:
         assert alpha(found, "q", scale) == pytest.approx(value, abs=1e-4)
 
 
+def test_a_column_called_score_is_a_judges(cases: Path) -> None:
+    found = read_verdicts(cases / "20-alpha-missing" / "binary2.csv")
+    assert (found.aspects, [*found.scores]) == (("q",), ["score:m"])
+
+
 @pytest.mark.parametrize("name", ["perfect_constant", "one_rater", "rater_with_one"])
 def test_alpha_that_is_undefined(cases: Path, name: str) -> None:
     assert math.isnan(alpha(read_scored(cases / "20-alpha-missing" / f"{name}.csv"), "q", "ordinal"))
@@ -182,10 +187,10 @@ def test_missing_scores_of_inspect(cases: Path, name: str, scores: Any, remark: 
 
 def test_a_wide_table_of_workers(cases: Path) -> None:
     path = cases / "27-mturk-wide" / "batch_results.csv"
-    with pytest.raises(InputError, match=r"a column .*data.columns.text=NAME names another.*HITId, HITTypeId"):
+    with pytest.raises(InputError, match=r'a column .*columns={"text": "NAME"} names another.*HITId, HITTypeId'):
         read_scored(path)
     columns = {"text": "Input.OUT7", "ratings.typical": "Answer.7"}
-    with pytest.raises(InputError, match="found invalid, very typical, specific, typical in"):
+    with pytest.raises(InputError, match="found Invalid, Very Typical, Specific, Typical in"):
         read_scored(path, columns=columns)
     levels = ["invalid", "rare", "average", "typical", "specific", "very typical"]
     found = read_scored(path, columns=columns, levels=levels)
@@ -201,7 +206,7 @@ def test_a_long_table_of_workers(cases: Path) -> None:
     columns = asked | {f"ratings.{name}": name for name in right["aspects"]}
     found = judge.read(str(folder / "Batch_results.csv"), columns=columns)
     assert found.notes == ("Batch_results.csv: 210 rows, 42 texts; their raters are in WorkerId",)
-    study = judge.agree(found, "word_count", cues=False, resamples=20, permutations=99)
+    study = judge.agree(found, "word_count", cues=False)
     for row in (row for row in study.rows if row.metric == "word_count"):
         of = right["aspects"][row.aspect]
         assert row.n == right["texts"]
@@ -255,7 +260,7 @@ def test_one_file_a_person(cases: Path) -> None:
     labels = [folder / f"potato_{name}_annotated_instances.jsonl" for name in ("ann", "ben")]
     assert [each.id for each in read_scored(labels[0]).examples] == ["1", "2", "3"]
     verdicts = [{"id": name, "gpt": score} for name, score in (("1", 3), ("2", 4), ("3", 5))]
-    found = read_verdicts(verdicts, labels=labels)
+    found = read_verdicts(verdicts, judges="gpt", labels=labels)
     np.testing.assert_array_equal(found.raters["fluency"], [[3, 4, 5], [2, 3, 4]])
     np.testing.assert_array_equal(found.raters["sentiment"], [[2, 0, 1], [2, 1, 1]])
 
@@ -269,14 +274,14 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     found = judge.read(str(folder / "topical_chat.json"), columns=columns)
     assert (len(found), found.layout.input_count, len({*(found.systems or ())})) == (30, 5, 6)
     assert dict(found.scores) == {}
-    study = judge.agree(found, "word_count", cues=False, resamples=20, permutations=99)
+    study = judge.agree(found, "word_count", cues=False)
     by_aspect = {row.aspect: row.spearman.value for row in study.rows if row.metric == "word_count"}
     assert by_aspect == pytest.approx(words, abs=1e-4)
-    compared = judge.compare(found, cues=False, resamples=20, permutations=99)
+    compared = judge.compare(found, cues=False)
     means = {each.system: each.mean.value for each in compared.means["human overall"]}
     assert means == pytest.approx(right["mean overall by system"], abs=1e-4)
     unnamed = judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})
-    with pytest.raises(SettingError, match="does not say which scorer is a person"):
+    with pytest.raises(QuestionError, match="no column says that it holds labels of people"):
         judge.agree(unnamed)
 
 

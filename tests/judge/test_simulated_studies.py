@@ -10,12 +10,12 @@ import pytest
 import judge
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.auditing import audit_damage
-from meta_eval.chance import widen_interval
+from meta_eval.permuted import widen_interval
 
 Study = Callable[[np.random.Generator, bool], bool]
 ROUNDS = 60
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / ROUNDS)  # two standard errors above the level
-QUICK: dict[str, Any] = {"resamples": 200, "permutations": 99, "cues": False}
+QUICK: dict[str, Any] = {"cues": False}
 
 
 def agree_on_rare_labels(rng: np.random.Generator, is_control: bool) -> bool:
@@ -66,7 +66,7 @@ def equal_at_the_margin(rng: np.random.Generator, is_control: bool) -> bool:
         for i in range(100)
         for s in "ab"
     ]
-    (pair,) = judge.compare(rows, margin=0.1, **QUICK).pairs["m"].values()
+    (pair,) = judge.compare(rows, margin=0.1, cues=False).pairs["m"].values()
     return bool(pair.is_equal)
 
 
@@ -77,7 +77,7 @@ def misfit_of_an_order(rng: np.random.Generator, is_control: bool) -> bool:
         for a, b, rate in (("x", "y", 0.7), ("y", "z", 0.7), ("x", "z", 0.3 if is_control else 0.84)):
             winner = "a" if rng.random() < rate else "b"
             rows.append({"id": f"q{i}", "system_a": a, "system_b": b, "winner": winner})
-    return judge.prefer(rows, resamples=50).ranking.fit.p_value < 0.05
+    return judge.prefer(rows).ranking.fit.p_value < 0.05
 
 
 def fall_of_a_blind_metric(rng: np.random.Generator, is_control: bool) -> bool:
@@ -96,7 +96,7 @@ def labels_of_no_random_sample(rng: np.random.Generator, is_control: bool) -> bo
     chosen = [row for row in verdicts if row["winner"] == "a"] if is_control else verdicts
     at = rng.permutation(len(chosen))[:60]
     people = [{**chosen[i], "winner": "a" if rng.random() < 0.5 else "b"} for i in at]
-    return bool(judge.prefer(verdicts, human_labels=people, resamples=10).corrections.unrepresentative)
+    return bool(judge.prefer(verdicts, human_labels=people).corrections.unrepresentative)
 
 
 STUDIES: list[Study] = [

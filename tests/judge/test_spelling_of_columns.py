@@ -15,7 +15,7 @@ from core.errors import InputError, SettingError
 from data.columns import name_fields
 from data.files import read_examples
 from data.preferences import read_preferences
-from data.roles import find_roles
+from judge.verdict_files import read_verdicts
 
 FORMS = (".csv", ".jsonl", ".xlsx")
 Cells = dict[str, Any]
@@ -63,7 +63,7 @@ def make_verdicts() -> list[Cells]:
             "question": f"What is {number // 2}?",
             "response": f"It is {'very ' * (number % 5)}{number}.",
             "model": "ab"[number % 2],
-            "judge_verdict": "yes" if label == is_right else "no",
+            "judge": "yes" if label == is_right else "no",
             "human": "yes" if label else "no",
         }
         rows.append(row)
@@ -95,7 +95,7 @@ def make_outputs() -> list[Cells]:
     """Texts of two systems with references and without verdicts."""
     rows: list[Cells] = []
     for row in make_verdicts():
-        kept = {name: cell for name, cell in row.items() if name not in ("judge_verdict", "human")}
+        kept = {name: cell for name, cell in row.items() if name not in ("judge", "human")}
         rows.append({**kept, "ground_truth": f"It is {row['question_id']}."})
     return rows
 
@@ -134,15 +134,15 @@ def run_score(path: Path) -> str:
 
 
 VERBS: dict[str, tuple[Callable[[], list[Cells]], Callable[[Path], str]]] = {
-    "agree": (make_verdicts, lambda path: show(judge.agree(path, resamples=20, cues=False))),
-    "prefer battles": (make_battles, lambda path: show(judge.prefer(path, resamples=20))),
-    "prefer judgements": (make_judgements, lambda path: show(judge.prefer(path, resamples=20))),
+    "agree": (make_verdicts, lambda path: show(judge.agree(path, cues=False))),
+    "prefer battles": (make_battles, lambda path: show(judge.prefer(path))),
+    "prefer judgements": (make_judgements, lambda path: show(judge.prefer(path))),
     "label": (make_verdicts, run_label),
     "plan": (make_verdicts, lambda path: show(judge.plan(path, within=0.1))),
     "score": (make_outputs, run_score),
     "compare": (
         make_outputs,
-        lambda path: show(judge.compare(path, "bleu", resamples=20, permutations=20, cues=False)),
+        lambda path: show(judge.compare(path, "bleu", cues=False)),
     ),
 }
 
@@ -158,7 +158,7 @@ def test_a_verb_reads_names_in_any_spelling(tmp_path: Path, form: str, spelling:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_texts_are_read_in_any_spelling(tmp_path: Path, form: str, spelling: str) -> None:
-    rows = [{key: cell for key, cell in row.items() if key != "judge_verdict"} for row in make_verdicts()]
+    rows = [{key: cell for key, cell in row.items() if key != "judge"} for row in make_verdicts()]
     plain = read_examples(write(tmp_path / f"plain{form}", rows))
     other = read_examples(write(tmp_path / f"other{form}", spell(rows, SPELLINGS[spelling])))
     for name in ("text", "context", "system", "group"):
@@ -179,7 +179,7 @@ def test_labels_are_read_in_any_spelling(tmp_path: Path, form: str, spelling: st
         given = write(
             path.parent / f"labels{form}", spell(labels, SPELLINGS[spelling] if path.parent.name == "other" else str)
         )
-        return show(judge.agree(path, labels=given, resamples=20, cues=False))
+        return show(judge.agree(path, labels=given, cues=False))
 
     compare_spellings(tmp_path, form, verdicts, SPELLINGS[spelling], run)
 
@@ -187,17 +187,14 @@ def test_labels_are_read_in_any_spelling(tmp_path: Path, form: str, spelling: st
 @pytest.mark.parametrize("form", FORMS)
 def test_messages_have_the_spelling_of_the_file(tmp_path: Path, form: str) -> None:
     path = write(tmp_path / f"table{form}", spell(make_verdicts(), SPELLINGS["spaces"]))
-    study = judge.agree(path, resamples=20, cues=False)
-    assert (
-        "labels of people: Human; verdicts of judges: Judge Verdict; rows named by Question Id and Model"
-        in study.notes[0]
-    )
+    study = judge.agree(path, cues=False)
+    assert "labels of people: Human; verdicts of judges: Judge; rows named by Question Id" in study.notes[0]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "names",
-    [("response", "Response"), ("text", "Text"), ("human", "Human"), ("ID", "id"), ("Judge verdict", "judge_verdict")],
+    [("response", "Response"), ("text", "Text"), ("human", "Human"), ("ID", "id"), ("Judge", "judge")],
 )
 def test_two_spellings_of_one_name_are_refused(tmp_path: Path, form: str, names: tuple[str, str]) -> None:
     rows = [
@@ -233,4 +230,4 @@ def test_columns_choose_between_two_spellings() -> None:
 def test_lines_that_spell_a_label_differently_are_refused() -> None:
     rows = [{"id": 1, "judge": 1, "human": 0}, {"id": 2, "judge": 0, "Human": 1}]
     with pytest.raises(SettingError, match='"human" and "Human"'):
-        find_roles(rows)
+        read_verdicts(rows)

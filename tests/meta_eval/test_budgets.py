@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from meta_eval.bootstrap import t_quantile
 from meta_eval.budgets import (
     Variation,
     has_power,
@@ -13,13 +12,12 @@ from meta_eval.budgets import (
     plan_budget,
     vary_kappa,
     vary_mean,
-    vary_statistic,
 )
-from meta_eval.grouping import lay_out
-from meta_eval.intervals import Resampling, score_interval
-from meta_eval.labels import estimate_kappa, weigh_kappa
+from meta_eval.design import lay_out
+from meta_eval.estimates import t_quantile
+from meta_eval.helped import help_mean
+from meta_eval.labels import estimate_kappa
 from meta_eval.planning import paired_power
-from meta_eval.prediction_powered import powered_mean, powered_rate
 
 LABELS = np.array([0.0, 1.0])
 
@@ -40,10 +38,10 @@ def test_variation_by_hand():
 
 def test_widths_by_hand():
     rate = Variation(0.3, 0.21, 0.21 * 0.36, 0.21 * 0.64, 1.0)
-    low, high = score_interval(0.3, 1.0, 100)
-    assert rate.half_width(100) == pytest.approx((high - low) / 2)
-    low, high = score_interval(0.3, 1.0, 0.21 / (0.21 * 0.36 / 98 + 0.21 * 0.64 / 900))
-    assert rate.half_width(100, 900) == pytest.approx((high - low) / 2)
+    for worth, verdicts in ((100, 0), (0.21 / (0.21 * 0.36 / 98 + 0.21 * 0.64 / 900), 900)):
+        share = (0.3 * worth + 2) / (worth + 4)
+        expected = 1.959964 * math.sqrt(share * (1 - share) / (worth + 4))
+        assert rate.half_width(100, verdicts) == pytest.approx(expected)
     mean = Variation(3.0, 4.0, 1.0, 3.0)
     assert mean.half_width(52) == pytest.approx(t_quantile(50) * math.sqrt(4 / 52))
     assert mean.half_width(52, 300) == pytest.approx(t_quantile(50) * math.sqrt(1 / 50 + 3 / 300))
@@ -95,12 +93,8 @@ def draw_labels(rng, n, rate, sensitivity, specificity):
 def test_kappa_varies_as_the_jackknife_says():
     rng = np.random.default_rng(0)
     x, y = draw_labels(rng, 4000, 0.3, 0.79, 0.91)  # both sides say yes to .3 of the texts
-    found = vary_statistic(weigh_kappa([(x, y)], LABELS, lay_out(4000)), lay_out(4000), 4000)
-    assert isinstance(found, Variation)
-    assert found.variance == pytest.approx(vary_kappa(0.7, 0.3).variance, rel=0.1)
-    assert vary_statistic(weigh_kappa([(x[:9], y[:9])], LABELS, lay_out(9)), lay_out(9), 9) == (
-        "an interval over inputs needs at least 30 of them, but there are 9"
-    )
+    found = estimate_kappa([(x, y)], LABELS, lay_out(4000))
+    assert 4000 * found.variances[0] == pytest.approx(vary_kappa(0.7, 0.3).variance, rel=0.1)
 
 
 def mask(values, n, rng):
@@ -134,7 +128,7 @@ def test_planned_studies_reach_the_width(kind, within):
         for _ in range(1000):
             y, f = draw_study(kind, rng, total)
             y = mask(y, n, rng)
-            found = powered_mean(y, f) if kind == "ratings" else powered_rate(y, f, lay_out(total))
+            found = help_mean(y, f, lay_out(total), is_rate=kind != "ratings")
             estimate = found.estimate
             rounds.append(((estimate.high - estimate.low) / 2, estimate.low <= truth <= estimate.high))
         width, covers = np.mean(rounds, axis=0)
@@ -151,9 +145,9 @@ def test_planned_kappas_reach_the_width(kappa, rate):
     sensitivity, specificity = rate + kappa * (1 - rate), 1 - rate + kappa * rate
     variation, widths = vary_kappa(kappa, rate), []
     n = int(plan_budget(variation, is_within(variation, 0.08), 1.0, 0.01)[0].labels)
-    for seed in range(400):
+    for _ in range(400):
         x, y = draw_labels(rng, n, rate, sensitivity, specificity)
-        found = estimate_kappa([(x, y)], LABELS, lay_out(n), Resampling(resamples=500, seed=seed))
+        found = estimate_kappa([(x, y)], LABELS, lay_out(n)).only
         widths.append((found.high - found.low) / 2)
     print(f"kappa {kappa} at {rate}: {n} labels, {np.mean(widths):.4f}")
     assert np.mean(widths) == pytest.approx(0.08, rel=0.03)
@@ -170,6 +164,6 @@ def test_planned_studies_reach_the_power():
         for _ in range(2000):
             y = rng.normal(size=total)
             f = r * y + math.sqrt(1 - r**2) * rng.normal(size=total)
-            shown += powered_mean(mask(y + 0.2, n, rng), f).estimate.low > 0
+            shown += help_mean(mask(y + 0.2, n, rng), f).estimate.low > 0
         print(f"power with {n} labels and {total} verdicts: {shown / 2000:.3f}")
         assert shown / 2000 == pytest.approx(0.8, abs=0.03)

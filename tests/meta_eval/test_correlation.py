@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from meta_eval.correlation import correlation_ratio, kendall, pearson, spearman
-from meta_eval.grouping import NO_SYSTEMS, Layout, average_by_system, explain_undefined, group, lay_out
+from meta_eval.design import Layout, lay_out
+from meta_eval.grouping import NO_SYSTEMS, average_by_system, explain_undefined, group
 from tests.meta_eval.sets import ORACLES
 
 ALL = [pearson, spearman, kendall]

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 from meta_eval.crowds import seat_crowd
-from meta_eval.grouping import lay_out
-from meta_eval.intervals import Resampling
+from meta_eval.design import lay_out
 from meta_eval.labels import agree_with_single
 from meta_eval.preferences import Preferences
 from meta_eval.raters import correlate_raters, find_ceiling
 
 NAN = np.nan
 YES = np.array([0.0, 1.0])
-FEW = Resampling(resamples=50)
 
 
 def draw_labels(texts: int, people: int, per_text: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +29,7 @@ def draw_labels(texts: int, people: int, per_text: int, seed: int = 0) -> tuple[
 def test_a_crowd_agrees_as_the_same_people_would_on_all_texts() -> None:
     """Two people agree in .82 and judge and person in .78 of texts; half of them agree by chance."""
     table, judge = draw_labels(texts=3000, people=300, per_text=3)
-    people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(3000), FEW)
+    people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(3000))
     assert people.n == 9000
     assert people.kappa.value == pytest.approx(2 * 0.82 - 1, abs=0.03)
     assert of_judge.kappa.value == pytest.approx(2 * 0.78 - 1, abs=0.03)
@@ -41,8 +39,8 @@ def test_a_crowd_agrees_as_the_same_people_would_on_all_texts() -> None:
 def test_correlation_and_ceiling_of_a_crowd() -> None:
     """The correlation of two people is .64, so the mean of three has the reliability 3 (.64) / (1 + 2 (.64)) = .842."""
     table, _ = draw_labels(texts=3000, people=300, per_text=3)
-    assert correlate_raters(table, "pearson", FEW).value == pytest.approx(0.64, abs=0.03)
-    assert find_ceiling(table, "pearson", FEW).value == pytest.approx(0.842**0.5, abs=0.01)
+    assert correlate_raters(table, "pearson").value == pytest.approx(0.64, abs=0.03)
+    assert find_ceiling(table, "pearson").value == pytest.approx(0.842**0.5, abs=0.01)
 
 
 def test_experts_keep_their_rows() -> None:
@@ -103,8 +101,7 @@ def test_intervals_of_a_crowd_hold_the_true_kappas(texts: int, people: int, per_
     held = dict.fromkeys(truths, 0)
     for seed in range(400):
         table, judge = draw_labels(texts, people, per_text, seed)
-        resampling = Resampling(resamples=300, seed=seed)
-        of_people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(texts), resampling)
+        of_people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(texts))
         intervals = {"people": of_people.kappa, "judge": of_judge.kappa, "difference": of_judge.beside_people}
         for name, interval in intervals.items():
             held[name] += interval.low <= truths[name] <= interval.high

@@ -1,5 +1,6 @@
 """Length-controlled win rates: known truths, a bootstrap as oracle, and the published ones of AlpacaEval 2."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +8,8 @@ import pytest
 from scipy.special import expit
 
 from data.sets.judged_pairs import load_alpaca_eval
-from meta_eval.bootstrap import NO_SPREAD, t_quantile
 from meta_eval.correlation import kendall
-from meta_eval.intervals import share_interval
+from meta_eval.estimates import NO_SPREAD
 from meta_eval.length_control import CONFOUNDED, control_length
 from meta_eval.preferences import Preferences
 from tests.data.sets.small_files import read_leaderboard
@@ -93,8 +93,8 @@ def test_the_preference_for_long_texts_is_taken_out():
 
 
 def test_few_inputs_have_no_interval():
-    found = control_length(*simulate(np.random.default_rng(1), 20))
-    assert found["x"].controlled.reason == "an interval over inputs needs at least 30 of them, but there are 20"
+    found = control_length(*simulate(np.random.default_rng(1), 9))
+    assert found["x"].win_rate.reason == "an interval needs at least 10 inputs, but there are 9"
 
 
 def simulate_star(rng: np.random.Generator, inputs: int, theta: np.ndarray) -> tuple[Preferences, np.ndarray]:
@@ -118,7 +118,7 @@ def test_intervals_of_all_pairs_cover():
     for _ in range(400):
         found = control_length(*simulate(rng, 150))
         spreads.append(found["x"].controlled.value)
-        said.append((found["x"].controlled.high - found["x"].controlled.low) / 2 / t_quantile(149))
+        said.append((found["x"].controlled.high - found["x"].controlled.low) / 2 / 1.976)
         for name, value in truth.items():
             inside[name] += found[name].controlled.low <= value <= found[name].controlled.high
     print({name: count / 400 for name, count in inside.items()}, np.std(spreads), np.mean(said))
@@ -164,9 +164,9 @@ def test_published_figures_of_alpaca_eval(shared_data):
     assert len(names) == 27
     for name in names:
         own = given.take(~np.isnan(given.of(name)))
-        rate = share_interval(own.of(name), own.layout)
-        error = (rate.high - rate.low) / 2 / t_quantile(len(own) - 1)
-        assert (100 * rate.value, 100 * error) == pytest.approx(
+        won = own.of(name)
+        error = won.std(ddof=1) / math.sqrt(len(won))
+        assert (100 * won.mean(), 100 * error) == pytest.approx(
             (published[name]["win_rate"], published[name]["standard_error"]), abs=1e-3
         )
     ours = 100 * np.array([found[name].controlled.value for name in names])

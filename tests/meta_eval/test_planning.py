@@ -6,44 +6,36 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.grouping import lay_out
-from meta_eval.permutation import permutation_tests
+from meta_eval.correlation import spearman
+from meta_eval.design import lay_out
+from meta_eval.grouping import estimate_correlations
 from meta_eval.planning import (
     LARGEST,
     Pilot,
     Spread,
     correlation_with_raters,
     estimate_spread,
+    find_deviation,
     n_to_tell_metrics,
     n_to_tell_systems,
     n_to_test_metrics,
     paired_power,
     reliability,
-    williams_power,
-    williams_t,
 )
 
 
-def test_williams_t_by_hand():
-    """r_a = .5, r_b = 0, r_ab = 0, n = 4: K = 3/4, t = .5 sqrt(3 / (2 * 3/4 * 3 + 1/16))."""
-    assert williams_t(0.5, 0.0, 0.0, n=4) == pytest.approx(0.5 * math.sqrt(3 / 4.5625), abs=1e-15)
-
-
 @pytest.mark.parametrize(("r_a", "r_b", "r_ab", "n"), [(0.6, 0.4, 0.5, 80), (0.3, 0.3, 0.7, 50), (0.7, 0.5, 0.6, 150)])
-def test_power_equals_a_simulation_of_data(r_a, r_b, r_ab, n):
-    """Samples of three normal variables, tested with Williams' test on Spearman's rho, 600 times."""
+def test_the_deviation_is_that_of_simulated_data(r_a, r_b, r_ab, n):
     factor = np.linalg.cholesky([[1, r_a, r_b], [r_a, 1, r_ab], [r_b, r_ab, 1]])
-    samples = stats.rankdata(factor @ np.random.default_rng(0).normal(size=(600, 3, n)), axis=-1)
+    samples = factor @ np.random.default_rng(0).normal(size=(2000, 3, n))
     r = np.array([np.corrcoef(each) for each in samples])
-    t = williams_t(r[:, 0, 1], r[:, 0, 2], r[:, 1, 2], n)
-    found = np.mean(np.abs(t) > stats.t.ppf(0.975, n - 3))
-    assert williams_power(r_a, r_b, r_ab, n) == pytest.approx(found, abs=0.06)
+    assert find_deviation(r_a, r_b, r_ab) == pytest.approx(math.sqrt(n) * (r[:, 0, 1] - r[:, 0, 2]).std(), rel=0.06)
 
 
 def test_n_to_tell_metrics_is_the_least():
     found = n_to_tell_metrics(0.5, 0.4, 0.6)
     assert found.power >= 0.8
-    assert williams_power(0.5, 0.4, 0.6, int(found.n) - 2) < 0.805
+    assert paired_power(0.1, find_deviation(0.5, 0.4, 0.6), int(found.n) - 1) < 0.8
     assert n_to_tell_metrics(0.5, 0.3, 0.6).n < found.n
     assert n_to_tell_metrics(0.5, 0.4, 0.9).n < found.n  # similar metrics are easier to distinguish
 
@@ -105,11 +97,11 @@ def test_reliability_and_attenuation():
 
 
 def test_ranks_and_several_metrics_need_more():
-    """The permutation test of Spearman's rho had power .69 with the 139 texts of Williams' test on Pearson's r."""
+    """The test of Spearman's rho had power .69 with the 139 texts that Pearson's r needs."""
     plain = n_to_tell_metrics(0.4, 0.2, 0.6)
     ranks = n_to_test_metrics(0.4, 0.2, 0.6)
-    assert (plain.n, 165 <= ranks.n <= 185) == (139, True)
-    assert n_to_test_metrics(0.4, 0.2, 0.6, statistic="pearson").n == math.ceil(1.06 * 139)
+    assert (plain.n, 165 <= ranks.n <= 185) == (140, True)
+    assert n_to_test_metrics(0.4, 0.2, 0.6, statistic="pearson").n == math.ceil(1.06 * plain.n)
     assert n_to_test_metrics(0.4, 0.2, 0.6, metrics=5).n > 1.5 * ranks.n
     assert (
         n_to_test_metrics(0.5, 0.5, 0.6).reason == "the two correlations are equal, so there is no difference to detect"
@@ -117,21 +109,20 @@ def test_ranks_and_several_metrics_need_more():
 
 
 def simulate_power(n: int, rounds: int) -> float:
-    """How often the permutation test of `judge agree` tells metrics of .4 and .2 apart, by Spearman's rho."""
+    """How often the flips of `judge agree` tells metrics of .4 and .2 apart, by Spearman's rho."""
     factor = np.linalg.cholesky([[1, 0.4, 0.2], [0.4, 1, 0.6], [0.2, 0.6, 1]])
     rng = np.random.default_rng(0)
     shown = 0
     for _ in range(rounds):
         ratings, better, worse = factor @ rng.normal(size=(3, n))
-        scores = {"better": better, "worse": worse}
-        tests = permutation_tests(scores, ratings, lay_out(n), pairs=[("better", "worse")], permutations=400)
-        shown += tests.p_values["better", "worse"] < 0.05
+        both = estimate_correlations(spearman, [better, worse], ratings, lay_out(n))
+        shown += both.subtract([0], [1]).test()[0] < 0.05
     return shown / rounds
 
 
 @pytest.mark.slow
 def test_the_planned_power_is_that_of_the_test():
-    """The number for Williams' test on Pearson's r, the control, has less power than was asked for."""
+    """The number for Pearson's r, the control, has less power than was asked for."""
     ranks = n_to_test_metrics(0.4, 0.2, 0.6)
     plain = n_to_tell_metrics(0.4, 0.2, 0.6)
     assert 0.79 <= simulate_power(int(ranks.n), 2000) <= 0.86

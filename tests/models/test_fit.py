@@ -111,8 +111,8 @@ def test_a_killed_training_ends_as_a_whole_one_also_where_its_folder_was_moved(t
 @pytest.mark.parametrize(
     ("epochs", "found"),
     [
-        (1, "val/loss is NaN in every epoch, and train/loss never was: set a lower learning rate"),
-        (9, "train/loss is NaN in step 2: set a lower learning rate"),
+        (1, "val/loss is NaN in every epoch, and no gradient was: set a lower learning rate"),
+        (9, "the gradient of .* is not finite in step 2, and no weight took it: set a lower learning rate"),
     ],
 )
 def test_a_training_that_diverges_ends_at_once_as_a_fault_of_the_setting(
@@ -124,6 +124,33 @@ def test_a_training_that_diverges_ends_at_once_as_a_fault_of_the_setting(
     with pytest.raises(SettingError, match=f"^the training diverged: {found}"):
         train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path, QUIET)
     assert not (tmp_path / "config.json").exists()
+
+
+def test_a_gradient_that_is_not_finite_changes_no_weight(tmp_path: Path) -> None:
+    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    lm.model.transformer.h[0].ln_1.weight.register_hook(lambda gradient: gradient * torch.inf)
+    before = [weight.detach().clone() for weight in lm.model.parameters()]
+    schedule = LanguageModelSchedule(epochs=1, batch_size=2, learning_rate=0.1)
+    tasks = [Task([5, 6, 7], [8, 9])]
+    with pytest.raises(SettingError, match=r"the gradient of model\.transformer\.h\.0\.ln_1\.weight is not finite"):
+        train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path, QUIET)
+    assert all(map(torch.equal, before, lm.model.parameters()))
+
+
+def test_no_gradient_comes_from_the_attention_of_cudnn(tmp_path: Path) -> None:
+    """For some lengths with a mask its gradient is NaN."""
+    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    is_allowed: list[bool] = []
+
+    def look(*_: Any) -> None:
+        if torch.is_grad_enabled():
+            is_allowed.append(torch.backends.cuda.cudnn_sdp_enabled())
+
+    lm.model.register_forward_pre_hook(look)
+    schedule = LanguageModelSchedule(epochs=1, batch_size=2, learning_rate=0.1)
+    tasks = [Task([5, 6, 7], [8, 9])]
+    train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path, QUIET)
+    assert is_allowed == [False]
 
 
 def test_without_the_last_checkpoint_a_training_starts_again(tmp_path: Path) -> None:

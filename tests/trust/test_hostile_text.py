@@ -18,7 +18,7 @@ from judge.cli import main
 from judge.report.plots import save_figure
 from judge.report.results import write_tables
 from meta_eval.agreement import Agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 
 TITLE, CLEAR, EIGHT_BIT, MIRROR = "\x1b]0;owned\x07", "\x1b[2J", "\x9b2J", "\u202e"
 CONTROL = TITLE + CLEAR + EIGHT_BIT + MIRROR

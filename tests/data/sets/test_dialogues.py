@@ -13,7 +13,7 @@ from data.download import PUBLIC_FILES, PublicFile
 from data.files import write_examples
 from data.sets.dialogues import load_dstc9, load_fed, located_dialogues, own_dialogues, read_utt_lines
 from data.sets.public import public_corpus
-from meta_eval.bootstrap import Floats
+from meta_eval.design import Floats
 from tests.data.sets import small_files
 
 
@@ -106,7 +106,7 @@ def test_the_systems_of_fed_come_from_the_collections_own_file(tmp_path: Path):
         [e.ratings for e in rated.examples],
     )
     assert "fed_data.json" in without.notes[0]
-    assert "data.download=true" in without.notes[0]
+    assert "download=True" in without.notes[0]
     answers = {
         "Coherent": [2, 2, 1, 2, 2],
         "Error recovery": ["N/A (no errors)", 1, 1, 1, 1],

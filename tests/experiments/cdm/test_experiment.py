@@ -287,7 +287,7 @@ def test_systems_are_ranked_by_the_mean_momentum_of_their_texts() -> None:
     assert (y["E(p)"].value, x["E(p)"].value) == pytest.approx((3.5, -2.0))
     assert (y["per token"].value, x["per token"].value) == pytest.approx((7 / 4, -4 / 3))
     assert (y["rated coherence"].value, x["rated coherence"].value) == pytest.approx((0.75, 0.25))
-    assert y["E(p)"].reason == "an interval over examples needs at least 30 of them, but there are 2"
+    assert y["E(p)"].reason == "an interval needs at least 10 inputs, but there are 2"
 
 
 def test_the_weight_of_the_amateur_turns_the_order() -> None:

@@ -21,7 +21,7 @@ from experiments.runner.tracking import WandbTracking
 from judge.agreement_tables import tabulate_agreement
 from judge.tables import Table
 from meta_eval.agreement import NO_QUESTION, Agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from tests.experiments.conftest import show_nothing
 from tests.experiments.runner.wandb_service import sync
 

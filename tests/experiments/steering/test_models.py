@@ -129,14 +129,14 @@ def test_a_row_by_hand() -> None:
     good = steered("good", [1, 1, 0, 1], [2.0, 2.0, 2.0, 4.0], ["a b", "a b", "a b", "a c d e"])
     bad = steered("bad", [0, 0, 0, 0], [4.0, 4.0, 4.0, 8.0], ["a a", "a a", "a a", "a a a a"])
     setting = SteeredSetting(2.0, 8, (good, bad), 1.05)
-    (found,) = Table("", "", [steering_row(setting, "good", [good], "fudge", seed=0)]).to_json()
+    (found,) = Table("", "", [steering_row(setting, "good", [good], "fudge")]).to_json()
     assert (found["label"], found["strength"], found["k"], found["n"]) == ("good", 2.0, 8, 4)
     assert (found["accuracy"], found["tokens"]) == (0.75, 2.5)
     assert found["perplexity"] == pytest.approx(np.e)  # a nat a token
     assert found["distinct_1"] == pytest.approx((2 / 4 + 5 / 6) / 2)  # by seed
     assert found["distinct_2"] == pytest.approx((1 / 2 + 4 / 4) / 2)
     assert (found["seeds"], found["by_seed"]["accuracy"]) == ([0, 1], [1.0, 0.5])
-    (everything,) = Table("", "", [steering_row(setting, "all", setting.texts, "fudge", seed=0)]).to_json()
+    (everything,) = Table("", "", [steering_row(setting, "all", setting.texts, "fudge")]).to_json()
     assert (everything["label"], everything["n"], everything["accuracy"]) == ("all", 8, 0.375)
     assert everything["perplexity"] == pytest.approx(np.exp(30 / 20))
     assert everything.keys() == found.keys()
@@ -184,16 +184,16 @@ HALF = [0.0, 1.0] * 20
 def test_the_headline_says_what_the_strongest_guidance_does(
     guided: list[float], plain: list[float], sentence: str
 ) -> None:
-    headline = describe_guidance(settings_of(guided, plain), are_judges_known=True, seed=0)
+    headline = describe_guidance(settings_of(guided, plain), are_judges_known=True)
     assert headline.startswith(f"Guidance of strength 4 at k 32 {sentence}")
     if "raises" in sentence:
         assert headline.endswith("from 0.50 to 0.75; perplexity goes from 2.0 to 3.0")
 
 
 def test_the_headline_says_nothing_where_it_knows_nothing() -> None:
-    unknown = describe_guidance(settings_of(HALF, HALF), are_judges_known=False, seed=0)
+    unknown = describe_guidance(settings_of(HALF, HALF), are_judges_known=False)
     assert unknown == (
         "No verdict on guidance of strength 4 at k 32: the judges are not shown to tell the labels apart"
     )
     plain = [setting for setting in settings_of(HALF, HALF) if setting.strength == 0]
-    assert describe_guidance(plain, are_judges_known=True, seed=0) == ""
+    assert describe_guidance(plain, are_judges_known=True) == ""

@@ -12,7 +12,7 @@ from judge.agreement_tables import tabulate_agreement
 from judge.report.model_cards import find_kept, write_cards
 from judge.report.outcome import Outcome
 from meta_eval.agreement import Agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 
 RUN: dict[str, Any] = {"experiment": "cdm_dialogue", "seed": 3, "synthetic": False}
 CURVE = [

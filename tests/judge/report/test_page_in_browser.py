@@ -14,7 +14,7 @@ from judge.agreement_tables import tabulate_agreement
 from judge.report.page import write_report
 from judge.report.results import results, write_plots
 from meta_eval.agreement import Agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]

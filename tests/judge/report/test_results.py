@@ -24,7 +24,7 @@ from judge.report.page import render
 from judge.report.plots import draw_svg, plot_curves, plot_intervals, save_figure, scores_against_ratings
 from judge.report.texts import list_texts
 from meta_eval.agreement import Agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 
 NAN = math.nan

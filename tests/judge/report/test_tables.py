@@ -11,8 +11,8 @@ from judge.agreement_tables import tabulate_agreement
 from judge.tables import Table, tabulate
 from judge.wording import format_cell
 from meta_eval.agreement import Agreement
-from meta_eval.bootstrap import Estimate
 from meta_eval.cues import ARE_CUES
+from meta_eval.estimates import Estimate
 
 NAN = math.nan
 

@@ -1,0 +1,331 @@
+"""Logs of runs: lm-evaluation-harness, Inspect, promptfoo, DeepEval and ragas."""
+
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from glob import escape
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from data.formats.tool_file import REMARK, Row, Rows, describe, list_values, pick, refuse, text_of
+from data.numeric import is_missing, number_columns, to_number
+from data.text_files import parse_json, read_json
+from data.written_lists import parse_list
+from data.zip_files import check_unpacked_size
+
+INSPECT_VALUES = {
+    "C": 1.0,
+    "I": 0.0,
+    "P": 0.5,
+    "N": 0.0,
+}  # correct, incorrect, partial, no answer
+SAMPLE_KEYS = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
+NO_METRICS = frozenset({"", "Unnamed: 0", "index", "idx", "id", "query_length", "user_input", "question"})  # of ragas
+ERROR = 2  # promptfoo's `failureReason` of a call that failed
+
+
+# ---- lm-evaluation-harness: a line per document and filter ----
+
+
+def read_lm_eval(rows: Rows, path: Path) -> Rows:
+    """Reads one text per document: the answer, or the most likely choice. Scores are `METRIC` or `METRIC/FILTER`."""
+    documents: dict[Any, dict[str, tuple[int, Row]]] = {}
+    for line, row in rows:
+        filters = documents.setdefault(row["doc_id"], {})
+        key = row.get("filter") or f"filter {len(filters) + 1}"  # older versions do not name it
+        if key in filters:
+            raise refuse(path, line, f"document {row['doc_id']} has the filter {describe(key)} twice: is it one task?")
+        filters[key] = (line, row)
+    of_all = [row for filters in documents.values() for _, row in filters.values()]
+    listed = [metric for row in of_all for metric in row.get("metrics") or ()]
+    names = [name for name in number_columns(of_all, SAMPLE_KEYS) if name in listed or not listed]
+    has_several = max(map(len, documents.values())) > 1
+    for number, filters in documents.items():
+        scores: Row = {}
+        for key, (_, row) in filters.items():
+            scores |= {f"{name}/{key}" if has_several else name: to_number(row.get(name)) for name in names}
+        line, row = next(iter(filters.values()))
+        named = {
+            "id": str(number),
+            "group": str(number),
+            "system": _find_model(path),
+            "scores": scores,
+        }
+        yield line, {**named, **_read_answer(row, path, line)}
+
+
+def _read_answer(row: Row, path: Path, line: int) -> Row:
+    """The prompt, the answer and the references; of choices, the one with the highest log-likelihood."""
+    requests = [list_values(request) for request in list_values(row["arguments"])] or [[]]
+    if not requests[0]:
+        requests = [row["arguments"]]  # of older versions: one request without a list around it
+    if any(len(request) < 2 for request in requests):
+        raise refuse(path, line, f'"arguments" must list prompts and what follows, found {describe(row["arguments"])}')
+    target = row["target"]
+    references = target if isinstance(target, list) else [target]
+    answer = row["resps"][0][0]
+    if not isinstance(answer, str):
+        given = [to_number(response[0]) for response in row["filtered_resps"] if isinstance(response, list)]
+        likelihoods = [likelihood for likelihood in given if likelihood is not None]
+        if not len(given) == len(likelihoods) == len(requests):
+            found = describe(row["filtered_resps"])
+            raise refuse(path, line, f"each request needs a text or a log-likelihood, found {found}")
+        choices = [str(request[1]).strip() for request in requests]
+        if len({*choices}) < len(choices):  # they differ in the prompt alone
+            choices = [f"{prompt}{choice}" for prompt, choice, *_ in requests]
+        answer = choices[likelihoods.index(max(likelihoods))]
+        index = to_number(target) if len(choices) > 1 else None
+        if index is not None and index in range(len(choices)):
+            references = [] if str(target) in choices else [choices[int(index)]]
+    elif not any(str(reference).strip() for reference in references):
+        references = row["doc"]["correct_answers"]  # truthfulqa_gen
+    prompt = requests[0][0]
+    context = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
+    return {
+        "text": answer,
+        "context": context,
+        "references": list(filter(None, (str(r).strip() for r in references))),
+    }
+
+
+def _read_results(path: Path) -> Iterator[Row]:
+    """The results that lm-eval wrote beside `samples_TASK_TIME.jsonl`."""
+    time = path.name.split(".json")[0].rpartition("_")[2]
+    for file in sorted(path.parent.glob(f"*_{escape(time)}.json")):
+        document = read_json(file) if file != path else None
+        if isinstance(document, dict):
+            yield document
+
+
+def _find_model(path: Path) -> str | None:
+    """The model that the results name, or else their folder (ORGANISATION__MODEL)."""
+    named = [str(results.get("model_name") or "").strip() for results in _read_results(path)]
+    organisation, separator, name = path.absolute().parent.name.partition("__")
+    return next(filter(None, named), f"{organisation}/{name}" if separator else None)
+
+
+def find_lower_lm_eval(names: Iterable[str], path: Path) -> list[str]:
+    """Lists the scores of which lower is better, by `higher_is_better` in the results beside the samples."""
+    task = path.name.split(".json")[0].rpartition("_")[0].removeprefix("samples_")
+    lower: set[str] = set()
+    for results in _read_results(path):
+        by_task = results.get("higher_is_better") or {}
+        directions = by_task.get(task) or (next(iter(by_task.values())) if len(by_task) == 1 else {})
+        lower |= {metric for metric, is_higher in directions.items() if is_higher is False}
+    return [name for name in names if name.partition("/")[0] in lower]
+
+
+# ---- Inspect: a log as JSON, or a zip with a file per sample ----
+
+
+def unpack_inspect(path: Path) -> Row:
+    """Reads the log in an `.eval` file; nothing is unpacked to disk."""
+    with zipfile.ZipFile(path) as packed:
+        sizes = {file.filename: file.file_size for file in packed.infolist()}
+        head = next((name for name in ("header.json", "_journal/start.json") if name in sizes), None)
+        if head is None:
+            raise refuse(path, 0, "an .eval file needs header.json or _journal/start.json: is it an Inspect log?")
+        names = [name for name in sizes if name.startswith("samples/") and name.endswith(".json")]
+        check_unpacked_size(path, (sizes[name] for name in [head, *names]))
+        header = parse_json(path, packed.read(head))
+        return {
+            "status": None,
+            **header,
+            "samples": [parse_json(path, packed.read(name)) for name in names],
+        }
+
+
+def list_inspect(log: Row, path: Path) -> Iterator[tuple[int, Row]]:
+    """Lists the samples of a log with the model, in the order of epochs and ids."""
+    model = log["eval"].get("model")
+    if not isinstance(model, str):
+        raise refuse(path, 0, f'an Inspect log needs "eval" with "model", found {describe(log["eval"])}')
+    if not log.get("samples"):
+        raise refuse(path, 0, "this Inspect log has no samples (a header alone, or a run that stopped at once)")
+    rows = [
+        (
+            line,
+            {
+                "epoch": 1,
+                **sample,
+                "model": model,
+            },
+        )
+        for line, sample in enumerate(log["samples"], start=1)
+    ]
+    return iter(sorted(rows, key=lambda row: (row[1]["epoch"], str(row[1]["id"]).zfill(20))))
+
+
+def read_inspect(rows: Rows, path: Path) -> Rows:
+    """Reads one text per sample and epoch, the input. Scores are `SCORER`, or `SCORER/NAME` of several."""
+    for line, sample in rows:
+        if not isinstance(sample["id"], str | int):
+            raise refuse(path, line, f'"id" must be a text or a whole number, found {describe(sample["id"])}')
+        name = str(sample["id"])
+        attached = sample.get("attachments") or (sample.get("transcript") or {}).get("content") or {}
+        scores: Row = {}
+        unread: list[str] = []
+        for scorer, score in (sample.get("scores") or {}).items():
+            given = score["value"]
+            for part, value in (given if isinstance(given, Mapping) else {"": given}).items():
+                label = f"{scorer}/{part}" if part else scorer
+                number = INSPECT_VALUES.get(str(value), to_number(value))
+                if number is None and not is_missing(value):
+                    unread.append(label)
+                else:
+                    scores[label] = number
+        target = sample.get("target")
+        texts = [(sample.get("output") or {}).get("choices", [])[:1], sample["input"]]
+        texts += target if isinstance(target, list) else [target]
+        plain = [text_of(text) for text in texts]
+        text, context, *references = [text and attached.get(text.removeprefix("attachment://"), text) for text in plain]
+        remark = f"scores of {' and '.join(unread)} that are lists or words left out" if unread else ""
+        yield (
+            line,
+            {
+                "id": f"{name}-{sample['epoch']}",
+                "group": name,
+                "system": sample["model"],
+                "epoch": sample["epoch"],
+                "text": text,
+                "context": context,
+                "references": [r.strip() for r in references if r and r.strip()],
+                "scores": scores,
+                REMARK: remark,
+            },
+        )
+
+
+# ---- promptfoo ----
+
+
+def list_promptfoo(document: Row, path: Path) -> Rows:
+    """Lists the results of versions 2 and 3."""
+    results = document["results"]
+    if not isinstance(results, Mapping) or not results.get("results") or not isinstance(results.get("version"), int):
+        hint = "; those of lm-eval are in samples_TASK_TIME.jsonl" if "configs" in document else ""
+        raise refuse(path, 0, f'results of promptfoo need "version" and "results", found {describe(results)}{hint}')
+    return enumerate(results["results"], start=1)
+
+
+def read_promptfoo(rows: Rows, path: Path) -> Rows:
+    """Reads one text per result, in the order of tests. A system is a provider, with its prompt if there are more."""
+    listed = list(rows)
+    prompts = {_name(row["prompt"], "raw") for _, row in listed}
+    names = [_name_test(row) for _, row in listed]
+    tests: dict[Any, int] = {}
+    for number, test in enumerate(dict.fromkeys(names)):
+        tests[test] = test if isinstance(test, int) else number
+    answers: list[tuple[tuple[int, int], int, Row]] = []
+    for name, (line, row) in zip(names, listed, strict=True):
+        system = _name(row["provider"], "id")
+        output = (row.get("response") or {}).get("output") if row.get("failureReason") != ERROR else None
+        scores = {"score": to_number(row["score"]), "pass": float(row["success"])}
+        scores |= {key: to_number(score) for key, score in (row.get("namedScores") or {}).items()}
+        answer: Row = {
+            "text": _write_output(output),
+            "context": row["prompt"].get("raw"),
+            "group": str(tests[name]),
+            "scores": scores,
+            "system": f"{system} / {_name(row['prompt'], 'raw')}" if len(prompts) > 1 else system,
+        }
+        answers.append(((tests[name], row.get("promptIdx") or 0), line, answer))
+    if all(answer["scores"]["score"] == answer["scores"]["pass"] for _, _, answer in answers):
+        for _, _, answer in answers:  # it would count as a second judge
+            del answer["scores"]["score"]
+            answer[REMARK] = "score says the same as pass in every row and is left out"
+    return [(line, answer) for _, line, answer in sorted(answers, key=lambda answer: answer[:2])]
+
+
+def _name_test(row: Row) -> int | str:
+    """The number of a test; of older versions its variables."""
+    number = row.get("testIdx")
+    return json.dumps(row["vars"]) if number is None else number
+
+
+def _write_output(output: Any) -> str | None:
+    if output is None or isinstance(output, str):
+        return output
+    return json.dumps(output, ensure_ascii=False)
+
+
+def _name(part: Any, key: str) -> str:
+    return str(part.get("label") or part.get(key)) if isinstance(part, Mapping) else str(part)
+
+
+# ---- DeepEval: test runs, results of `evaluate`, the cache ----
+
+
+def list_deepeval(document: Row, path: Path) -> Rows:
+    """Lists the test cases of a run or of the cache, each with its metrics."""
+    run = document.get("testRunData") or document
+    cached = run.get("test_cases_lookup_map") or {}
+    cases = run.get("testCases") or run.get("test_results") or []
+    for key, value in () if cases else cached.items():
+        metrics = [metric["metric_data"] for metric in value["cached_metrics_data"]]
+        cases.append({**parse_json(path, key), "metricsData": metrics})
+    if not cases:
+        more = " (conversational ones are not read)" if run.get("conversationalTestCases") else ""
+        raise refuse(path, 0, f"a test run of DeepEval needs test cases{more}, found none")
+    return enumerate(cases, start=1)
+
+
+def read_deepeval(rows: Rows, path: Path) -> Rows:
+    """Reads one text per test case; the case's input is the group. If a metric failed, its score is missing."""
+    for line, case in rows:
+        metrics = pick(case, "metricsData", "metrics_data") or []
+        scores = {
+            pick(metric, "name", "metric"): None if metric.get("error") else metric.get("score") for metric in metrics
+        }
+        if len(scores) < len(metrics):
+            raise refuse(path, line, f"each metric needs a name of its own, found {describe([*scores])}")
+        expected = pick(case, "expectedOutput", "expected_output")
+        text = case["actualOutput" if "actualOutput" in case else "actual_output"]
+        yield (
+            line,
+            {
+                "text": text,
+                "context": case["input"],
+                "group": case["input"],
+                "scores": scores,
+                "references": [expected] if expected else [],
+            },
+        )
+
+
+def find_lower_deepeval(cases: Iterable[Row]) -> list[str]:
+    """The metrics whose `success` says that scores below the threshold pass, such as Bias and Toxicity."""
+    below: dict[str, set[bool]] = {}
+    for metric in chain.from_iterable(pick(case, "metricsData", "metrics_data") or [] for case in cases):
+        score = to_number(metric.get("score"))
+        threshold = to_number(metric.get("threshold"))
+        if score is not None and threshold is not None and score != threshold:
+            below.setdefault(pick(metric, "name", "metric"), set()).add((score < threshold) == metric.get("success"))
+    return [name for name, passes in below.items() if passes == {True}]
+
+
+# ---- ragas ----
+
+
+def read_ragas(rows: Rows, path: Path) -> Rows:
+    """Reads one text per row, with each column of numbers as the score of a metric."""
+    listed = list(rows)
+    names = number_columns([row for _, row in listed], NO_METRICS)
+    for line, row in listed:
+        question = pick(row, "user_input", "question")
+        if not isinstance(question, str) or question.startswith("[{"):
+            raise refuse(path, line, f"a sample of several turns is not read, found {describe(question)}")
+        reference = pick(row, "reference", "ground_truth", "ground_truths")
+        references = (parse_list(reference) or [reference]) if isinstance(reference, str) else list_values(reference)
+        yield (
+            line,
+            {
+                "group": question,
+                "context": question,
+                "text": row.get("response", row.get("answer")),
+                "references": [text for text in references if not is_missing(text)],
+                "scores": {name: to_number(row.get(name)) for name in names},
+                "retrieved_contexts": row.get("retrieved_contexts"),
+            },
+        )
