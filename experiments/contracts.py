@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.report.outcome import Outcome as Outcome
-from judge.tables import Table as Table
+from report.outcome import Outcome as Outcome
+from report.tables import Table as Table
 
 if TYPE_CHECKING:  # keeps torch and matplotlib out of the start of the runner
     import pytorch_lightning

@@ -12,13 +12,13 @@ from core.signature import MODEL_LIBRARIES, Setting, signature
 from data.corpus import Corpus
 from experiments.contracts import Outcome, Run, Table
 from experiments.training import Trained
-from judge.agreement_answers import describe_systems
-from judge.agreement_tables import tabulate_agreement
-from judge.report.plots import plot_curves, scores_against_ratings
-from judge.wording import format_cell
 from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, agree, list_agreement, note_cues
 from meta_eval.cues import FOLDS
 from meta_eval.scored_set import ScoredSet
+from report.agreement_sentences import describe_systems
+from report.agreement_tables import tabulate_agreement
+from report.plots import plot_curves, scores_against_ratings
+from report.wording import format_cell
 
 LONGEST = 300  # characters of a headline
 

@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf  # noqa: E402
 
 from core.configs import CONFIGS  # noqa: E402
 from core.threads import share_cores  # noqa: E402
-from judge.terminal import open_streams, say  # noqa: E402
+from report.terminal import open_streams, say  # noqa: E402
 
 FAULT, INTERRUPTED = 2, 130  # exit codes
 PAPERS = {"ctrleval": "CTRLEval", "mars": "MARS", "cdm": "CDM", "oumg": "OUMG", "guided": "OUMG"}  # by starts of names

@@ -14,15 +14,15 @@ from pydantic import Field
 from core.scores import Metric
 from core.settings import Count, Seed, Several, checked_dataclass
 from data.damage import DAMAGES
-from judge.tables import Result, Row, Table, pick, tabulate
 from judge.verbs.score import join_signatures
-from judge.wording import bound_answer
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
+from report.tables import Result, Row, Table, pick, tabulate
+from report.wording import bound_answer
 
 if TYPE_CHECKING:
-    from judge.report.outcome import Outcome
+    from report.outcome import Outcome
 
 Strength = Annotated[float, Field(gt=0, le=1)]
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less

@@ -10,8 +10,8 @@ from pkgutil import resolve_name
 from data.text_files import open_atomically
 from judge.audits import Audits, MetricAudit, summary_table
 from judge.metrics import read_config
-from judge.tables import Table
-from judge.wording import markdown_text
+from report.tables import Table
+from report.wording import markdown_text
 
 SYNTHETIC = (
     "The texts, the damage and the small models are synthetic: this project generated or trained them. The figures "

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from judge.wording import format_cell, format_number, join_names
 from meta_eval.agreement import NOT_METRICS, Agreement
 from meta_eval.correlation import spearman
 from meta_eval.design import Floats
@@ -19,6 +18,7 @@ from meta_eval.grouping import estimate_correlation
 from meta_eval.scored_set import ScoredSet
 from meta_eval.systems import Grid
 from meta_eval.ties import subtract
+from report.wording import format_cell, format_number, join_names
 
 REPEATED = 0.1  # of the texts repeat a context, or another text: they are no longer independent
 SEVERE = 0.5  # standard deviations between the means of two raters

@@ -51,7 +51,7 @@ from judge.flags import (
 )
 from judge.input_flags import SetFiles, SystemFiles, TextFiles, read_inputs
 from judge.metric_flags import JudgeName, MetricNames, describe_metrics, plan_given
-from judge.terminal import describe_failure, open_streams, say, show_messages, show_steps
+from report.terminal import describe_failure, open_streams, say, show_messages, show_steps
 
 FINE, FAILED, BAD_INPUT, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # 3: a condition of --fail_if failed
 STANDARD = "-"
@@ -221,7 +221,7 @@ def run_verb(name: str, words: Sequence[str]) -> int:
     with show_messages():
         began = time.perf_counter()
         if given.get("report"):
-            from judge.report.verbs import check_report
+            from judge.reports import check_report
 
             check_report(given)
         result = call_verb(name, own, given)
@@ -336,14 +336,14 @@ def collect_settings(name: str, own: Mapping[str, Flag], given: Given) -> dict[s
 
 def deliver(result: Any, name: str, words: Sequence[str], given: Given, seconds: float) -> None:
     """Prints the tables and notes of a result, and writes its report if the command asks for one."""
-    from judge import terminal
-    from judge.report.outcome import print_outcome
+    from report import terminal
+    from report.outcome import print_outcome
 
     outcome = result.present()
     is_printed = name == "score" and str(given.get("output")) == STANDARD
     print_outcome(outcome, terminal.console(stderr=is_printed))
     if given.get("report"):
-        from judge.report.verbs import write_verb
+        from judge.reports import write_verb
 
         path = write_verb(replace(outcome, plots=result.draw()), name, ["judge", name, *words], given, seconds)
         say(f"wrote {path}")

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judge.tables import Result, Row, Table, pick, tabulate
-from judge.wording import bound_answer, format_number, join_names
 from meta_eval.estimates import ENUMERATED
 from meta_eval.helped import HelpedEstimate
 from meta_eval.systems import UNCOUNTED, Pairs, SystemComparison, SystemMean
+from report.tables import Result, Row, Table, pick, tabulate
+from report.wording import bound_answer, format_number, join_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +89,7 @@ class SystemsCompared(Result):
 
     def draw(self) -> dict[str, Figure]:
         """Plots, for each metric, the differences between the best system and each other system."""
-        from judge.report.plots import plot_intervals
+        from report.plots import plot_intervals
 
         plots = {}
         for name, ranked in self.means.items():

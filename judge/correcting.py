@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from judge.tables import Row, Table, pick, tabulate
-from judge.wording import format_cell, format_number
 from meta_eval.design import Floats, Layout, restrict
 from meta_eval.estimates import FEWEST, Estimate, estimate_share
 from meta_eval.helped import help_mean, help_strengths
 from meta_eval.length_control import Controlled, control_length
 from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.preferences import Preferences
+from report.tables import Row, Table, pick, tabulate
+from report.wording import format_cell, format_number
 
 WINNER = "winner"  # names the preferences themselves
 EQUAL = 1e-9  # strengths that differ by less are equal

@@ -15,8 +15,6 @@ from judge.gates import Condition, GateResult, decide, find_confidence, read_con
 from judge.label_agreement import correct_mean
 from judge.label_study import LabelStudy
 from judge.labelling import LabelledAspect, Labelling, list_labelled
-from judge.tables import Row, Table, pick, tabulate
-from judge.wording import format_cell, format_number, join_names
 from meta_eval.estimates import Estimate, Estimates
 from meta_eval.judges import (
     STATISTICS,
@@ -32,6 +30,8 @@ from meta_eval.judges import (
 )
 from meta_eval.labels import LabelAgreement
 from meta_eval.scored_set import ScoredSet
+from report.tables import Row, Table, pick, tabulate
+from report.wording import format_cell, format_number, join_names
 
 PAIR_CELLS = ("n", "only_a_right", "only_b_right", "b_milder", "b_harsher")
 PAIRS_CAPTION = (

@@ -9,8 +9,6 @@ import numpy as np
 
 from judge.label_study import ALL, MOST_SHOWN, LabelStudy
 from judge.labelling import LabelledAspect, Labelling, list_labelled
-from judge.tables import Row
-from judge.wording import shorten
 from meta_eval.alternative_annotator import compare_with_people
 from meta_eval.estimates import estimate_mean, estimate_share
 from meta_eval.helped import help_mean
@@ -18,6 +16,8 @@ from meta_eval.judges import count_unity, find_constant
 from meta_eval.labels import LabelAgreement, agree_on_labels, agree_with_single, assign_labels
 from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
+from report.tables import Row
+from report.wording import shorten
 
 LONGEST_TEXT = 200  # characters of a text beside a disagreement
 

@@ -17,11 +17,11 @@ from data.rater_rows import RATER
 from data.rating_words import GivenLevels
 from data.records import name_people
 from data.scored import read_scored
-from judge.answers import are_answers, to_labels
 from judge.inputs import GIVEN, SOURCE_RULE, Columns, Frame
 from judge.label_joins import GivenLabels, add_epochs, name_source
 from judge.label_sheets import ITEM, LABEL, PROBABILITY, SHEET_FIELDS, is_sheet, read_design, refuse_strata
 from meta_eval.scored_set import ScoredSet
+from report.asked import are_answers, to_labels
 
 Rows: TypeAlias = list[dict[str, Any]]
 Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame

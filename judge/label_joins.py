@@ -18,9 +18,9 @@ from data.columns import NAMES, find_column, fold_name
 from data.label_columns import LABEL
 from data.numeric import is_missing
 from data.records import name_people
-from judge.wording import join_names
 from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
+from report.wording import join_names
 
 S = TypeVar("S", bound=ScoredSet)
 SHOWN_ROWS = 3  # unmatched rows that a note names

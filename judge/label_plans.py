@@ -13,7 +13,6 @@ from pydantic import Field
 
 from core.settings import Count, Fraction, NonNegative, Positive, Several, checked_dataclass
 from judge.labelling import LabelledAspect, Labelling, list_labelled
-from judge.tables import Table, tabulate
 from meta_eval.budgets import (
     Budget,
     Variation,
@@ -32,6 +31,7 @@ from meta_eval.planning import Statistic, count_pairs
 from meta_eval.preferences import OUTCOMES, Preferences, in_both_orders
 from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import to_outcomes
+from report.tables import Table, tabulate
 
 ASSUMED = "judge"  # its name without a pilot
 MOST_WITHIN = {"kappa": 1.0, "weighted kappa": 1.0, "rate": 0.5, "win rate": 0.5}  # half of what they range over

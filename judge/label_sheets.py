@@ -20,7 +20,7 @@ from core.example import Example
 from data.numeric import is_missing
 from data.table_files import read_rows
 from data.text_files import open_atomically
-from judge.wording import csv_field
+from report.wording import csv_field
 
 ITEM = "item"  # names a row of a sheet
 LABEL = "label"

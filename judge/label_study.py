@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from judge.agreement_tables import describe_chance, describe_enough, single_table
 from judge.correcting import note_sample
-from judge.tables import Row, Table, pick, tabulate
-from judge.wording import format_cell
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest
 from meta_eval.estimates import Estimate
 from meta_eval.labels import LabelAgreement, SingleAgreement
 from meta_eval.permuted import SampleDifference
+from report.agreement_tables import describe_chance, describe_enough, single_table
+from report.tables import Row, Table, pick, tabulate
+from report.wording import format_cell
 
 ALL = "all"  # of systems
 MOST_SHOWN = 20  # disagreements of a judge about an aspect

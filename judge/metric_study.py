@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.agreement_tables import among_table, tabulate_agreement
-from judge.answers import Asked
 from judge.judge_checks import JudgeChecks
 from judge.label_study import LabelStudy
-from judge.tables import Result, Row, Table, pick, tabulate
 from meta_eval.agreement import CHEAP_CUES, Agreement
 from meta_eval.design import lay_out
 from meta_eval.ranking import Ranking, RankingSettings, number_clusters
 from meta_eval.raters import Kind, correct_agreement
 from meta_eval.scored_set import ScoredSet
+from report.agreement_tables import among_table, tabulate_agreement
+from report.asked import Asked
+from report.tables import Result, Row, Table, pick, tabulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from judge.report.outcome import Outcome
+    from report.outcome import Outcome
 
 PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
 PAIR_CELLS += ("n", "difference", "p_value", "reason")
@@ -80,7 +80,7 @@ class MetricStudy(Result):
 
     def draw(self) -> dict[str, Figure]:
         """Plots of the agreement of each metric, and of scores against the ratings of each aspect."""
-        from judge.report.plots import plot_intervals, scores_against_ratings
+        from report.plots import plot_intervals, scores_against_ratings
 
         intervals = {}
         for ranking in self.rankings:

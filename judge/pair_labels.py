@@ -17,9 +17,9 @@ from data.label_columns import find_key
 from data.numeric import is_missing
 from data.preferences import check_preferences, names_pair, read_preferences
 from judge.label_joins import describe_matches, show_names
-from judge.wording import join_names
 from meta_eval.design import Floats
 from meta_eval.preferences import JUDGE, Preferences
+from report.wording import join_names
 
 LABELS = Path("human_labels")  # names rows in memory in messages
 WINNER = "winner"

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judge.agreement_tables import describe_chance, describe_enough, single_table
-from judge.answers import Asked
 from judge.correcting import Corrections
-from judge.tables import Result, Row, Table, pick, tabulate
-from judge.wording import MOST_NAMED, bound_answer, format_cell, format_number, join_names
 from meta_eval.design import Floats
 from meta_eval.estimates import Estimate
 from meta_eval.labels import SingleAgreement
 from meta_eval.preferences import Favour, PreferenceAgreement, Preferences, Verdicts, position_effect
 from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
+from report.agreement_tables import describe_chance, describe_enough, single_table
+from report.asked import Asked
+from report.tables import Result, Row, Table, pick, tabulate
+from report.wording import MOST_NAMED, bound_answer, format_cell, format_number, join_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from judge.report.outcome import Outcome
+    from report.outcome import Outcome
 
 ALL = "all"
 TIE = 0.5  # the outcome of a tie
@@ -115,7 +115,7 @@ class PreferenceStudy(Result):
 
     def draw(self) -> dict[str, Figure]:
         """Plots the strength of each system."""
-        from judge.report.plots import plot_intervals
+        from report.plots import plot_intervals
 
         strengths = {system.system: system.strength for system in self.ranking.systems}
         return plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")})

@@ -27,8 +27,8 @@ from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, open_rows, read_labels
 from judge.label_joins import choose_people, join_labels, list_raters
-from judge.wording import join_names
 from meta_eval.scored_set import ScoredSet
+from report.wording import join_names
 
 Names: TypeAlias = str | Sequence[str]
 TEXT_FIELDS = ("text", "turns")

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from judge.report.plots import save_figure
+from report.plots import save_figure
 
 
 class Ended(NamedTuple):
@@ -43,7 +43,7 @@ def finish(
 
     def run_to_the_end(*words: str, folder: str = "here", plots: bool = True) -> dict[str, Any]:
         draw = save_figure if plots else lambda figure, path: path.touch()
-        with patch("judge.report.plots.save_figure", draw):
+        with patch("report.plots.save_figure", draw):
             ended = run(*words, *report_in(f"{tmp_path}/{folder}"))
         assert ended.returncode == 0, ended.stderr
         return json.loads((tmp_path / folder / "results.json").read_text("utf-8"))

@@ -17,11 +17,11 @@ from core.scores import Scores
 from data.corpus import Corpus
 from experiments.cdm.plans import CdmPlan
 from experiments.training import LanguageModelPlan, Trained
-from judge.tables import Table
 from meta_eval.agreement import measure_aspect
 from meta_eval.design import lay_out
 from meta_eval.estimates import estimate_mean, estimate_weighted
 from meta_eval.scored_set import ScoredSet
+from report.tables import Table
 
 LEAST_MOVE = 0.1  # of its norm: a new token whose embedding moves less is hardly learned
 BASELINE = "baseline_amateur_alone"  # begins the rows of the paper's baseline: the negatives of the amateur alone

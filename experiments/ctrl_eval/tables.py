@@ -10,10 +10,10 @@ from ctrl_eval import released
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
 from experiments.presentation import list_agreement_of_parts
-from judge.report.plots import make_figure, styled, wrap
-from judge.tables import Table
 from meta_eval.correlation import plain_pearson
 from meta_eval.scored_set import ScoredSet
+from report.plots import make_figure, styled, wrap
+from report.tables import Table
 
 DRIFT_ASPECT = "coherence"  # of Figure 3
 NEGATED_METRIC = "perplexity_backbone"  # the paper prints it with the opposite sign: lower is better

@@ -24,7 +24,6 @@ from experiments.contracts import Outcome, Run
 from experiments.mars.tables import MarsScores, make_tables, measure_gain, name_ratio_row
 from experiments.presentation import present
 from experiments.training import LanguageModelPlan, Pretrained, Trained, find_or_train, list_texts
-from judge.wording import format_cell
 from mars.augmentation import SelfPlanningAugmenter
 from mars.metric import MARS, Compared
 from mars.references import mean_kl
@@ -32,6 +31,7 @@ from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from models.encoders import CachedEmbedder
+from report.wording import format_cell
 
 ABLATIONS = {
     "mars_without_planning": {"planning_steps": 0},

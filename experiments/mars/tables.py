@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from data.words import split_words
-from judge.tables import Table
 from mars.masking import Blank, Kept
 from mars.metric import Compared
 from mars.references import AugmentedReference
@@ -19,6 +18,7 @@ from meta_eval.design import lay_out
 from meta_eval.estimates import Estimate, estimate_share
 from meta_eval.grouping import difference, estimate_correlation
 from meta_eval.scored_set import ScoredSet
+from report.tables import Table
 
 ALTERED = " altered: the share of the augmented references of mars with a blank; the others equal the human reference."
 LENGTH_CAPTION = (

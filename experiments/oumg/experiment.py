@@ -22,10 +22,10 @@ from discriminators.segments import Segments
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.training import DiscriminatorPlan, Trained, find_or_train
-from judge.wording import format_cell
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import JudgedPairs, OutputPair, PairedOutputs, judge_pairs, label_pairs
 from oumg.relative import SCORES, RelativeScores, relative_scores
+from report.wording import format_cell
 
 log = logging.getLogger(__name__)
 

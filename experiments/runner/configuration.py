@@ -12,7 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 from core.errors import SettingError, causes
 from core.settings import Seed, Several, Text, check, one_of
 from experiments.runner.trust import leaves
-from judge.report.results import ENDINGS
+from report.results import ENDINGS
 
 LOGGER = "logger."  # whose mode may be offline, as an encoder
 CUES = ("ridge", "none")

@@ -30,10 +30,9 @@ from experiments.runner.run_log import begin_log, quiet_libraries
 from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import check_trusted, check_typed, leaves, walk
-from judge import terminal
-from judge.report import model_cards, page, results
-from judge.report.outcome import print_outcome
-from judge.wording import literal
+from report import model_cards, page, results, terminal
+from report.outcome import print_outcome
+from report.wording import literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 OF_DATA = ("path", "columns", "text", "references", "source", "split", "systems", "outputs")  # settings of input files

@@ -19,12 +19,12 @@ from data.corpus import Corpus
 from data.download import PUBLIC_FILES
 from experiments.runner import hardware
 from experiments.runner.configuration import name_settings
-from judge import terminal
-from judge.tables import Table
 from models.devices import count_weights
 from models.encoders import encoder_source
 from models.folders import find_folder, find_weights
 from models.published import PUBLISHED
+from report import terminal
+from report.tables import Table
 
 # Where a configuration names a model: these keys, and `name` of these targets
 KEYS = ("encoder", "model", "language_model", "generator", "bart", "bleurt")

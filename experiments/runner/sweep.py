@@ -14,7 +14,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-from judge import terminal
+from report import terminal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2  # exit codes
 SLURM_LAUNCHER = ".SlurmLauncher"  # how its path ends
@@ -71,7 +71,7 @@ def write_job(folder: Path, hydra: HydraConf, exit_code: int, *, is_dry: bool) -
 
 def name_job(hydra: HydraConf) -> str:
     """Names a job by the settings that vary in the sweep, with the job's values."""
-    from judge.report.jobs import name_settings  # imports numpy, which the first line of a run must not wait for
+    from report.jobs import name_settings  # imports numpy, which the first line of a run must not wait for
 
     named = name_settings(split_settings(hydra.overrides.task), list_varied(hydra))
     return named or f"job {hydra.job.num}"
@@ -118,7 +118,7 @@ def read_job(file: Path) -> dict[str, Any]:
 
 def write_sweep(jobs: Sequence[dict[str, Any]], overrides: Sequence[str], folder: Path) -> None:
     """Writes sweep.json."""
-    from judge.report.results import write_json
+    from report.results import write_json
 
     write_json({"command": ["python", "experiments/run.py", "-m", *overrides], "jobs": jobs}, folder / "sweep.json")
 
@@ -128,9 +128,9 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
     Writes the table in several forms if jobs have different settings.
     """
-    from judge.report.jobs import Job
-    from judge.report.joint import join_jobs  # draws with matplotlib, which a start without a run does not need
-    from judge.wording import literal
+    from report.jobs import Job
+    from report.joint import join_jobs  # draws with matplotlib, which a start without a run does not need
+    from report.wording import literal
 
     console = terminal.console()
     width = terminal.table_width(console)

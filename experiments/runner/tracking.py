@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingError
 from experiments.contracts import Outcome, Table
-from judge.agreement_tables import AGREEMENT
-from judge.tables import Row
+from report.agreement_tables import AGREEMENT
+from report.tables import Row
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
     import wandb

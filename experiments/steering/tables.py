@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from data.files import write_examples
-from judge.wording import format_cell
 from meta_eval.design import lay_out
 from meta_eval.estimates import Estimate, estimate_difference, estimate_perplexity, estimate_share
 from oumg.diversity import distinct_n
+from report.wording import format_cell
 
 CAPTION = (
     "strength: alpha (normalised) or lambda (fudge); 0 is the unguided generator, which samples from its k likeliest "

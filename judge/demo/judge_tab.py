@@ -12,7 +12,7 @@ from judge.demo.judging import judge_by, list_fitting, make_example
 from judge.demo.loading import DemoModels
 from judge.demo.settings import DemoSettings
 from judge.demo.views import NO_MODELS, answer, show_judgements
-from judge.wording import shorten
+from report.wording import shorten
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SOURCES = ("texts", "dialogues", "summaries")  # files of examples

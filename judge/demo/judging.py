@@ -19,8 +19,8 @@ from ctrl_eval.metric import ASPECTS, CTRLEval
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from judge.inputs import read
-from judge.report.explanations import Line, read_explanation
 from mars.metric import MARS
+from report.explanations import Line, read_explanation
 
 JUDGE = "judge of "  # how the name of a judge of a label begins
 SCALES = {  # what the number of a metric says, by the beginning of its name

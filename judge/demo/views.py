@@ -6,9 +6,9 @@ from typing import Literal
 
 from core.errors import InputError, SettingError
 from judge.demo.judging import Judgement
-from judge.report.explanations import Line, Piece
-from judge.tables import Table, to_html
 from judge.verbs.steer import STEPS_CAPTION, SteeredText, list_steps
+from report.explanations import Line, Piece
+from report.tables import Table, to_html
 
 SHOWN_CANDIDATES = 10  # candidates before and after guidance
 BLUE = "rgb(120, 190, 240)"  # what speaks for a text; colour-blind people tell it from orange

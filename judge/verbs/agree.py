@@ -14,7 +14,6 @@ from core.settings import Seed, check
 from core.signature import join_settings
 from core.stages import Stages
 from judge.agreement_answers import answer_question, note_reversed, note_unranked
-from judge.answers import check_answers, list_asked_texts, write_answers
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, GivenScores, Source
 from judge.judge_checks import CheckSettings, check_judges
@@ -25,7 +24,6 @@ from judge.metric_study import MetricStudy, rater_tables
 from judge.metrics import Metrics, Planned, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
 from judge.verdict_files import Names, have_texts, read_verdicts
-from judge.wording import bound_answer
 from meta_eval.agreement import NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
 from meta_eval.ranking import (
     Ranking,
@@ -35,6 +33,8 @@ from meta_eval.ranking import (
     rank_metrics,
 )
 from meta_eval.scored_set import ScoredSet
+from report.asked import check_answers, list_asked_texts, write_answers
+from report.wording import bound_answer
 
 
 def agree(

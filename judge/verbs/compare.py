@@ -27,7 +27,6 @@ from judge.inputs import Columns, GivenScores, References, Source, read
 from judge.label_agreement import check_samples
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, open_stages
-from judge.wording import join_names, note_resolution
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.design import Floats, find_common
 from meta_eval.estimates import Estimate
@@ -45,6 +44,7 @@ from meta_eval.systems import (
     list_inputs,
     rank_systems,
 )
+from report.wording import join_names, note_resolution
 
 Incomplete = Literal["refuse", "drop"]
 

@@ -13,11 +13,11 @@ from core.settings import Count, Seed, check
 from data.rating_words import GivenLevels
 from judge.inputs import Columns, Source
 from judge.label_sheets import DESIGN, make_rows, write_design, write_sheet
-from judge.tables import Result, Table
 from judge.verdict_files import Names, have_texts, read_verdicts
-from judge.wording import join_names
 from meta_eval.estimates import FEWEST
 from meta_eval.scored_set import ScoredSet
+from report.tables import Result, Table
+from report.wording import join_names
 
 CAPTION = "texts: in the file; drawn: on the sheet."
 

@@ -21,9 +21,7 @@ from data.rating_words import GivenLevels
 from judge.inputs import SOURCE_RULE, Columns, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
 from judge.pair_inputs import read_given
-from judge.tables import Result, Table, pick, tabulate
 from judge.verdict_files import Names, read_verdicts
-from judge.wording import join_names
 from meta_eval.planning import (
     SampleSize,
     Spread,
@@ -36,6 +34,8 @@ from meta_eval.planning import (
 )
 from meta_eval.preferences import Preferences
 from meta_eval.scored_set import ScoredSet
+from report.tables import Result, Table, pick, tabulate
+from report.wording import join_names
 
 Pilot = Source | Preferences
 SizedRow = tuple[dict[str, Any], SampleSize]  # what a row assumes, and the size that it needs

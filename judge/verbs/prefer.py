@@ -15,7 +15,6 @@ from core.errors import InputError, SettingError, check_names, fault
 from core.example import Example
 from core.settings import Fraction, check
 from core.stages import Stages
-from judge.answers import Asked, check_answers, list_asked_pairs, write_answers
 from judge.correcting import correct
 from judge.inputs import Columns, GivenScores, Source
 from judge.metrics import MetricPlan, Metrics, load_planned, plan_metric, plan_metrics
@@ -23,7 +22,6 @@ from judge.pair_inputs import NO_OUTPUTS, PairInputs, Pairs, read_pairs
 from judge.pair_labels import add_labels, read_pair_labels
 from judge.preferences import ALL, PreferenceStudy, note_one_side
 from judge.verbs.score import add_scores, open_stages
-from judge.wording import note_resolution
 from meta_eval.design import Floats
 from meta_eval.estimates import Estimate, estimate_share
 from meta_eval.labels import SingleAgreement, agree_with_single
@@ -49,6 +47,8 @@ from meta_eval.preferences import (
 )
 from meta_eval.scored_set import ScoredSet
 from meta_eval.strengths import rank_by_preferences
+from report.asked import Asked, check_answers, list_asked_pairs, write_answers
+from report.wording import note_resolution
 
 LONGER, FAMILY = "longer text", "own family"
 Family = Sequence[str] | Mapping[str, Sequence[str]]

@@ -32,13 +32,13 @@ from judge.engines import Engine, Ray, load_all, make_engine
 from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricPlan, Metrics, Planned, plan_metrics
 from judge.streaming import ScorableFile, check_output, check_scorable, keep_scores, score_set, write_scores
-from judge.tables import Result, Row, Table
-from judge.terminal import print_file
-from judge.wording import shorten
 from meta_eval.scored_set import ScoredSet
+from report.tables import Result, Row, Table
+from report.terminal import print_file
+from report.wording import shorten
 
 if TYPE_CHECKING:
-    from judge.report.outcome import Outcome
+    from report.outcome import Outcome
 
 QUANTILES = {"min": 0.0, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "max": 1.0}
 FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
@@ -367,8 +367,8 @@ def panel_tables(examples: Sequence[Example], values: Mapping[str, NDArray[np.fl
     several = {aspect: np.stack(ratings) for aspect, ratings in panels.items() if len(ratings) > 1}
     if not several:
         return []
-    from judge.agreement_tables import among_table  # with scipy, which takes longer than most runs
     from meta_eval.design import lay_out
+    from report.agreement_tables import among_table  # with scipy, which takes longer than most runs
 
     inputs = [example.group or str(place) for place, example in enumerate(examples)]
     layout = lay_out(len(examples), inputs=inputs)

@@ -18,14 +18,14 @@ from core.hosts import set_network
 from core.scores import Scores
 from core.settings import Count, NonNegative, Seed, Several, Text, check, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from judge.tables import Result, Table, pick
 from meta_eval.scored_set import ScoredSet
+from report.tables import Result, Table, pick
 
 if TYPE_CHECKING:
-    from judge.report.outcome import Outcome
     from models.causal import CausalLM
     from oumg.generation import GuideModel, WrittenToken
     from oumg.guidance import GuidanceRule
+    from report.outcome import Outcome
 
 CAPTION = (
     "attribute: the guide's own probability of its attribute, which rises by construction. unguided: the text that the "

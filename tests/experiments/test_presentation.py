@@ -7,7 +7,7 @@ import pytest
 
 from experiments.contracts import Run
 from experiments.presentation import join_findings, present
-from judge.wording import format_cell
+from report.wording import format_cell
 from tests.meta_eval.sets import make_set
 from tests.meta_eval.test_scored_set import make_long_and_good
 

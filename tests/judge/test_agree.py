@@ -11,8 +11,8 @@ from rich.console import Console
 import judge
 from core.errors import InputError
 from judge.metric_study import MetricStudy
-from judge.report.outcome import print_outcome
 from meta_eval.ranking import RankingSettings
+from report.outcome import print_outcome
 
 
 def draw_rows(systems: int = 3, inputs: int = 40) -> list[dict]:

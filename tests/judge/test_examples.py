@@ -99,8 +99,8 @@ def test_a_page_shows_what_a_command_prints(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str, output: str
 ) -> None:
     """On a terminal of 84 columns, which is what the pages have, in order; `...` stands for what is left out."""
-    monkeypatch.setattr("judge.terminal.WIDTH_OF_A_FILE", 84)
-    monkeypatch.setattr("judge.terminal.WIDTH_OF_A_TABLE", 84)
+    monkeypatch.setattr("report.terminal.WIDTH_OF_A_FILE", 84)
+    monkeypatch.setattr("report.terminal.WIDTH_OF_A_TABLE", 84)
     ended = run(*shlex.split(command))
     assert ended.returncode == 0, ended.stderr
     printed = iter([line.rstrip() for line in ended.stdout.splitlines()])
@@ -114,7 +114,7 @@ def test_a_page_shows_figures_of_a_public_set(
     run: Callable[..., Any], shared_data: Path, monkeypatch: pytest.MonkeyPatch, command: str, output: str
 ) -> None:
     """Each line has cells of one line that a wide terminal shows, in this order; a page leaves out columns and rows."""
-    monkeypatch.setattr("judge.terminal.WIDTH_OF_A_TABLE", 1000)
+    monkeypatch.setattr("report.terminal.WIDTH_OF_A_TABLE", 1000)
     ended = run(*shlex.split(command.replace("FOLDER", str(shared_data))))
     assert ended.returncode == 0, ended.stderr
     lines, sentences = ended.stdout.splitlines(), " ".join(ended.stdout.split())

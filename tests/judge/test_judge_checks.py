@@ -10,12 +10,12 @@ import pytest
 import judge
 from core.errors import FindingError, SettingError
 from core.example import Example
-from judge.agreement_tables import describe_enough
 from judge.metric_study import MetricStudy
-from judge.tables import Table
 from meta_eval.alternative_annotator import AlternativeTest
 from meta_eval.estimates import Estimate
 from meta_eval.labels import PEOPLE, SingleAgreement
+from report.agreement_tables import describe_enough
+from report.tables import Table
 
 OF_TWO: dict[str, Any] = {"judges": ["judge_good", "judge_mild"]}
 

@@ -11,9 +11,9 @@ import judge
 from core.errors import InputError, SettingError
 from core.scores import Scores
 from judge.metric_study import MetricStudy
-from judge.tables import Table
 from meta_eval.design import lay_out
 from meta_eval.helped import help_mean
+from report.tables import Table
 
 YES_NO = [(True, 1)] * 20 + [(True, 0)] * 5 + [(False, 1)] * 10 + [(False, 0)] * 15
 LABELS, SINGLE, EACH = "Agreement on labels", "Agreement with single people", "Labels one by one"

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.report.page import define_columns
+from report.page import define_columns
 
 SYSTEMS = ("new", "old", "copy")
 OUTPUTS: list[dict[str, Any]] = [

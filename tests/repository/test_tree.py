@@ -32,17 +32,13 @@ def packages() -> list[str]:
     return sorted(".".join(folder.parts) for folder in inits if folder.parts and folder.parts[0] != "tests")
 
 
-def test_every_package_is_installed():
-    assert sorted([*packages(), "configs"]) == sorted(TOOL["setuptools"]["packages"])
-
-
 def test_every_data_file_is_installed():
     """Each file of a room that is not Python matches a pattern of package data."""
-    rooms = {package.split(".")[0] for package in (*packages(), "configs")}
+    rooms = {package.split(".")[0] for package in packages()}
     data = {path.relative_to(ROOT) for path in tracked() if path.suffix != ".py"}
     expected = {path for path in data if path.parts[0] in rooms}
     patterns = TOOL["setuptools"]["package-data"]
-    assert set(patterns) <= {*packages(), "configs"}
+    assert set(patterns) <= set(packages())
     folders = {package: ROOT.joinpath(*package.split(".")) for package in patterns}
     installed = {path for package, globs in patterns.items() for glob in globs for path in folders[package].glob(glob)}
     assert {path.relative_to(ROOT) for path in installed} & data == expected
@@ -50,7 +46,7 @@ def test_every_data_file_is_installed():
 
 
 def test_every_room_is_known_to_the_tools():
-    rooms = {package.split(".")[0] for package in packages()}
+    rooms = {package.split(".")[0] for package in packages()} - {"configs"}
     assert rooms == set(TOOL["importlinter"]["root_packages"])
     assert rooms <= set(TOOL["basedpyright"]["include"])
     assert rooms <= set(TOOL["pytest"]["ini_options"]["testpaths"])

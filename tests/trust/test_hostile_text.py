@@ -13,12 +13,12 @@ from rich.console import Console
 
 from core.errors import fault, format_value, printable
 from experiments.contracts import Outcome, Table
-from judge.agreement_tables import tabulate_agreement
 from judge.cli import main
-from judge.report.plots import save_figure
-from judge.report.results import write_tables
 from meta_eval.agreement import Agreement
 from meta_eval.estimates import Estimate
+from report.agreement_tables import tabulate_agreement
+from report.plots import save_figure
+from report.results import write_tables
 
 TITLE, CLEAR, EIGHT_BIT, MIRROR = "\x1b]0;owned\x07", "\x1b[2J", "\x9b2J", "\u202e"
 CONTROL = TITLE + CLEAR + EIGHT_BIT + MIRROR

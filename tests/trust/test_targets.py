@@ -22,7 +22,7 @@ PUT = "+trainer.plugins=[{_target_: os.system, command: '" + TOUCH + "'}]"
         ["experiment._target_=os.system", f"+experiment.command='{TOUCH}'"],
         ["experiment._target_=experiments.runner.execution.os.system", f"+experiment.command='{TOUCH}'"],
         ["experiment._target_=hydra.utils.get_method", "+experiment.path=os.system"],
-        ["experiment._target_=judge.report.results.clear_folder", "+experiment.folder=."],
+        ["experiment._target_=report.results.clear_folder", "+experiment.folder=."],
         ["experiment._target_=[os.system]"],
         ["+experiment.x=[{_target_: os.system, _args_: ['" + TOUCH + "']}]"],
         ["data._target_=os.system", f"+data.command='{TOUCH}'"],

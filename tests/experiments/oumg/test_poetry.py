@@ -15,10 +15,10 @@ from data.files import read_examples
 from experiments.oumg.poetry import PoetryPlan, choose_poems, find_characters, halve_inputs
 from experiments.oumg.tables import form_rows
 from experiments.training import LanguageModelPlan
-from judge.tables import Table
 from models.training import LanguageModelSchedule
 from oumg.comparison import PairSettings
 from oumg.songnet import Poems, SongNetPlan
+from report.tables import Table
 from tests.experiments.conftest import list_stages
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")

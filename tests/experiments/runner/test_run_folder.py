@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.runner import execution
-from judge.report.results import MARK, WRITTEN, claim_folder
+from report.results import MARK, WRITTEN, claim_folder
 
 TOY = ("+exp=toy", "logger=none", "hydra.run.dir=here")
 Run = Callable[..., Any]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.runner.run_log import LineFormatter, RunLog
-from judge.terminal import Terminal
+from report.terminal import Terminal
 
 
 def write(name: str, message: str, level: int = logging.INFO, **more: object) -> logging.LogRecord:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from judge.cli import main as judge
-from judge.terminal import StandardStream
+from report.terminal import StandardStream
 from tests.experiments.conftest import ALLOWED, TOY
 
 RUN = Path(__file__).parents[3] / "experiments" / "run.py"
@@ -36,7 +36,7 @@ def test_what_nobody_reads_is_dropped(unread: StandardStream) -> None:
 
 
 def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
-    code = "import sys; from judge.terminal import open_streams; open_streams(); print('\\u2588')"
+    code = "import sys; from report.terminal import open_streams; open_streams(); print('\\u2588')"
     environment = {**os.environ, **ASCII, "PYTHONPATH": str(RUN.parents[1])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"\\u2588\n"), done.stderr
@@ -45,7 +45,7 @@ def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
 @pytest.mark.parametrize("buffering", ["", "1"])
 def test_a_message_is_there_at_once(tmp_path: Path, buffering: str) -> None:
     """Also with PYTHONUNBUFFERED, as containers set it: the lines of a run that nobody watches."""
-    code = "import os; from judge import terminal as t; t.open_streams(); t.say('here'); os._exit(0)"
+    code = "import os; from report import terminal as t; t.open_streams(); t.say('here'); os._exit(0)"
     environment = {**os.environ, "PYTHONPATH": str(RUN.parents[1]), "PYTHONUNBUFFERED": buffering}
     with (tmp_path / "said").open("wb") as said:
         subprocess.run([sys.executable, "-c", code], env=environment, stderr=said, check=True)
@@ -94,7 +94,7 @@ def test_the_first_line_comes_before_the_heavy_imports(tmp_path: Path) -> None:
 def test_without_a_terminal_a_line_a_minute_says_where_a_run_is(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.terminal.MINUTE", 0.001)
+    monkeypatch.setattr("report.terminal.MINUTE", 0.001)
     ended = run("+exp=toy", "logger=none", "hydra.run.dir=here")
     assert "training, waiting 1 of 2" in ended.stderr
     assert "training, waiting 1 of 2" in Path("here/run.log").read_text("utf-8")

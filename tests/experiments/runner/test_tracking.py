@@ -18,10 +18,10 @@ from core.errors import SettingError
 from experiments.contracts import Outcome
 from experiments.runner import hardware
 from experiments.runner.tracking import WandbTracking
-from judge.agreement_tables import tabulate_agreement
-from judge.tables import Table
 from meta_eval.agreement import NO_QUESTION, Agreement
 from meta_eval.estimates import Estimate
+from report.agreement_tables import tabulate_agreement
+from report.tables import Table
 from tests.experiments.conftest import show_nothing
 from tests.experiments.runner.wandb_service import sync
 

@@ -19,7 +19,7 @@ from experiments.steering.experiment import judge_held_out
 from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
 from experiments.steering.tables import SteeredSetting, SteeredTexts, describe_guidance, steering_row
 from experiments.training import LanguageModelPlan
-from judge.tables import Table
+from report.tables import Table
 
 NOTHING: Any = None
 TRAINED = SteeringPlan(LanguageModelPlan(NOTHING, NOTHING, NOTHING), NOTHING, NOTHING)

@@ -14,9 +14,9 @@ from core.errors import InputError
 from core.example import Example
 from core.scores import Metric, Scores
 from experiments.contracts import Outcome, Run
-from judge.agreement_tables import tabulate_agreement
 from meta_eval.agreement import list_agreement
 from meta_eval.scored_set import ScoredSet
+from report.agreement_tables import tabulate_agreement
 
 log = logging.getLogger("experiments.toy")
 

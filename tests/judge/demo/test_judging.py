@@ -18,11 +18,11 @@ from core.scores import Scores, require
 from discriminators.discriminator import new_bilstm
 from judge.demo.judging import Judgement, judge_by, list_fitting, load_metrics, make_example
 from judge.demo.views import show_candidates, show_judgements
-from judge.report.explanations import Line, Piece
 from judge.verbs.demo import check_port
 from judge.verbs.steer import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
+from report.explanations import Line, Piece
 from tests.toy_models import toy_pooler
 
 HOSTILE = "<script>alert('x')</script>"

@@ -17,10 +17,10 @@ from baselines.replies import ChosenToken, Reply
 from core.errors import SettingError
 from core.example import Example
 from core.scores import Scores
-from judge.answers import list_asked_texts, rank_shares, sort_by_gap
-from judge.report import results
-from judge.report.page import choose_asked, render
 from meta_eval.scored_set import ScoredSet
+from report import results
+from report.asked import list_asked_texts, rank_shares, sort_by_gap
+from report.page import choose_asked, render
 
 INPUTS = 8
 RUN = {"experiment": "prefer", "verb": "prefer", "description": "", "seed": 0, "command": ["judge", "prefer"]}
@@ -139,7 +139,7 @@ def test_the_page_holds_as_much_as_it_may(
     outputs: Path, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = ask(tmp_path / "answers.jsonl", outputs, people)
-    monkeypatch.setattr("judge.report.page.MOST_ANSWERED", 30)
+    monkeypatch.setattr("report.page.MOST_ANSWERED", 30)
     shown = choose_asked(study.asked)
     assert 0 < len(shown) < len(study.asked)
     outcome = study.present()

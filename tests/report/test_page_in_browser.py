@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from core.example import Example
 from core.scores import Scores
 from experiments.contracts import Outcome, Table
-from judge.agreement_tables import tabulate_agreement
-from judge.report.page import write_report
-from judge.report.results import results, write_plots
 from meta_eval.agreement import Agreement
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
+from report.agreement_tables import tabulate_agreement
+from report.page import write_report
+from report.results import results, write_plots
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 playwright = pytest.importorskip("playwright.sync_api")

@@ -20,8 +20,9 @@ from rich.table import Table as TerminalTable
 
 from core.errors import FindingError, SettingError, printable
 from core.extras import suggest_extra
-from judge.column_choice import LONGEST_CELL, VERDICT, choose_for_paper, choose_for_terminal, list_constant
-from judge.wording import (
+from meta_eval.estimates import Estimate
+from report.column_choice import LONGEST_CELL, VERDICT, choose_for_paper, choose_for_terminal, list_constant
+from report.wording import (
     collect_reasons,
     csv_field,
     format_cell,
@@ -32,12 +33,11 @@ from judge.wording import (
     markdown_text,
     shorten,
 )
-from meta_eval.estimates import Estimate
 
 if TYPE_CHECKING:  # keeps matplotlib out of the start
     from matplotlib.figure import Figure
 
-    from judge.report.outcome import Outcome
+    from report.outcome import Outcome
 
 NAME_CELL = 30  # characters of a name, which stands before the verdict on a page
 WIDE = 6  # columns; with more, those of one value become a sentence on pages
@@ -331,7 +331,7 @@ class Result:
 
     def present(self: Any) -> Outcome:
         """The outcome that the terminal and the page show, without plots."""
-        from judge.report.outcome import Outcome
+        from report.outcome import Outcome
 
         return Outcome(self.signature, tables=self.tables, notes=self.notes)
 

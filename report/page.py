@@ -11,14 +11,14 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from data.text_files import open_atomically
-from judge.agreement_tables import AGREEMENT
-from judge.answers import Asked, sort_by_gap
-from judge.report.outcome import Outcome
-from judge.report.plots import draw_svg
-from judge.report.texts import list_texts
-from judge.wording import format_interval, format_number
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.estimates import Estimate
+from report.agreement_tables import AGREEMENT
+from report.asked import Asked, sort_by_gap
+from report.outcome import Outcome
+from report.plots import draw_svg
+from report.texts import list_texts
+from report.wording import format_interval, format_number
 
 HERE = Path(__file__).parent
 MOST_NAMED = 3  # metrics in the title

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.tables import Table
-from judge.terminal import table_width
-from judge.wording import Headline, literal
+from report.tables import Table
+from report.terminal import table_width
+from report.wording import Headline, literal
 
 if TYPE_CHECKING:  # keeps matplotlib out of the start
     from matplotlib.figure import Figure
     from rich.console import Console
 
-    from judge.answers import Asked
     from meta_eval.scored_set import ScoredSet
+    from report.asked import Asked
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Outcome:
 
     # one line that names the experiment, its settings, models, data and versions
     signature: str
-    # agreement with ratings (`judge.tables.tabulate_agreement`) comes first
+    # agreement with ratings (`report.tables.tabulate_agreement`) comes first
     tables: Sequence[Table] = ()
     # every score of every example (`scores.jsonl`)
     scored: Sequence[ScoredSet] = ()

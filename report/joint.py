@@ -12,15 +12,15 @@ from typing import Any
 from matplotlib.figure import Figure
 from rich.cells import cell_len
 
-from judge.column_choice import GAP, PAPER
-from judge.report.jobs import Job, Place, ScoredTexts, name_settings, shorten_names, varied_settings
-from judge.report.plots import plot_settings, save_figure
-from judge.report.results import name_files
-from judge.tables import Row, Table
-from judge.wording import format_cell
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.estimates import Estimate
 from meta_eval.grouping import difference
+from report.column_choice import GAP, PAPER
+from report.jobs import Job, Place, ScoredTexts, name_settings, shorten_names, varied_settings
+from report.plots import plot_settings, save_figure
+from report.results import name_files
+from report.tables import Row, Table
+from report.wording import format_cell
 
 CAPTION = "{statistic}. Higher is better. Intervals: 95 %, drawn over inputs."
 DIFFERENCE_CAPTION = (

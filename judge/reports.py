@@ -11,10 +11,10 @@ import yaml
 
 from core.errors import SettingError
 from core.settings import Several, check, one_of
-from judge.answers import write_answers
 from judge.flags import Given
-from judge.report import page, results
-from judge.report.outcome import Outcome
+from report import page, results
+from report.asked import write_answers
+from report.outcome import Outcome
 
 
 def check_report(given: Given) -> None:

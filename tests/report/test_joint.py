@@ -14,16 +14,16 @@ import pytest
 from core.example import Example
 from core.scores import Scores
 from experiments.contracts import Outcome
-from judge.agreement_tables import tabulate_agreement
-from judge.report import results
-from judge.report.jobs import Job
-from judge.report.joint import join_jobs, joint_rows, seed_rows, split_columns
-from judge.tables import Table
 from meta_eval.agreement import list_agreement
 from meta_eval.design import Floats
 from meta_eval.estimates import Estimate
 from meta_eval.grouping import difference
 from meta_eval.scored_set import ScoredSet
+from report import results
+from report.agreement_tables import tabulate_agreement
+from report.jobs import Job
+from report.joint import join_jobs, joint_rows, seed_rows, split_columns
+from report.tables import Table
 
 N = 60
 RATINGS = np.arange(N, dtype=float)

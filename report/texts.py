@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report.explanations import read_explanation
-from judge.report.results import to_json
 from meta_eval.scored_set import ScoredSet
+from report.explanations import read_explanation
+from report.results import to_json
 
 FIELDS = ("context", "prefix", "label", "references", "system", "group")  # of an example, where it has them
 MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file

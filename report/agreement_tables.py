@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from judge.tables import Row, Table, pick, tabulate
-from judge.wording import collect_reasons, format_number, join_names
 from meta_eval.agreement import Agreement
 from meta_eval.alternative_annotator import AlternativeTest
 from meta_eval.design import FEWEST_TEXTS, Floats, Layout
 from meta_eval.estimates import Estimate
 from meta_eval.labels import PEOPLE, SingleAgreement
 from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
+from report.tables import Row, Table, pick, tabulate
+from report.wording import collect_reasons, format_number, join_names
 
 LEVEL = 0.05  # of tests against chance
 AGREEMENT = "agreement"  # the key of the table of agreement with ratings

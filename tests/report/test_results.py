@@ -17,15 +17,15 @@ from core.notes import TINY, read_note
 from core.scores import Scores
 from core.stages import fingerprint
 from experiments.contracts import Outcome, Table
-from judge.agreement_tables import AGREEMENT_CELLS, tabulate_agreement
-from judge.report import results, texts
-from judge.report.explanations import Line, Piece, read_explanation
-from judge.report.page import render
-from judge.report.plots import draw_svg, plot_curves, plot_intervals, save_figure, scores_against_ratings
-from judge.report.texts import list_texts
 from meta_eval.agreement import Agreement
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
+from report import results, texts
+from report.agreement_tables import AGREEMENT_CELLS, tabulate_agreement
+from report.explanations import Line, Piece, read_explanation
+from report.page import render
+from report.plots import draw_svg, plot_curves, plot_intervals, save_figure, scores_against_ratings
+from report.texts import list_texts
 
 NAN = math.nan
 STATISTICS = ("spearman", "within_systems", "between_systems", "beyond_cues", "pearson", "kendall")

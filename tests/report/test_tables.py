@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from judge import terminal
-from judge.agreement_tables import tabulate_agreement
-from judge.tables import Table, tabulate
-from judge.wording import format_cell
 from meta_eval.agreement import Agreement
 from meta_eval.cues import ARE_CUES
 from meta_eval.estimates import Estimate
+from report import terminal
+from report.agreement_tables import tabulate_agreement
+from report.tables import Table, tabulate
+from report.wording import format_cell
 
 NAN = math.nan
 

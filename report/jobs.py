@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from judge.agreement_tables import AGREEMENT
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.design import Floats
 from meta_eval.estimates import Estimate
+from report.agreement_tables import AGREEMENT
 
 Place: TypeAlias = tuple[tuple[str, str], ...]  # (("set", NAME), ("aspect", NAME)); () for jobs without ratings
 

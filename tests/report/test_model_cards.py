@@ -8,11 +8,11 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard
 
-from judge.agreement_tables import tabulate_agreement
-from judge.report.model_cards import find_kept, write_cards
-from judge.report.outcome import Outcome
 from meta_eval.agreement import Agreement
 from meta_eval.estimates import Estimate
+from report.agreement_tables import tabulate_agreement
+from report.model_cards import find_kept, write_cards
+from report.outcome import Outcome
 
 RUN: dict[str, Any] = {"experiment": "cdm_dialogue", "seed": 3, "synthetic": False}
 CURVE = [

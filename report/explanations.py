@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from judge.wording import shorten
+from report.wording import shorten
 
 LONGEST = 800  # characters of one piece
 PIECES = 300  # of one example

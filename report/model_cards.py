@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from judge.agreement_tables import AGREEMENT
-from judge.report.outcome import Outcome
-from judge.tables import Table
+from report.agreement_tables import AGREEMENT
+from report.outcome import Outcome
+from report.tables import Table
 
 CARD = "README.md"
 PACKAGE = "judging-generated-text"

@@ -16,10 +16,10 @@ from core.example import Example
 from core.scores import Scores
 from data.preferences import ANSWERS
 from data.text_files import open_atomically
-from judge.wording import format_number
 from meta_eval.design import Floats
 from meta_eval.preferences import PairAnswer, Preferences, Verdicts, settle_orders
 from meta_eval.scored_set import ScoredSet
+from report.wording import format_number
 
 ENDING = ".jsonl"
 SHOWN_FIELDS = ("context", "prefix", "label")  # of an example, that a reader needs beside its text

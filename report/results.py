@@ -25,8 +25,8 @@ from core.notes import TINY, write_note
 from core.scores import Scores
 from core.stages import FILES, check_place, fingerprint
 from data.text_files import open_atomically
-from judge.report.outcome import Outcome
 from meta_eval.scored_set import ScoredSet
+from report.outcome import Outcome
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes
@@ -254,7 +254,7 @@ def write_plots(outcome: Outcome, folder: Path, endings: Sequence[str] = ("png",
     """Draws each plot into `plots/` (see `name_files`) as a file of each ending."""
     if not outcome.plots:
         return
-    from judge.report.plots import save_figure
+    from report.plots import save_figure
 
     (folder / "plots").mkdir(exist_ok=True)
     for name, file in name_files(outcome.plots).items():

@@ -1,0 +1,1 @@
+"""Experiments, metrics and the settings that they start from, as YAML files."""
