@@ -1,22 +1,31 @@
 """Trains the pretrained pair on dialogues and scores FED and DSTC9: python docs/results/tuned.py MODELS DATA OUT STEP
 
-MODELS holds the folders qwen-0.5b and qwen-1.5b, DATA the public sets. Every step leaves its files in OUT and goes on
-where it was stopped. STEP is `train NAME`, `nll NAME before`, `nll NAME after` or `read NAME SET` (the log-probability
-of every token), where NAME is `amateur` or `expert`; `draw tuned` or `draw untuned`, which draw negatives of the same
-windows by the contrast; or `scores`, which writes docs/results/fed-tuned.jsonl and dstc9-tuned.jsonl.
+MODELS holds the folders qwen-0.5b, qwen-1.5b and mpnet, DATA the public sets. Every step leaves its files in OUT and
+goes on where it was stopped. NAME is `amateur` or `expert`, PAIR is `tuned` or `untuned`. STEP is one of
+
+    train NAME
+    nll NAME before    the held-out loss; or after
+    read NAME SET      the log-probability of every token of fed or dstc9
+    draw PAIR          negatives of the same windows, by the contrast
+    learn PAIR         mpnet learns these negatives and scores both sets (Generative CDM)
+    keep               writes what the pages show to this folder
 """
 
+import csv
 import json
 import random
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 from peft.tuners.lora.layer import LoraLayer
 from pytorch_lightning import Trainer
+from sklearn.metrics import roc_auc_score
 
 from cdm.infilling import Gaps, Pair, Untrained, get_turns, held_out_nll, tokenise
 from cdm.negatives import NegativeSampler
@@ -24,6 +33,12 @@ from cdm.sampling import Sampling
 from cdm.segments import Gap
 from data.corpus import Corpus
 from data.sets.public import public_corpus
+from discriminators.discriminator import new_bert
+from discriminators.metric import DiscriminatorScore
+from discriminators.texts import LabelledText
+from discriminators.training import TrainingSettings, train_classifier
+from meta_eval.design import Floats
+from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from models.conditional import PretrainedLM
 from models.model import native_output_layer
@@ -33,11 +48,11 @@ HERE = Path(__file__).parent
 MODELS = {"amateur": "qwen-0.5b", "expert": "qwen-1.5b"}
 SETS = ("fed", "dstc9")
 GAPS = Gaps(max_length=128, order="left-to-right", separator="\n", most=32)  # windows of an epoch
-SCHEDULE = LanguageModelSchedule(epochs=8, learning_rate=2e-4, batch_size=4, lora=Lora())
+SCHEDULE = LanguageModelSchedule(epochs=16, learning_rate=2e-4, batch_size=4, lora=Lora())
 UNTRAINED = Untrained(order="left-to-right")  # also how many tokens a model reads when it scores
 DIALOGUES = 600  # from which windows to learn are cut
 HELD_OUT = 50  # windows behind the held-out NLL
-AT_ONCE = 5  # dialogues between two lines of a file
+AT_ONCE = 5  # dialogues that are read before their lines are written
 # as those of the untrained pair in docs/pretrained.md
 SAMPLING = Sampling(gamma=1.0, plausibility=0.1, longest=32)
 TURNS = 6  # of a window that gets a negative
@@ -45,6 +60,12 @@ TOKENS = 96
 WINDOWS = 120
 DRAWN_AT_ONCE = 20
 CHOOSING = 4  # windows that choose the epoch
+PAIRS = ("tuned", "untuned")
+ENCODER = partial(new_bert, freeze_embeddings=True, frozen_layers=10, turns=TURNS)  # the upper two layers of 12 learn
+LEARNING = TrainingSettings(epochs=4, learning_rate=1e-4, token_budget=1024, keep="loss")
+SEEDS = 3  # of encoders whose mean is Generative CDM
+MARK_UP = re.compile(r"^#+ |`|</?\w|\*\*|[{}]", re.MULTILINE)  # headings, code, tags, bold, braces
+GENERATIVE = "generative_contrast_mpnet"
 
 
 def load_corpus(root: str) -> Corpus:
@@ -74,10 +95,13 @@ def train(model: Path, data: Corpus, folder: Path) -> None:
             held_out=GAPS.tasks(lm, choosing)(0)[:CHOOSING],
             schedule=SCHEDULE,
             folder=folder,
-            make_trainer=partial(
-                Trainer, accelerator="cpu", devices=1, precision="bf16-mixed", enable_progress_bar=False
-            ),
+            make_trainer=partial(make_trainer, precision="bf16-mixed"),
         )
+
+
+def make_trainer(**settings: Any) -> Trainer:
+    """Makes a trainer for one process."""
+    return Trainer(accelerator="cpu", devices=1, enable_progress_bar=False, **settings)
 
 
 def load(folder: Path) -> CausalLM:
@@ -99,13 +123,13 @@ def measure_nll(folder: Path, data: Corpus) -> float:
 def read(folder: Path, dialogues: Sequence[Sequence[str]], out: Path) -> None:
     """Appends a line for each dialogue to `out`: its index, and the log-probability (nats) of every token.
 
-    The shortest come first: those longer than the models' window take many times as long.
+    They are read in an order drawn by seed 0, so that a reading that is stopped leaves a random sample.
     """
-    done = read_lines(out) if out.is_file() else {}
     lm = load(folder)
     tokenised = tokenise(lm, dialogues, UNTRAINED.max_length)
-    lengths = [sum(map(len, turns)) for turns in tokenised.dialogues]
-    waiting = sorted((i for i in range(len(lengths)) if i not in done), key=lambda i: lengths[i])
+    order = random.Random(0).sample(range(len(dialogues)), len(dialogues))
+    done = read_steps(out) if out.is_file() else {}
+    waiting = [i for i in order if i not in done]
     for first in range(0, len(waiting), AT_ONCE):
         pairs: list[tuple[Sequence[int], Sequence[int]]] = []
         owners: list[int] = []  # the dialogue of each pair
@@ -116,14 +140,20 @@ def read(folder: Path, dialogues: Sequence[Sequence[str]], out: Path) -> None:
             owners += [i] * len(tasks)
         scores = lm.log_probabilities(pairs)
         with out.open("a", encoding="utf-8") as file:
-            for i in waiting[first : first + AT_ONCE]:
+            for i in dict.fromkeys(owners):
                 steps = np.concatenate([row for row, owner in zip(scores, owners, strict=True) if owner == i])
-                file.write(json.dumps([i, [round(step, 4) for step in steps.tolist()]]) + "\n")
+                rounded = [round(step, 4) for step in steps.tolist()]
+                file.write(json.dumps([i, rounded]) + "\n")
 
 
-def read_lines(path: Path) -> dict[int, list[float]]:
+def read_steps(path: Path) -> dict[int, list[float]]:
     """Reads the log-probabilities of each dialogue that a model has read, by its index."""
-    return dict(map(json.loads, path.read_text("utf-8").splitlines()))
+    return dict(read_json(path))
+
+
+def read_json(path: Path) -> list[Any]:
+    """Reads a file of one JSON value a line."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def draw(pair: Pair, data: Corpus, out: Path) -> None:
@@ -146,42 +176,125 @@ def draw(pair: Pair, data: Corpus, out: Path) -> None:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def write_scores(name: str, ids: Sequence[str], out: Path) -> None:
+def learn(encoder: Path, data: Corpus, out: Path, pair: str) -> None:
+    """Trains encoders on the negatives of a pair, one for each seed, and keeps their scores of the rated sets."""
+    texts: list[LabelledText] = []
+    for number, line in enumerate(read_json(out / f"negatives_{pair}.jsonl")):
+        if line["negative"] is not None:
+            window = tuple(line["window"])
+            negative = tuple(line["negative"])
+            group = str(number)
+            texts.append(LabelledText(window, 1, group, negative))
+            texts.append(LabelledText(negative, 0, group, window))
+    for seed in range(SEEDS):
+        discriminator = train_classifier(
+            partial(ENCODER, encoder=str(encoder)),
+            texts,
+            folder=out / f"encoder_{pair}_{seed}",
+            make_trainer=make_trainer,
+            settings=LEARNING,
+            seed=seed,
+        )
+        metric = DiscriminatorScore(discriminator, dialogues=True)
+        scores = {rated.name: metric.score(rated.examples).values["quality"].tolist() for rated in data.rated}
+        (out / f"generative_{pair}_{seed}.json").write_text(json.dumps(scores), "utf-8")
+
+
+def keep_scores(rated: ScoredSet, out: Path) -> None:
     """Writes the scores of a set by id, of the dialogues that both tuned models have read, beside the untrained pair's.
 
-    The latter are those of SET.jsonl, with names in `_untuned`.
+    The latter have names in `_untuned`; those of Discriminative CDM are the ones of SET.jsonl.
     """
-    of_amateur, of_expert = (read_lines(out / f"{name}_{model}.jsonl") for model in MODELS)
-    lines = (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()
-    untuned = {line["id"]: line["scores"] for line in map(json.loads, lines)}
+    of_amateur = read_steps(out / f"{rated.name}_amateur.jsonl")
+    of_expert = read_steps(out / f"{rated.name}_expert.jsonl")
+    untuned = {line["id"]: line["scores"] for line in read_json(HERE / f"{rated.name}.jsonl")}
+    generative = {pair: average_encoders(rated.name, out, pair) for pair in PAIRS}
     kept: list[str] = []
-    for i, key in enumerate(ids):
+    for i, example in enumerate(rated.examples):
         if i not in of_amateur or i not in of_expert:
             continue
-        amateur = np.array(of_amateur[i])
-        expert = np.array(of_expert[i])
-        momentum = expert - amateur
-        tuned = {
-            "contrast_average": momentum.mean(),
-            "contrast_sum": momentum.sum(),
-            "contrast_max": momentum.max(),
-            "contrast_min": momentum.min(),
-            "expert_likelihood": expert.mean(),
-            "amateur_likelihood": amateur.mean(),
+        tuned = pool(np.array(of_amateur[i]), np.array(of_expert[i]))
+        scores = {metric: {"quality": round(value, 5)} for metric, value in tuned.items()}
+        scores |= {f"{metric}_untuned": untuned[example.id][metric] for metric in tuned}
+        scores[GENERATIVE] = {"quality": generative["tuned"][i]}
+        scores[f"{GENERATIVE}_untuned"] = {"quality": generative["untuned"][i]}
+        kept.append(json.dumps({"id": example.id, "scores": scores}))
+    (HERE / f"{rated.name}-tuned.jsonl").write_text("\n".join(kept) + "\n", "utf-8")
+
+
+def pool(amateur: Floats, expert: Floats) -> dict[str, float]:
+    """Computes the scores of a dialogue from the log-probabilities of its tokens under both models."""
+    momentum = expert - amateur
+    return {
+        "contrast_average": float(momentum.mean()),
+        "contrast_sum": float(momentum.sum()),
+        "contrast_max": float(momentum.max()),
+        "contrast_min": float(momentum.min()),
+        "expert_likelihood": float(expert.mean()),
+        "amateur_likelihood": float(amateur.mean()),
+    }
+
+
+def average_encoders(name: str, out: Path, pair: str) -> list[float]:
+    """Averages the standardised scores of a set by the encoders that learned the negatives of a pair."""
+    columns = []
+    for seed in range(SEEDS):
+        scores = np.array(json.loads((out / f"generative_{pair}_{seed}.json").read_text("utf-8"))[name])
+        columns.append((scores - scores.mean()) / scores.std())
+    return np.mean(columns, axis=0).round(5).tolist()
+
+
+def keep_negatives(out: Path) -> Iterator[Mapping[str, Any]]:
+    """Writes the turns that both pairs have drawn again; yields how often they have mark-up, and the AUC of it."""
+    rows: list[list[Any]] = [["pair", "window", "turn", "drawn"]]
+    for pair in PAIRS:
+        has_mark_up: list[bool] = []
+        is_negative: list[bool] = []
+        for number, line in enumerate(read_json(out / f"negatives_{pair}.jsonl")):
+            for turn, drawn in zip(line["window"], line["negative"] or line["window"], strict=True):
+                if turn != drawn:
+                    rows.append([pair, number, turn, drawn])
+                    has_mark_up += [bool(MARK_UP.search(text)) for text in (turn, drawn)]
+                    is_negative += [False, True]
+        yield {
+            "negatives": f"by the {pair} pair",
+            "n": sum(is_negative),
+            "with mark-up": sum(np.logical_and(has_mark_up, is_negative)),
+            "of the turns they replace": sum(np.logical_and(has_mark_up, np.logical_not(is_negative))),
+            "AUC": roc_auc_score(is_negative, has_mark_up),
         }
-        scores = {metric: {"quality": round(float(value), 5)} for metric, value in tuned.items()}
-        scores |= {f"{metric}_untuned": untuned[key][metric] for metric in tuned}
-        kept.append(json.dumps({"id": key, "scores": scores}))
-    (HERE / f"{name}-tuned.jsonl").write_text("\n".join(kept) + "\n", "utf-8")
+    with (HERE / "tuned_negatives.tsv").open("w", encoding="utf-8") as file:
+        csv.writer(file, "excel-tab", lineterminator="\n").writerows(rows)
+
+
+def keep(data: Corpus, out: Path) -> None:
+    """Writes scores, negatives and small tables to the folder of the results."""
+    for rated in data.rated:
+        keep_scores(rated, out)
+    write_csv("tuned_mark_up", [*keep_negatives(out)])
+    losses = []
+    for model, base in MODELS.items():
+        values = {which: float((out / f"nll_{model}_{which}").read_text()) for which in ("before", "after")}
+        losses.append({"held-out NLL": f"{model}, {base}", **values})
+    write_csv("tuned_nll", losses)
+
+
+def write_csv(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes a table to the folder of the results."""
+    with (HERE / f"{name}.csv").open("w", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def main(models: Path, root: str, out: Path, step: str, name: str = "", which: str = "") -> None:
     """Runs one step."""
     data = load_corpus(root)
-    by_name = {scored.name: scored for scored in data.rated}
-    if step == "scores":
-        for scored in data.rated:
-            write_scores(scored.name, [example.id for example in scored.examples], out)
+    if step == "keep":
+        keep(data, out)
+        return
+    if step == "learn":
+        learn(models / "mpnet", data, out, name)
         return
     if step == "draw":
         folders = [out / model if name == "tuned" else models / MODELS[model] for model in MODELS]
@@ -192,8 +305,10 @@ def main(models: Path, root: str, out: Path, step: str, name: str = "", which: s
     if step == "train":
         train(base, data, tuned)
     elif step == "nll":
-        print("held-out NLL", name, which, measure_nll(base if which == "before" else tuned, data))
+        nll = measure_nll(base if which == "before" else tuned, data)
+        (out / f"nll_{name}_{which}").write_text(f"{nll:.4f}\n", "utf-8")
     else:
+        by_name = {scored.name: scored for scored in data.rated}
         read(tuned, get_turns(by_name[which].examples), out / f"{which}_{name}.jsonl")
 
 
