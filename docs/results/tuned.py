@@ -7,7 +7,7 @@ goes on where it was stopped. NAME is `amateur` or `expert`, PAIR is `tuned` or 
     nll NAME before    the held-out loss; or after
     read NAME SET      the log-probability of every token of fed or dstc9
     draw PAIR          negatives of the same windows, by the contrast
-    learn PAIR         mpnet learns these negatives and scores both sets (Generative CDM)
+    learn PAIR SET     mpnet learns these negatives and scores a set (Generative CDM)
     keep               writes what the pages show to this folder
 """
 
@@ -62,8 +62,8 @@ DRAWN_AT_ONCE = 20
 CHOOSING = 4  # windows that choose the epoch
 PAIRS = ("tuned", "untuned")
 ENCODER = partial(new_bert, freeze_embeddings=True, frozen_layers=10, turns=TURNS)  # the upper two layers of 12 learn
-LEARNING = TrainingSettings(epochs=4, learning_rate=1e-4, token_budget=1024, keep="loss")
-SEEDS = 3  # of encoders whose mean is Generative CDM
+LEARNING = TrainingSettings(epochs=3, learning_rate=1e-4, token_budget=1024, keep="loss")
+SEEDS = 2  # of encoders whose mean is Generative CDM
 MARK_UP = re.compile(r"^#+ |`|</?\w|\*\*|[{}]", re.MULTILINE)  # headings, code, tags, bold, braces
 GENERATIVE = "generative_contrast_mpnet"
 
@@ -176,8 +176,8 @@ def draw(pair: Pair, data: Corpus, out: Path) -> None:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def learn(encoder: Path, data: Corpus, out: Path, pair: str) -> None:
-    """Trains encoders on the negatives of a pair, one for each seed, and keeps their scores of the rated sets."""
+def learn(encoder: Path, rated: ScoredSet, out: Path, pair: str) -> None:
+    """Trains encoders on the negatives of a pair, one for each seed, and keeps their scores of a rated set."""
     texts: list[LabelledText] = []
     for number, line in enumerate(read_json(out / f"negatives_{pair}.jsonl")):
         if line["negative"] is not None:
@@ -195,9 +195,9 @@ def learn(encoder: Path, data: Corpus, out: Path, pair: str) -> None:
             settings=LEARNING,
             seed=seed,
         )
-        metric = DiscriminatorScore(discriminator, dialogues=True)
-        scores = {rated.name: metric.score(rated.examples).values["quality"].tolist() for rated in data.rated}
-        (out / f"generative_{pair}_{seed}.json").write_text(json.dumps(scores), "utf-8")
+        scores = DiscriminatorScore(discriminator, dialogues=True).score(rated.examples)
+        line = json.dumps(scores.values["quality"].tolist())
+        (out / f"{rated.name}_{pair}_{seed}.json").write_text(line, "utf-8")
 
 
 def keep_scores(rated: ScoredSet, out: Path) -> None:
@@ -239,7 +239,8 @@ def average_encoders(name: str, out: Path, pair: str) -> list[float]:
     """Averages the standardised scores of a set by the encoders that learned the negatives of a pair."""
     columns = []
     for seed in range(SEEDS):
-        scores = np.array(json.loads((out / f"generative_{pair}_{seed}.json").read_text("utf-8"))[name])
+        line = (out / f"{name}_{pair}_{seed}.json").read_text("utf-8")
+        scores = np.array(json.loads(line))
         columns.append((scores - scores.mean()) / scores.std())
     return np.mean(columns, axis=0).round(5).tolist()
 
@@ -293,8 +294,9 @@ def main(models: Path, root: str, out: Path, step: str, name: str = "", which: s
     if step == "keep":
         keep(data, out)
         return
+    by_name = {scored.name: scored for scored in data.rated}
     if step == "learn":
-        learn(models / "mpnet", data, out, name)
+        learn(models / "mpnet", by_name[which], out, name)
         return
     if step == "draw":
         folders = [out / model if name == "tuned" else models / MODELS[model] for model in MODELS]
@@ -308,7 +310,6 @@ def main(models: Path, root: str, out: Path, step: str, name: str = "", which: s
         nll = measure_nll(base if which == "before" else tuned, data)
         (out / f"nll_{name}_{which}").write_text(f"{nll:.4f}\n", "utf-8")
     else:
-        by_name = {scored.name: scored for scored in data.rated}
         read(tuned, get_turns(by_name[which].examples), out / f"{which}_{name}.jsonl")
 
 
