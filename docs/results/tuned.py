@@ -39,7 +39,6 @@ from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
 from discriminators.training import TrainingSettings, train_classifier
 from docs.results.tables import show_figure
-from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from models.conditional import PretrainedLM
@@ -245,8 +244,15 @@ def keep_scores(rated: ScoredSet, out: Path) -> None:
         if i not in of_amateur or i not in of_expert:
             continue
         scores: dict[str, Any] = {}
-        for metric, value in pool(np.array(of_amateur[i]), np.array(of_expert[i])).items():
-            scores[metric] = {"quality": round(value, DIGITS)}
+        amateur = np.mean(of_amateur[i])
+        expert = np.mean(of_expert[i])
+        tuned = {
+            "contrast_average": expert - amateur,
+            "expert_likelihood": expert,
+            "amateur_likelihood": amateur,
+        }
+        for metric, value in tuned.items():
+            scores[metric] = {"quality": round(float(value), DIGITS)}
             scores[f"{metric}_untuned"] = untuned[example.id][metric]
         for metric, values in generative.items():
             scores[metric] = {"quality": values[i]}
@@ -254,19 +260,6 @@ def keep_scores(rated: ScoredSet, out: Path) -> None:
         kept.append(json.dumps(line))
     path = HERE / f"{rated.name}-tuned.jsonl"
     path.write_text("\n".join(kept) + "\n", "utf-8")
-
-
-def pool(amateur: Floats, expert: Floats) -> dict[str, float]:
-    """Computes the scores of a dialogue from the log-probabilities of its tokens under both models."""
-    momentum = expert - amateur
-    return {
-        "contrast_average": float(momentum.mean()),
-        "contrast_sum": float(momentum.sum()),
-        "contrast_max": float(momentum.max()),
-        "contrast_min": float(momentum.min()),
-        "expert_likelihood": float(expert.mean()),
-        "amateur_likelihood": float(amateur.mean()),
-    }
 
 
 def average_encoders(name: str, out: Path, pair: str) -> list[float]:
