@@ -38,7 +38,7 @@ from discriminators.discriminator import new_bert
 from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
 from discriminators.training import TrainingSettings, train_classifier
-from docs.results.tables import show_figure
+from docs.results.tables import read_lines, show_figure
 from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from models.conditional import PretrainedLM
@@ -134,6 +134,7 @@ def read(folder: Path, dialogues: Dialogues, out: Path) -> None:
     tokenised = tokenise(lm, dialogues, UNTRAINED.max_length)
     order = [*range(len(dialogues))]
     random.Random(0).shuffle(order)
+    out.touch()
     done = read_steps(out)
     waiting = [i for i in order if i not in done]
     for first in range(0, len(waiting), AT_ONCE):
@@ -165,17 +166,11 @@ def read_steps(path: Path) -> dict[int, list[float]]:
     return dict(read_lines(path))
 
 
-def read_lines(path: Path) -> list[Any]:
-    """Reads a file of one JSON value a line; nothing if it does not exist yet."""
-    if not path.is_file():
-        return []
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
 def draw(pair: Pair, data: Corpus, out: Path) -> None:
     """Appends a line for each window to `out`: its turns, and those of its negative, null where none was drawn."""
     windows = choose_windows(pair, get_turns(data.train))
     sampler = NegativeSampler.prepare(pair, windows, "mixed-single", SAMPLING, seed=0)
+    out.touch()
     done = len(read_lines(out))
     for first in range(done, len(windows), DRAWN_AT_ONCE):
         some = range(first, min(first + DRAWN_AT_ONCE, len(windows)))
@@ -325,8 +320,10 @@ def write_csv(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def main(models: Path, root: str, out: Path, *step: str) -> None:
+def main(folder: str, root: str, target: str, *step: str) -> None:
     """Runs one step."""
+    models = Path(folder)
+    out = Path(target)
     data = load_corpus(root)
     rated = {scored.name: scored for scored in data.rated}
     match step:
@@ -357,4 +354,4 @@ def main(models: Path, root: str, out: Path, *step: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), *sys.argv[4:])
+    main(*sys.argv[1:])
