@@ -320,9 +320,9 @@ def write_csv(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def main(folder: str, root: str, target: str, *step: str) -> None:
+def main(named: str, root: str, target: str, *step: str) -> None:
     """Runs one step."""
-    models = Path(folder)
+    models = Path(named)
     out = Path(target)
     data = load_corpus(root)
     rated = {scored.name: scored for scored in data.rated}
