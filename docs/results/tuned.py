@@ -66,7 +66,7 @@ CHOOSING = 4  # windows that choose the epoch
 PAIRS = ("tuned", "untuned")
 ENCODER = partial(new_bert, freeze_embeddings=True, frozen_layers=10, turns=TURNS)  # the upper two layers of 12 learn
 LEARNING = TrainingSettings(epochs=3, learning_rate=1e-4, token_budget=1024, keep="loss")
-SEEDS = 2  # of encoders whose mean is Generative CDM
+SEEDS = 1  # of encoders whose mean is Generative CDM
 MARK_UP = re.compile(r"^#+ |`|</?\w|\*\*|[{}]", re.MULTILINE)  # headings, code, tags, bold, braces
 GENERATIVE = "generative_contrast_mpnet"
 
