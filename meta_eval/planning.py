@@ -202,7 +202,7 @@ def n_for_width(
 
     def is_enough(n: int) -> bool:
         error = math.sqrt((variance - explained) / n + explained / texts)
-        return t_quantile(n - 1) * error <= within
+        return bool(t_quantile(n - 1) * error <= within)
 
     return find_least(is_enough, FEWEST, int(min(texts, LARGEST)))
 
