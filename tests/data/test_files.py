@@ -230,10 +230,10 @@ def test_no_file_a_folder_another_suffix(tmp_path: Path):
     for name, expected in {
         "none.jsonl": " no such file",
         "folder.jsonl": " no such file, it is a folder",
-        "x.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found ".txt"',
-        "y.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found ".txt"',
-        "folder": " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found a folder",
-        "x": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found ""',
+        "x.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet, found ".txt"',
+        "y.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet, found ".txt"',
+        "folder": " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet, found a folder",
+        "x": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet, found ""',
     }.items():
         with pytest.raises(InputError) as found:
             read_examples(tmp_path / name)
@@ -320,8 +320,8 @@ def test_a_json_file_with_an_object_on_each_line_is_read(tmp_path: Path, name: s
 
 
 def test_what_a_file_is_that_cannot_be_read(tmp_path: Path):
-    with pytest.raises(InputError, match=r'found "\.ods": save it as CSV or \.xlsx'):
-        read_examples(tmp_path / "x.ods")
+    with pytest.raises(InputError, match=r'found "\.numbers": save it as CSV or \.xlsx'):
+        read_examples(tmp_path / "x.numbers")
 
 
 def test_a_failure_leaves_the_old_file_as_it_was(tmp_path: Path):
