@@ -1,6 +1,5 @@
 """Scores in files: reads and writes the files of `judge score`, and reads examples with scores of any metrics."""
 
-import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -349,19 +348,18 @@ def join_name(
     return metric if len(aspects) == 1 else f"{metric}/{aspect}"
 
 
-def encode_scores(scores: Scores) -> str:
-    """Writes Scores as a line of JSON, without their signature."""
+def encode_scores(scores: Scores) -> dict[str, Any]:
+    """Returns Scores as JSON values, without their signature."""
     values = {aspect: _list_numbers(column) for aspect, column in scores.values.items()}
     named = {name: list(getattr(scores, name)) for name in ("reasons", "dropped_tokens", "explanations", "notes")}
-    return json_line({"values": values, **named})
+    return {"values": values, **named}
 
 
-def decode_scores(line: str) -> Scores:
-    """Reads the Scores from a line that `encode_scores` wrote."""
-    content = json.loads(line)
-    columns = content.pop("values")
-    values = {aspect: np.array(column, np.float64) for aspect, column in columns.items()}
-    return Scores(values, "", **content)
+def decode_scores(content: Mapping[str, Any]) -> Scores:
+    """Returns the Scores of what `encode_scores` returned."""
+    named = {name: value for name, value in content.items() if name != "values"}
+    values = {aspect: np.array(column, np.float64) for aspect, column in content["values"].items()}
+    return Scores(values, "", **named)
 
 
 def write_score_rows(

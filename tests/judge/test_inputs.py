@@ -145,7 +145,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.agree(PLAIN, threshold=3), "threshold is not a setting of agree (did you mean thresholds"),
     (
         lambda: judge.plan(withn=1),
-        "withn is not a setting of plan (did you mean within?); allowed: within, costs, texts",
+        "withn is not a setting of plan (did you mean within?); allowed: within, texts, rate",
     ),
     (
         lambda: judge.compare({"a": {"i": "x"}, "b": {"i": "y"}}, incomplete=cast(Any, "skip")),
