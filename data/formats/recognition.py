@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from data.formats.tool_file import Row, Rows, ToolFile, describe, iterate_object
 from data.records import Located, require_none
 from data.table_files import DELIMITERS, TABLES
 from data.text_files import STANDARD, holds_objects_by_line, iterate_lines, read_json
+from data.winners import list_verdicts
 
 log = logging.getLogger(__name__)
 ODD = (KeyError, TypeError, ValueError, IndexError, AttributeError)  # what a row of another layout raises
@@ -193,4 +195,7 @@ def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None 
                 named[name] = values if len(values) > 1 else values[0]
         rows.append((line, named))
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
-    return read_tool(CHOSEN, require_none(rows, faults), path)
+    unread = list_verdicts((row for _, row in rows), {key for _, keys in columns for key in keys})
+    tool_file = read_tool(CHOSEN, require_none(rows, faults), path)
+    said = f"not read: {', '.join(unread)}" if unread else ""
+    return replace(tool_file, remark=", ".join(filter(None, [tool_file.remark, said])))

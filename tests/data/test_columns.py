@@ -343,3 +343,21 @@ def test_ratings_of_several_people_have_a_form(tmp_path: Path, content: str, col
     with pytest.raises(InputError) as found:
         read_scored(path, columns=columns)
     assert message in str(found.value)
+
+
+def test_one_setting_says_which_of_two_kinds_of_rows_are_read(cases: Path) -> None:
+    """FED as it is published: rows of replies, and rows of dialogues, which have no response."""
+    path = cases / "45-fed-json-as-published" / "fed_data.json"
+    right = json.loads(path.with_name("expected.json").read_text())["turn rows, mean Overall"]
+    columns = {"ratings.Overall": "annotations.Overall"}
+    with pytest.raises(
+        InputError, match=r'2 of 8 rows have no text: split="response" reads the others, split="without r'
+    ):
+        read_scored(path, columns=columns)
+    replies = read_scored(path, columns=columns, split="response")
+    assert replies.ratings("Overall").tolist() == pytest.approx(right)
+    assert replies.raters["Overall"].shape == (5, 6)
+    assert "fed_data.json: only rows with response are read" in replies.notes
+    assert len(read_scored(path, columns={**columns, "text": "context"}, split="without response")) == 2
+    with pytest.raises(InputError, match="must leave some rows, but response2 leaves none"):
+        read_scored(path, columns=columns, split="response2")

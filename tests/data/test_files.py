@@ -230,14 +230,15 @@ def test_no_file_a_folder_another_suffix(tmp_path: Path):
     for name, expected in {
         "none.jsonl": " no such file",
         "folder.jsonl": " no such file, it is a folder",
-        "x.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet, found ".txt"',
-        "y.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet, found ".txt"',
-        "folder": " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet, found a folder",
-        "x": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet, found ""',
+        "x.txt": '@ found ".txt"',
+        "y.txt": '@ found ".txt"',
+        "folder": "@ found a folder",
+        "x": '@ found ""',
     }.items():
         with pytest.raises(InputError) as found:
             read_examples(tmp_path / name)
-        assert found.value.faults == (f"{tmp_path / name}:{expected}",)
+        rule = " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet,"
+        assert found.value.faults == (f"{tmp_path / name}:{expected.replace('@', rule)}",)
 
 
 def test_json_too_deep_or_too_long_is_a_fault_and_no_crash(tmp_path: Path):
