@@ -6,13 +6,13 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, count, zip_longest
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import InputError, SettingError, fault, setting
 from core.stages import file_sha256, fingerprint
-from data.cells import check_header, read_cells, to_value
+from data.cells import read_cells, to_value
 from data.columns import (
     PLAIN,
     Columns,
@@ -22,10 +22,12 @@ from data.columns import (
     fold_name,
     freeze_columns,
     list_ratings,
+    name_fields,
 )
 from data.formats.recognition import recognise, recognise_chosen
 from data.formats.tool_file import ToolFile, iterate_objects
-from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, order_words
+from data.rating_words import GivenLevels, Levels, freeze_levels
+from data.records import describe_missing_text
 from data.table_files import TABLES
 from data.text_files import form_of, iterate_lines, readable_path
 from data.workbooks import split_sheet
@@ -33,7 +35,6 @@ from data.workbooks import split_sheet
 log = logging.getLogger(__name__)
 
 FORMS = (".jsonl", ".json", *TABLES, ".parquet")
-TYPED = (".parquet", "records")  # forms whose names may be numbers
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,6 @@ class InputFile:
     split: str | None = None
     # scales of ratings in words, or in numbers of which the lowest is the best (`data.rating_words`)
     levels: Levels = ()
-    # files of other systems, whose words have the same numbers
-    beside: "tuple[InputFile, ...]" = field(default=(), repr=False, compare=False)
     # whether each line needs a text; verdicts and labels alone are compared without
     needs_text: bool = True
     # objects in memory in place of a file; then `path` is their name in messages
@@ -158,32 +157,15 @@ class InputFile:
             return "tool"
         return form_of(self.path, FORMS)
 
-    @cached_property
-    def words(self) -> RatingWords:
-        """The numbers that stand for words of ratings or scores.
-
-        Needed only for a file with such words, or with `levels`.
-        """
-        rows = chain.from_iterable(name_records(file, []) for file in (self, *self.beside))
-        words = order_words((record for _, record, _, _ in rows), self.levels)
-        if words.description:
-            log.info("%s: %s", self.path, words.description)
-        return words
-
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes to show with the file's scores: the tool that wrote the file, and numbers that stand for words.
-
-        Only what has been read so far is noted.
-        """
-        known = vars(self)  # of the cached properties those that were asked for
-        words = known.get("words", RatingWords())
-        notes = [known.get("tool_file"), words.description]
+        """Notes to show with the file's scores: the tool that wrote the file, and scores that are read as ratings."""
+        notes = [str(self.tool_file)] if self.tool_file else []
         rated = [key for _, key in list_ratings(self.columns)]
         if rated and self.form not in TABLES:
             hint = f"{setting('columns.scores.NAME', 'scores.NAME')} reads another as a metric"
             notes.append(f"{', '.join(rated)} are ratings: {hint}")
-        return tuple(f"{self.path.name}: {note}" for note in notes if note)
+        return tuple(f"{self.path.name}: {note}" for note in notes)
 
     def resolve(self) -> "InputFile":
         """Returns the same input with absolute paths, for other processes. Standard input becomes a file."""
@@ -230,29 +212,41 @@ FileLike: TypeAlias = InputFile | Path | str
 
 
 def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
-    """Yields each line of a file as (number, values by field, other values, problems). Adds faults to `faults`."""
+    """Yields each line of a file as (number, values by field, other values, problems). Adds faults to `faults`.
+
+    Problems of the header of a table are faults of its first line.
+    """
     is_table = file.form in TABLES
-    is_typed = file.form in TYPED
+    may_hold_lists = is_table or file.form in (".parquet", "records")  # that were written as texts
     columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already
     seen: dict[str, None] = {}
     for line, record in read_objects(file, faults):
-        if record.keys() <= PLAIN and not (columns or is_table or is_typed):
+        if record.keys() <= PLAIN and not (columns or may_hold_lists):
             yield line, record, {}, []
             continue
         if not (seen or columns) and {"system_a", "system_b"} <= {*map(fold_name, record)}:
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
-        if is_table and not seen:
-            header, is_readable = check_header(columns, list(record), needs_text=file.needs_text)
-            faults += [fault(file.path, 1, problem) for problem in header]
-            if not is_readable:
-                return  # every row would have the same fault
         record = add_nested(record, columns)
+        naming = name_fields(tuple(record), columns)
+        if is_table and not seen:
+            header = [*naming.problems, *find_absent(columns, list(record))]
+            has_text = not file.needs_text or any(name in ("text", "turns") for _, name in naming.fields)
+            if not has_text:  # every row would have this fault
+                header.append(describe_missing_text(list(record)))
+            faults += [fault(file.path, 1, problem) for problem in header]
+            if not has_text:
+                return
         if not seen.keys() >= record.keys():
             seen.update(dict.fromkeys(record))
             problems = count_columns(seen)
             if problems:
                 raise InputError([*faults, fault(file.path, line, problems[0])])
-        yield line, *read_cells(record, columns, is_table, is_typed)
+        values, extra, problems = read_cells(record, naming)
+        if is_table:
+            extra = {name: cell for name, cell in extra.items() if cell}
+        else:
+            problems += naming.problems
+        yield line, values, extra, problems
     if seen and not is_table:
         faults += [fault(file.path, 0, problem) for problem in find_absent(columns, list(seen))]
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from core.errors import InputError, check_names, fault, list_first, read_all, setting
 from core.example import SHOWN_COLUMNS
-from data.cells import name_of
 from data.columns import (
     NAMES,
     USUAL_RATERS,
@@ -29,7 +28,7 @@ from data.columns import (
     name_fields,
 )
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
-from data.input_file import TYPED, FileLike, InputFile, read_objects
+from data.input_file import FileLike, InputFile, read_objects
 from data.label_columns import names_model
 from data.numeric import parse_finite, to_number
 from data.records import check_records, require_none
@@ -75,8 +74,6 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     rows = read_objects(file, faults)
     if file.form in TABLES:
         rows = ((line, _drop_empty(row)) for line, row in rows)
-    elif file.form in TYPED:
-        rows = ((line, _name_numbers(row)) for line, row in rows)
     preferences = check_preferences(file.path, rows, faults, file.columns)
     return replace(preferences, notes=(*preferences.notes, *_note_repeated(preferences)))
 
@@ -96,10 +93,6 @@ def _read_tool_file(path: Path, tool_file: ToolFile) -> Preferences:
 
 def _drop_empty(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: cell for name, cell in row.items() if cell}
-
-
-def _name_numbers(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: name_of(cell) for name, cell in row.items()}
 
 
 def _note_repeated(preferences: Preferences) -> list[str]:

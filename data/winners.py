@@ -9,8 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from core.errors import format_value, suggest_similar
 from core.settings import NonNegative
-from data.cells import name_of
-from data.numeric import parse_finite, parse_number
+from data.numeric import name_of, parse_finite, parse_number
 from data.records import Name, Record, Text
 
 A = ("a", "model_a", "model_1", "left", "first")

@@ -302,10 +302,8 @@ def plan(
     judges: Names = (),
     levels: GivenLevels | None = None,
     within: float | None = None,
-    costs: Numbers = (1.0, 0.01),
     texts: int | None = None,
     rate: float = 0.5,
-    kappa: float = 0.6,
     correlation: float = 0.4,
     between_metrics: float = 0.6,
     between_raters: float = 0.5,
@@ -334,11 +332,9 @@ def plan(
         judges: the columns of the pilot that hold verdicts of judges.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
         within: plan labels: half of the width of the interval of a kappa, and of a rate, mean rating or win rate.
-        costs: of a label, and of a text that the judge reads, in any unit.
-        texts: how many texts (or pairs) there are to label and to judge.
+        texts: how many texts (or pairs) there are to label, all of which a judge reads; without it they are very many.
         rate: without a pilot: the share of texts with the label.
-        kappa: without a pilot: of the judge with people.
-        correlation: of the judge, or the better metric, with one rater's labels or ratings.
+        correlation: of the judge, or the better metric, with one rater's labels or ratings; of labels this is kappa.
         between_metrics: the correlation of the two metrics with each other.
         between_raters: the correlation of two raters; between_raters of judge agree estimates it.
         spread_inputs: without a pilot: the standard deviation between inputs of the difference of two systems, in
@@ -357,8 +353,8 @@ def plan(
 
     >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
     42
-    >>> plan(within=0.05, correlation=0.8, differences=[0.1]).notes[-1].split(";")[1]
-    ' 157 labels and 2,079 verdicts of judge (cost 177.79 in place of 381) for the rate to within 0.05'
+    >>> plan(within=0.05, correlation=0.8).notes[-1].split("; ")[1]
+    '387 labels for the rate to within 0.05 (141 if judge reads all texts).'
     """
 
 

@@ -143,8 +143,6 @@ def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: st
     [
         (("text", "mt"), (), '"text" and "mt" both give the text: columns={"text": "text"} chooses one'),
         (("a", "b"), (("b", ("a",)),), 'a name must be given once, but "b" is the name of "a" too'),
-        (("labels",), (), '"labels" is no field (did you mean "label"?): columns={"labels": "labels"} passes it on'),
-        (("labels",), (("labels", ("labels",)),), None),
         (("label", "labels"), (), None),
         (("id", "uid"), (("id", ("uid",)),), None),
         (
@@ -327,7 +325,7 @@ def test_several_people_rate_in_every_form(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize(
     ("content", "columns", "message"),
     [
-        ('text,rating:q\na,"[4.0, 3.0]"\n', {}, ':2: a table has a column for each person, such as "rating:q:ANN"'),
+        ('text,rating:q\na,"[4.0, 3.0]"\n', {}, ':2: "q" of "ratings" must be one rating: each person has a column'),
         ("text,a,b\nx,1,2\n", {"ratings": ["a", "b"]}, 'columns={"ratings.ASPECT": ["a", "b"]} reads several people'),
         ("text,rating:q,rating:q:ann\nx,1,2\n", {}, '"rating:q" and "rating:q:PERSON" both give its ratings'),
         ('{"text": "a", "ratings": {"q": {"b": "x"}}}\n', {}, 'must have a known order, found x in "q"'),

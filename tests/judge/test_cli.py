@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 SETTINGS = {  # dataclasses whose fields a verb takes by name
     "agree": ("meta_eval.ranking.RankingSettings", "judge.labelling.Labelling"),
-    "plan": ("judge.label_plans.PlanSettings",),
+    "plan": ("judge.verbs.plan.PlanSettings",),
     "demo": ("judge.browser.settings.DemoSettings",),
 }
 REFERENCED = [{"id": str(i), "text": "one two", "references": ["one", "two three"]} for i in range(3)]
