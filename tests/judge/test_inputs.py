@@ -40,6 +40,9 @@ def test_texts_rows_examples_and_a_file_are_the_same_set(tmp_path: Path) -> None
     assert [(e.id, e.text, e.references) for e in plain.examples] == [("1", "one", ("uno",)), ("2", "two", ("dos",))]
 
 
+MISSPELT: dict[str, Any] = {"agree": {"threshold": 3}, "plan": {"withn": 1}}
+
+
 @pytest.mark.parametrize("kind", ["rows", "examples"])
 def test_references_are_found_by_input(kind: str) -> None:
     source: Any = [{"id": "a", "text": "one", "group": "q2"}, {"id": "q1", "text": "two"}]
@@ -142,9 +145,9 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "scores may not have a name of ratings, such as human quality",
     ),
     (lambda: judge.agree(read(RATED, {"cheap_cues": [1, 2]})), "rename these scores"),
-    (lambda: judge.agree(PLAIN, threshold=3), "threshold is not a setting of agree (did you mean thresholds"),
+    (lambda: judge.agree(PLAIN, **MISSPELT["agree"]), "threshold is not a setting of agree (did you mean thresholds"),
     (
-        lambda: judge.plan(withn=1),
+        lambda: judge.plan(**MISSPELT["plan"]),
         "withn is not a setting of plan (did you mean within?); allowed: within, texts, rate",
     ),
     (
