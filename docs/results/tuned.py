@@ -66,7 +66,7 @@ CHOOSING = 4  # windows that choose the epoch
 PAIRS = ("tuned", "untuned")
 ENCODER = partial(new_bert, freeze_embeddings=True, frozen_layers=10, turns=TURNS)  # the upper two layers of 12 learn
 LEARNING = TrainingSettings(epochs=3, learning_rate=1e-4, token_budget=1024, keep="loss")
-SEEDS = 2  # of encoders whose mean is Generative CDM
+SEEDS = 1  # of encoders whose mean is Generative CDM
 MARK_UP = re.compile(r"^#+ |`|</?\w|\*\*|[{}]", re.MULTILINE)  # headings, code, tags, bold, braces
 GENERATIVE = "generative_contrast_mpnet"
 
@@ -320,9 +320,9 @@ def write_csv(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def main(folder: str, root: str, target: str, *step: str) -> None:
+def main(named: str, root: str, target: str, *step: str) -> None:
     """Runs one step."""
-    models = Path(folder)
+    models = Path(named)
     out = Path(target)
     data = load_corpus(root)
     rated = {scored.name: scored for scored in data.rated}
