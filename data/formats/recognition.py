@@ -1,7 +1,8 @@
 """Recognises files of other evaluation tools by their keys or column names, and reports rows of another layout."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -131,8 +132,9 @@ def _read_document(document: Row, path: Path) -> ToolFile:
     if "results" in document:
         return read_tool(PROMPTFOO, logs.list_promptfoo(document, path), path)
     if DEEPEVAL_KEYS & document.keys():
-        cases = list(logs.list_deepeval(document, path))
-        lower = logs.find_lower_deepeval([case for _, case in cases])
+        with _refuse_odd(DEEPEVAL, path, [0]):
+            cases = list(logs.list_deepeval(document, path))
+            lower = logs.find_lower_deepeval([case for _, case in cases])
         return read_tool(DEEPEVAL._replace(find_lower=lambda names, path: lower), cases, path)
     known = "a JSON file must be an array of objects, or a file of a known tool"
     raise refuse(path, 0, f"{known}, found {describe(document)}")
@@ -165,14 +167,21 @@ def read_tool(tool: Tool, rows: Rows, path: Path) -> ToolFile:
             at[0] = line
             yield line, row
 
-    try:
+    with _refuse_odd(tool, path, at):
         listed = list(tool.read(watch(), path))
         names = dict.fromkeys(name for _, row in listed for name in row.get("scores") or ())
         lower = tool.find_lower(names, path)
+    return ToolFile.of(tool.name, listed, lower)
+
+
+@contextmanager
+def _refuse_odd(tool: Tool, path: Path, at: Sequence[int]) -> Iterator[None]:
+    """Turns what a row of another layout raises into a fault at its line, the element of `at`."""
+    try:
+        yield
     except ODD as error:
         what = f"{error} is required" if isinstance(error, KeyError) else str(error)
         raise refuse(path, at[0], f"a row must be as in {tool.name}, but here {what}".replace("'", '"')) from error
-    return ToolFile.of(tool.name, listed, lower)
 
 
 def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None = None) -> ToolFile:

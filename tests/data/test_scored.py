@@ -66,6 +66,12 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
     assert faults_of(path, scores={"ours": whole}) == [
         "in.jsonl: a metric must have one score, but ours is in scores.ours too"
     ]
+    words = write(
+        tmp_path / "words.jsonl", *({"id": i, "scores": {"m": word}} for i, word in (("a", "pass"), ("b", "x")))
+    )
+    assert (
+        faults_of(path, scores={"new": words})[0] == 'words.jsonl:2: "m" of "scores" must be a valid number, found "x"'
+    )
     (tmp_path / "whole.jsonl.meta.json").write_text("[]")
     assert faults_of(path, scores={"new": whole}) == ["whole.jsonl.meta.json: an object is needed here, found []"]
     with pytest.raises(SettingError, match=r"scores\.new must be one file"):
