@@ -108,7 +108,7 @@ VERBS = {
         "Plan how many inputs, systems, raters and labels a study needs",
         file="pilot",
         named=(SetFiles,),
-        settings=("judge.label_plans.PlanSettings",),
+        settings=("judge.verbs.plan.PlanSettings",),
     ),
     "label": Verb(
         "Draw texts for people to label, and write a blind sheet that judge agree --labels reads back",

@@ -23,8 +23,9 @@ from core.signature import join_settings
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.rating_words import GivenLevels
+from data.scoring import list_code, score_all
 from judge.audits import AspectAudit, Audits, AuditSettings, MetricAudit
-from judge.engines import list_code, load_all, score_all
+from judge.engines import load_all
 from judge.inputs import Columns, Source, read
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import check_fields, open_stages

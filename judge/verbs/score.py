@@ -27,11 +27,12 @@ from core.stages import Stages, check_place, check_writable
 from data.input_file import InputFile
 from data.rating_words import GivenLevels
 from data.scored import join_name, list_rows, score_records
+from data.scoring import score_set
 from data.text_files import STANDARD, open_atomically
 from judge.engines import Engine, Ray, load_all, make_engine
 from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricPlan, Metrics, Planned, plan_metrics
-from judge.streaming import ScorableFile, check_output, check_scorable, keep_scores, score_set, write_scores
+from judge.streaming import ScorableFile, check_output, check_scorable, keep_scores, write_scores
 from meta_eval.scored_set import ScoredSet
 from report.tables import Result, Row, Table
 from report.terminal import print_file

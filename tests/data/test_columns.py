@@ -143,8 +143,6 @@ def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: st
     [
         (("text", "mt"), (), '"text" and "mt" both give the text: columns={"text": "text"} chooses one'),
         (("a", "b"), (("b", ("a",)),), 'a name must be given once, but "b" is the name of "a" too'),
-        (("labels",), (), '"labels" is no field (did you mean "label"?): columns={"labels": "labels"} passes it on'),
-        (("labels",), (("labels", ("labels",)),), None),
         (("label", "labels"), (), None),
         (("id", "uid"), (("id", ("uid",)),), None),
         (
@@ -327,7 +325,7 @@ def test_several_people_rate_in_every_form(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize(
     ("content", "columns", "message"),
     [
-        ('text,rating:q\na,"[4.0, 3.0]"\n', {}, ':2: a table has a column for each person, such as "rating:q:ANN"'),
+        ('text,rating:q\na,"[4.0, 3.0]"\n', {}, ':2: "q" of "ratings" must be one rating: each person has a column'),
         ("text,a,b\nx,1,2\n", {"ratings": ["a", "b"]}, 'columns={"ratings.ASPECT": ["a", "b"]} reads several people'),
         ("text,rating:q,rating:q:ann\nx,1,2\n", {}, '"rating:q" and "rating:q:PERSON" both give its ratings'),
         ('{"text": "a", "ratings": {"q": {"b": "x"}}}\n', {}, 'must have a known order, found x in "q"'),
@@ -345,3 +343,21 @@ def test_ratings_of_several_people_have_a_form(tmp_path: Path, content: str, col
     with pytest.raises(InputError) as found:
         read_scored(path, columns=columns)
     assert message in str(found.value)
+
+
+def test_one_setting_says_which_of_two_kinds_of_rows_are_read(cases: Path) -> None:
+    """FED as it is published: rows of replies, and rows of dialogues, which have no response."""
+    path = cases / "45-fed-json-as-published" / "fed_data.json"
+    right = json.loads(path.with_name("expected.json").read_text())["turn rows, mean Overall"]
+    columns = {"ratings.Overall": "annotations.Overall"}
+    with pytest.raises(
+        InputError, match=r'2 of 8 rows have no text: split="response" reads the others, split="without r'
+    ):
+        read_scored(path, columns=columns)
+    replies = read_scored(path, columns=columns, split="response")
+    assert replies.ratings("Overall").tolist() == pytest.approx(right)
+    assert replies.raters["Overall"].shape == (5, 6)
+    assert "fed_data.json: only rows with response are read" in replies.notes
+    assert len(read_scored(path, columns={**columns, "text": "context"}, split="without response")) == 2
+    with pytest.raises(InputError, match="must leave some rows, but response2 leaves none"):
+        read_scored(path, columns=columns, split="response2")

@@ -17,8 +17,9 @@ import pytest
 from core.errors import InputError, SettingError
 from data.formats.recognition import recognise
 from data.input_file import InputFile
-from data.preferences import holds_pairs, read_judged, read_preferences
+from data.preferences import holds_pairs, read_preferences
 from data.scored import read_scored
+from tests.data.judged import read_judged
 
 GEN = {"gen_args_0": {"arg_0": "Q", "arg_1": {"until": []}}}
 

@@ -134,8 +134,8 @@ def test_every_flag_says_what_it_means_and_is_a_setting_of_the_verb(name: str) -
 
 
 def test_a_flag_has_the_default_and_the_comment_of_its_source() -> None:
-    from judge.label_plans import PlanSettings
     from judge.verbs.compare import compare
+    from judge.verbs.plan import PlanSettings
 
     fields = {flag.name: flag for flag in list_fields(PlanSettings)}
     assert fields["power"] == Flag("power", fields["power"].kind, 0.8, "probability to detect the difference")

@@ -87,8 +87,8 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_sta
     assert done.returncode == 1
     assert "a worker died 3 times in the same chunk: run the same command again" in done.stderr
     assert not (tmp_path / "out.jsonl").exists()
-    (rows,) = (tmp_path / "stages").glob("scores-*/scores.jsonl")
-    assert rows.read_text("utf-8").splitlines()
+    (rows,) = (tmp_path / "stages").glob("scores-*.values")
+    assert len(rows.read_text("utf-8").splitlines()) > 1
 
 
 @pytest.mark.slow
@@ -132,8 +132,7 @@ def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
         def score(self, examples: Sequence[Example]) -> Scores:
             raise ExampleError((i, "must not be no") for i, example in enumerate(examples) if example.text == "no")
 
-    chunk = [(6, Example("a", text="x")), (7, Example("b", text="no"))]
-    (tmp_path / "in.jsonl").write_text('{"text": "x"}\n')
-    file = check_scorable(tmp_path / "in.jsonl", {"m": Refusing()}, chunk=1)
-    with pytest.raises(InputError, match=r"in\.jsonl:7: must not be no"):
-        list(LocalEngine({"m": Refusing()}).score(file, [(chunk, ["m"])]))
+    (tmp_path / "in.jsonl").write_text('{"text": "x"}\n{"text": "no"}\n')
+    file = check_scorable(tmp_path / "in.jsonl", {"m": Refusing()}, chunk=2)
+    with pytest.raises(InputError, match=r"in\.jsonl:2: must not be no"):
+        list(LocalEngine({"m": Refusing()}).score(file, [(0, ["m"])]))

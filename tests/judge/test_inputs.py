@@ -120,7 +120,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read(["a"], scores={"m": [1, 2]}), "a number for each of 1 examples, but have 2"),
     (lambda: read(["a"], scores={"m": ["x"]}), "scores of m must be numbers"),
     (lambda: read(PLAIN, scores={"m": [1, 2]}), "a metric must have one score, but m is in the examples too"),
-    (lambda: read(frame({"note": ["a"]})), 'the header needs a column "text" or "turns"'),
+    (lambda: read(frame({"note": ["a"]})), 'needs "text" or "turns", found note'),
     (lambda: read({"old": frame({"text": ["a"]})}), "but old has a DataFrame"),
     (lambda: read(np.array([["a", "b"]])), "this one holds a ndarray"),
     (lambda: read({"a", "b"}), "but got a set"),
@@ -145,7 +145,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.agree(PLAIN, threshold=3), "threshold is not a setting of agree (did you mean thresholds"),
     (
         lambda: judge.plan(withn=1),
-        "withn is not a setting of plan (did you mean within?); allowed: within, costs, texts",
+        "withn is not a setting of plan (did you mean within?); allowed: within, texts, rate",
     ),
     (
         lambda: judge.compare({"a": {"i": "x"}, "b": {"i": "y"}}, incomplete=cast(Any, "skip")),
