@@ -197,7 +197,7 @@ def test_what_is_no_url(url: str) -> None:
 def test_the_verdict_alone_is_asked_for_where_the_endpoint_takes_a_schema(
     serve: Callable[..., Server], tmp_path: Path, is_taken: bool
 ) -> None:
-    (tmp_path / "r.yaml").write_text("good: {instruction: Is it good?, levels: {no: , yes: }}")
+    (tmp_path / "r.yaml").write_text("good: {instruction: 'Is it good?', levels: {no: , yes: }}")
     first = (
         answer_with(200, completion('{"rating": 1}')) if is_taken else answer_with(422, '{"error": "response_format"}')
     )

@@ -359,14 +359,14 @@ def test_a_rubric_is_asked_as_it_is_written(tmp_path: Path) -> None:
         ("", "must be an object|valid dictionary"),
         ("{}", "at least 1 item"),
         ("How?", "must be an object|valid dictionary"),
-        ("a: {instruction: How?, levels: {1: a}}", r"r\.yaml: a\.levels must be two or more"),
-        ("a: {instruction: How?, levels: {no: a, 1: b}}", "must be two or more"),
-        ("a: {instruction: How?, levels: {-1: a, 1: b}}", "greater than or equal to 0"),
-        ("a: {instruction: How?, levels: {no: a, maybe: b}}", "a.levels.maybe"),
+        ("a: {instruction: 'How?', levels: {1: a}}", r"r\.yaml: a\.levels must be two or more"),
+        ("a: {instruction: 'How?', levels: {no: a, 1: b}}", "must be two or more"),
+        ("a: {instruction: 'How?', levels: {-1: a, 1: b}}", "greater than or equal to 0"),
+        ("a: {instruction: 'How?', levels: {no: a, maybe: b}}", "a.levels.maybe"),
         ("a: {levels: {1: a, 2: b}}", "a.instruction is required"),
         ("a: {instruction: ' ', levels: {1: a, 2: b}}", "a.instruction must not be blank"),
         ("a: {instruction: '{text}?', levels: {1: a, 2: b}}", "the text follows it"),
-        ("a: {instruction: How?, levels: [", "cannot be read"),
+        ("a: {instruction: 'How?', levels: [", "cannot be read"),
         (b"a:\n\xff", r"r\.yaml:2: must be UTF-8"),
     ],
 )
@@ -662,7 +662,7 @@ def test_a_model_that_encodes_rates_by_a_prompt(toy_chat_model: Path, tmp_path: 
 
 def test_numbers_that_are_several_tokens_are_refused(toy_chat_model: Path, tmp_path: Path) -> None:
     """The first token of 10 may be that of 1."""
-    (tmp_path / "r.yaml").write_text("good: {instruction: Is it good?, levels: {1: , 10: }}")
+    (tmp_path / "r.yaml").write_text("good: {instruction: 'Is it good?', levels: {1: , 10: }}")
     chat = LocalChat(str(toy_chat_model))
     raw = Tokenizer.from_file(str(toy_chat_model / "tokenizer.json"))
     raw.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(True)])
