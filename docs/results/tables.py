@@ -5,7 +5,8 @@
 FOLDER holds the public sets, as docs/cdm.md describes them. SET.jsonl (or SET-PART.jsonl) beside this file has a line
 for each text that was scored: its `id`, and `scores` by metric and aspect (README.md says whose). `tables.toml` has the
 names of metrics and the rows of tables. All figures go to `tables.json`; without FOLDER, pages and pictures are made
-from there, and nothing is measured. NAME.csv holds a small table as it stands in a page.
+from there, and nothing is measured. NAME.csv holds a small table as it stands in a page, or the
+logits of two systems.
 """
 
 import csv
@@ -31,6 +32,7 @@ from meta_eval.agreement import NOT_METRICS, list_agreement
 from meta_eval.estimates import Estimate
 from meta_eval.ranking import RankingSettings, compare_metrics, rank_metrics
 from meta_eval.scored_set import ScoredSet
+from oumg.relative import relative_scores
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -52,6 +54,13 @@ COLUMNS = {
 COMPARED: Mapping[str, Any] = {"spearman": "global", "within_systems": "within_systems"}  # the grouping of a column
 CLAIM = ["claim", "in the paper", "over all texts", "within systems", "n", "here"]
 SYSTEMS = ["set, aspect", "systems", "name alone", "best metric", "over all texts", "within systems"]
+RELATIVE = {
+    "accuracy": "accuracy",
+    "hsr_1": "HSR of G1",
+    "hsr_2": "HSR of G2",
+    "hsrd": "HSRD",
+    "ur": "UR",
+}
 SHIFT = 0.15  # of a bar from its row
 DIAMOND: Mapping[str, Any] = {"markerfacecolor": "white", "color": "black", "markersize": 5}  # of a published figure
 
@@ -235,11 +244,29 @@ def write_file(name: str, figures: Figures) -> Iterator[Cells]:
         yield from csv.reader(file)
 
 
+def write_relative(name: str, figures: Figures) -> Iterator[Cells]:
+    """Writes the relative scores of two systems from the kept logits of each input; a column is ORIGIN_SEED."""
+    with (HERE / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        titles, *rows = csv.reader(file)
+    columns = dict(zip(titles, zip(*rows, strict=True), strict=True))
+    inputs = columns.pop("input")
+    logits: dict[str, list[list[float]]] = {}
+    for title, values in columns.items():
+        origin = title.partition("_")[0]
+        of_seed = [float(value) for value in values]
+        logits.setdefault(origin, []).append(of_seed)
+    scores = relative_scores(logits["human"], logits["g1"], logits["g2"], inputs, inputs)
+    yield ["inputs", *RELATIVE.values()]
+    shown = [show(to_list(getattr(scores, score))) for score in RELATIVE]
+    yield [str(scores.inputs), *shown]
+
+
 WRITERS: Mapping[str, Callable[[str, Figures], Iterator[Cells]]] = {
     "table": write_table,
     "claims": write_claims,
     "systems": write_systems,
     "file": write_file,
+    "relative": write_relative,
 }
 
 
