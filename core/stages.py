@@ -245,8 +245,8 @@ class Stages:
         `code` has the functions and classes that make the result, by default `build` alone: give more where `build`
         calls methods of objects whose classes it does not name. With `together`, all processes of a distributed run
         call `build`, which must let only the first one write. With `any_name`, a stage of another name that depends on
-        the same is taken, so that equal work is done once. After a kill, `build` gets the folder as it was left: it must
-        check what it reads there.
+        the same is taken, so that equal work is done once. After a kill, `build` gets the folder as it was left, and
+        must check what it reads there.
 
         Raises TimeoutError in a process that has waited too long for the first one.
         """

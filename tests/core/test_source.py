@@ -177,7 +177,7 @@ def test_data_files_that_a_module_names_count() -> None:
     from mars.masking import make_templates
 
     assert "mars/english.txt" in hash_sources([make_templates])
-    assert "baselines/rubric.txt" in hash_sources([read_rubric])
+    assert "baselines/rubric.yaml" in hash_sources([read_rubric])
 
 
 def test_a_class_of_a_library_counts_without_what_it_imports() -> None:

@@ -166,18 +166,12 @@ def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, at: i
     assert [row["scores"] for row in read_lines(output)][:2] == [{"a": 1, "b": 1}, {"a": 2, "b": 2}]
 
 
-def test_a_function_is_scored_if_its_package_is_allowed(
-    run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_function_is_scored_by_its_name(run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     program = "def f(examples, scale=1):\n    return [scale * len(e.text) for e in examples]\n"
     (tmp_path / "own_metric.py").write_text(program)
     (tmp_path / "in.jsonl").write_text(REFERENCED)
-    function = ("--metric", "function", "--metric.name", "own_metric.f")
-    ended = run(*SCORE, *function)
-    assert "--allow own_metric would trust this package" in ended.stderr
-    assert "own_metric" not in sys.modules
-    assert run(*SCORE, *function, "--metric.settings.scale", "2", "--allow", "own_metric").returncode == 0
+    assert run(*SCORE, "--metric", "own_metric.f", "--metric.scale", "2").returncode == 0
     assert [row["scores"] for row in read_lines(tmp_path / "out.jsonl")] == [{"score": n} for n in (14, 2, 10)]
     assert "settings.scale=2" in (tmp_path / "out.jsonl.meta.json").read_text()
 
