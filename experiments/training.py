@@ -145,7 +145,7 @@ def find_or_train(
         plan.train(run, name, folder, data)
 
     with run.timed(f"training {name}"):
-        folder = run.stages.get(name, depends, build, together=True)
+        folder = run.stages.get(name, depends, build, together=True, any_name=True)
     curve = json.loads((folder / "curve.json").read_text(encoding="utf-8"))
     return Trained(name, folder, tuple(curve))
 
