@@ -201,7 +201,7 @@ def _perform(built: Built, config: DictConfig, folder: Path, started: datetime, 
                 trainer=partial(hardware.build_trainer, config.trainer, folder, progress=progress),
                 loggers=built.tracking.loggers,
                 progress=progress,
-                precision=str(config.trainer.precision),
+                training=hardware.choose_training(config.trainer),
                 cues=config.cues != "none",
             )
             outcome = built.experiment(run)
