@@ -174,7 +174,7 @@ def read_rows(
             segments,
             classifier.tokens,
             pairs=[text.pair for text in texts],
-            turns=classifier.settings.get("turns"),
+            turns=classifier.reading.turns,
         )
         labelled = LabelledRows(rows, labels, pad=classifier.tokens.layout.pad)
     read_labels = [texts[i].label for i in {row.text for row in rows}]

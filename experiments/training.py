@@ -21,7 +21,7 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from core.settings import Count, check, checked_dataclass
 from core.stages import fingerprint
-from discriminators.guides import new_causal_guide
+from discriminators.guides import CausalGuide
 from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import TrainingSettings, train_classifier
 from models.batching import NOT_LEARNED, Task
@@ -370,7 +370,7 @@ class GuidePlan(DiscriminatorPlan):
         if tokenizer is None:
             raise ValueError("a guide reads the tokens of a generator: give its tokenizer")
         build = partial(self.build, tokenizer=tokenizer)
-        if self.build.func is new_causal_guide:
+        if get_type_hints(self.build.func).get("return") is CausalGuide:  # learns all prefixes in one pass
             return build, data.texts
         prefixes = prefix_texts(
             data.texts,

@@ -130,7 +130,7 @@ def decide(
     could_show = math.nan
     if not math.isnan(estimate.low):
         half_width = (estimate.high - estimate.low) / 2
-        reach = half_width + float(quantity.errors[0]) * t_quantile(quantity.freedom, 2 * POWER - 1)
+        reach = half_width + float(quantity.errors[0]) * float(t_quantile(quantity.freedom, 2 * POWER - 1)[0])
         if condition.sign == "<":
             has_failed = estimate.high < limit
             could_show = limit - reach

@@ -8,6 +8,10 @@ differences vary more than Pearson's; `COST` holds these factors of n, found by 
 Where more than two systems, or metrics, are compared, a pair is tested at the level over the number of pairs
 (Bonferroni). The product's step-down tests need no more, and a little less where scores are alike.
 
+A mean label has the interval of `n` labels: Student's t times the root of their variance over n. Verdicts of a judge on
+all texts explain the share r² of the variance of one label, where r is their correlation with labels (PPI++ of
+Angelopoulos, Duchi & Zrnic 2023); (variance - explained)/n + explained/texts remains.
+
 More raters make ratings more reliable (Spearman 1910, Brown 1910): the mean of k raters has reliability
 k rho / (1 + (k - 1) rho), where rho is the correlation between two raters, which interval-scale Krippendorff's alpha
 estimates.
@@ -22,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri, nctdtr, stdtrit
 
-from meta_eval.estimates import CONFIDENCE
+from meta_eval.estimates import CONFIDENCE, FEWEST, t_quantile
 
 Statistic = Literal["pearson", "spearman", "kendall"]
 LARGEST = 10_000_000  # the largest n of a plan
@@ -94,7 +98,7 @@ def rank_correlation(r: float) -> float:
     return 6 / math.pi * math.asin(r / 2)
 
 
-def n_to_test_metrics(
+def n_to_tell_metrics(
     r_a: float,
     r_b: float,
     r_ab: float,
@@ -104,46 +108,32 @@ def n_to_test_metrics(
     power: float = 0.8,
     level: float = 0.05,
 ) -> SampleSize:
-    """Finds the number of examples that the test needs for one pair among `metrics` metrics (see above)."""
+    """Finds the number of examples that detects r_a - r_b, for the test of one pair among `metrics` metrics.
+
+    At system level it is a number of systems.
+    """
+    if r_a == r_b:
+        return _no_size("the two correlations are equal, so there is no difference to detect")
     correlations = [r_a, r_b, r_ab]
     if statistic != "pearson":
         correlations = [rank_correlation(r) for r in correlations]
-    of_normal = n_to_tell_metrics(
-        *correlations,
-        power=power,
-        level=level / count_pairs(metrics),
-    )
-    if of_normal.reason:
-        return of_normal
-    return replace(of_normal, n=math.ceil(COST[statistic] * of_normal.n))
+    deviation = find_deviation(*correlations)
+    if math.isnan(deviation):
+        return _no_size(
+            f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
+        )
+    gap = correlations[0] - correlations[1]
+
+    def power_at(n: int) -> float:
+        return paired_power(gap, deviation, n, level / count_pairs(metrics))
+
+    of_normal = _find_size(power_at, power, first=4)
+    return of_normal if of_normal.reason else replace(of_normal, n=math.ceil(COST[statistic] * of_normal.n))
 
 
 def count_pairs(compared: int) -> int:
     """Counts the pairs among `compared` systems or metrics."""
     return compared * (compared - 1) // 2
-
-
-def n_to_tell_metrics(
-    r_a: float,
-    r_b: float,
-    r_ab: float,
-    *,
-    power: float = 0.8,
-    level: float = 0.05,
-) -> SampleSize:
-    """Finds the number of examples, or systems at system level, that detects r_a - r_b of normal variables."""
-    if r_a == r_b:
-        return _no_size("the two correlations are equal, so there is no difference to detect")
-    deviation = find_deviation(r_a, r_b, r_ab)
-    if math.isnan(deviation):
-        return _no_size(
-            f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
-        )
-
-    def power_at(n: int) -> float:
-        return paired_power(r_a - r_b, deviation, n, level)
-
-    return _find_size(power_at, power, first=4)
 
 
 def paired_power(
@@ -178,6 +168,40 @@ def n_to_tell_systems(
         return paired_power(d, spread, n, level)
 
     return _find_size(power_at, power, first=2)
+
+
+def n_for_width(
+    within: float,
+    variance: float,
+    *,
+    explained: float = 0.0,
+    texts: float = math.inf,
+) -> int | None:
+    """Finds the number of labels for an interval of the half-width `within`; None if more than the `texts` are needed.
+
+    `variance` is that of one label, of which a judge's verdicts on all texts explain a part. At least `FEWEST` labels
+    are needed, because intervals need them.
+
+    >>> n_for_width(0.1, 0.25), n_for_width(0.1, 0.25, explained=0.2)
+    (99, 22)
+    """
+
+    def is_enough(n: int) -> bool:
+        error = math.sqrt((variance - explained) / n + explained / texts)
+        return bool(t_quantile(n - 1) * error <= within)
+
+    return find_least(is_enough, FEWEST, int(min(texts, LARGEST)))
+
+
+def kappa_variance(kappa: float, rate: float) -> float:
+    """Computes the variance of one label for Cohen's kappa of two labels with equal rates (Bloch & Kraemer 1989).
+
+    >>> kappa_variance(0.0, 0.5), kappa_variance(0.6, 0.5)
+    (1.0, 0.64)
+    """
+    of_equal_rates = (1 - kappa) * (1 - 2 * kappa)
+    of_rare_label = kappa * (2 - kappa) / (2 * rate * (1 - rate))
+    return (1 - kappa) * (of_equal_rates + of_rare_label)
 
 
 def estimate_spread(differences: ArrayLike) -> Spread:

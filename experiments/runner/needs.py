@@ -21,7 +21,7 @@ from experiments.runner import hardware
 from experiments.runner.configuration import name_settings
 from models.devices import count_weights
 from models.encoders import encoder_source
-from models.folders import find_folder, find_weights
+from models.folders import find_folder
 from models.published import PUBLISHED
 from report import terminal
 from report.tables import Table
@@ -124,8 +124,8 @@ def describe_checkpoint(
     known = PUBLISHED.get(name)
     try:
         folder = find_folder(encoder_source(name))
-        is_whole = folder is not None and (not itemsize or bool(find_weights(folder)))
         count = None if folder is None else count_weights(folder)  # of a folder the hub is not asked
+        is_whole = folder is not None and (not itemsize or count is not None or any(folder.glob("*.bin")))
     except (SettingError, InputError) as fault:
         lacking.append(f"{places}={name}: {fault}")
         return {**row, "state": "faulty"}

@@ -12,8 +12,9 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
 from core.errors import InputError, SettingError
+from discriminators.architectures.bilstm import BiLSTMGuide, map_tokens
 from discriminators.discriminator import Discriminator, new_token_bilstm
-from discriminators.guides import BiLSTMGuide, CausalGuide, map_tokens
+from discriminators.guides import CausalGuide
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText
 from discriminators.training import DiscriminatorModule, LabelledRows, TrainingSettings, train_classifier
