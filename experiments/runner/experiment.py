@@ -89,7 +89,7 @@ def _call(experiment: Any, config: DictConfig, loggers: Any, folder: Path, first
             trainer=partial(hardware.build_trainer, config.trainer, folder, progress=progress),
             loggers=loggers,
             progress=progress,
-            precision=str(config.trainer.precision),
+            training=hardware.choose_training(config.trainer),
             cues=config.cues != "none",
         )
         outcome = experiment(run)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from core.errors import SettingError
 from experiments.contracts import Progress
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 LOGGED = 5  # batches between points in a logger; with Lightning's 50, a small model has no curve
 QUIET = {"enable_progress_bar": False, "enable_model_summary": False}
+# settings of a trainer that say where a model trains, how long at most, and what is shown
+PLACEMENT = {
+    *("_target_", "_partial_", "_convert_", "accelerator", "devices", "num_nodes", "strategy", "max_time", "logger"),
+    *("default_root_dir", "enable_progress_bar", "enable_model_summary", "log_every_n_steps", "profiler"),
+}
 CLUSTER = ("slurm", "submitit_slurm")  # launchers that start the processes of a training themselves
 
 RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # where Lightning finds the rank, in its order
@@ -94,13 +99,26 @@ def check_devices(config: Mapping[str, Any]) -> None:
 def build_trainer(
     config: DictConfig, folder: Path, progress: Progress, callbacks: Sequence[Callback] = (), **arguments: Any
 ) -> pytorch_lightning.Trainer:
-    """Builds the configured trainer with additional `arguments` of one training; the first call imports Lightning."""
-    usual: dict[str, Any] = {**QUIET, "logger": False, "default_root_dir": folder}
-    if "log_every_n_steps" not in config:
-        usual["log_every_n_steps"] = LOGGED
-    given = instantiate(config)
-    more = given.keywords.get("callbacks") or ()
-    return given(callbacks=[*more, *callbacks, count_steps(progress)], **{**usual, **arguments})
+    """Builds a configured trainer; the first call imports Lightning.
+
+    What the configuration says has the last word on `arguments`, but for strategy and precision, and its callbacks are
+    called beside `callbacks`.
+    """
+    usual: dict[str, Any] = {**QUIET, "logger": False}
+    settings = {"log_every_n_steps": LOGGED, "default_root_dir": folder, **usual, **arguments}
+    used = {name: value for name, value in settings.items() if name not in config or name in ("strategy", "precision")}
+    configured = instantiate(config, _convert_="all")
+    own = configured.keywords.get("callbacks") or []
+    return configured(callbacks=[*own, *callbacks, count_steps(progress)], **used)
+
+
+def choose_training(config: DictConfig) -> dict[str, Any]:
+    """Returns the settings of the trainer that change what a training gives, such as precision and callbacks.
+
+    The others say where it runs and what it shows; a training whose time runs out is not kept.
+    """
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    return {name: value for name, value in settings.items() if name not in PLACEMENT}
 
 
 def count_steps(progress: Progress) -> Callback:
