@@ -133,7 +133,7 @@ def find_or_train(
     data = TrainingData(texts, held_out, seed=run.seed if seed is None else seed, tokenizer=tokenizer)
     depends = {
         "plan": plan,
-        "precision": run.precision,
+        "trainer": dict(run.training),
         "seed": data.seed,
         "train": fingerprint(texts),
         "held_out": fingerprint(held_out),
@@ -145,7 +145,7 @@ def find_or_train(
         plan.train(run, name, folder, data)
 
     with run.timed(f"training {name}"):
-        folder = run.stages.get(name, depends, build, together=True)
+        folder = run.stages.get(name, depends, build, together=True, any_name=True)
     curve = json.loads((folder / "curve.json").read_text(encoding="utf-8"))
     return Trained(name, folder, tuple(curve))
 
@@ -178,14 +178,9 @@ class LanguageModelPlan:
     model: Any  # the model to build; `objective.build` receives it
     schedule: LanguageModelSchedule  # the length and learning rate of the training
     objective: Objective
-    tasks_per_text: int = 1  # how often an epoch takes the tasks of a text, each time others (other gaps, for example)
-
-    def checkpoint_options(self) -> Mapping[str, Any]:
-        """Returns the arguments of `train_language_model` that say which weights to save.
-
-        {} saves the weights with the lowest held-out loss.
-        """
-        return {}
+    # held-out losses of another model after each epoch: the kept epoch is then that with the largest lead
+    against: Sequence[float] | None = None
+    every_epoch: bool = False  # whether the weights of every epoch are kept, too
 
     def train(
         self,
@@ -203,8 +198,7 @@ class LanguageModelPlan:
             )
         lm = self.objective.build(self.model, data.texts, data.seed)
         log.info("%s: %.2f M parameters, %d tokens", name, lm.parameters / 1e6, len(lm.tokenizer))
-        repeated = [text for text in data.texts for _ in range(self.tasks_per_text)]
-        draw_epoch = self.objective.tasks(lm, repeated)
+        draw_epoch = self.objective.tasks(lm, data.texts)
         draw_held_out = self.objective.tasks(lm, data.held_out)
         train_language_model(
             lm,
@@ -215,7 +209,8 @@ class LanguageModelPlan:
             make_trainer=run.trainer,
             loggers=run.loggers(name),
             seed=data.seed,
-            **self.checkpoint_options(),
+            against=self.against,
+            every_epoch=self.every_epoch,
         )
 
 

@@ -40,7 +40,7 @@ from data.corpus import Corpus
 from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
-from experiments.cdm.plans import CdmPlan, DiscrepancyPlan, NegativesPlan, PoolerPlan
+from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
 from experiments.contracts import Outcome, Run
 from experiments.presentation import present
 from experiments.training import Trained, find_or_train
@@ -65,11 +65,10 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     # refuses turns that the models cannot read, before anything is drawn
     tokenised = [trained.pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
     negatives = get_negatives(run, trained, data, plan.negatives)
-    learned = {
-        GENERATIVE: negatives,
-        **get_baseline_negatives(run, trained, data, plan),
-        **get_rule_negatives(run, trained, data, plan),
-    }
+    learned = {GENERATIVE: negatives}
+    if plan.baseline is not None:
+        learned[tables.BASELINE] = get_negatives(run, trained, data, plan.negatives.without_contrast())
+    learned |= get_rule_negatives(run, trained, data, plan)
     with set_aside(trained.pair.amateur.model, trained.pair.expert.model):
         discriminators = train_discriminators(run, learned, plan)
     pooler_folder = get_pooler(run, trained, data, plan.pooler)
@@ -189,12 +188,16 @@ def train_by_discrepancy(
 
     The discrepancy of an epoch is the amateur's held-out loss minus the expert's.
     """
-    every_amateur = find_or_train(run, "amateur_epochs", DiscrepancyPlan(**vars(plan.amateur)), train, held_out)
-    losses = list_values(every_amateur, "val/loss")
-    expert = find_or_train(run, "expert", DiscrepancyPlan(**vars(plan.expert), against=losses), train, held_out)
-    discrepancies = list_values(expert, "val/discrepancy")
+    every_amateur = find_or_train(run, "amateur_epochs", replace(plan.amateur, every_epoch=True), train, held_out)
+    losses = [point["val/loss"] for point in every_amateur.curve if "val/loss" in point]
+    expert = find_or_train(run, "expert", replace(plan.expert, against=losses), train, held_out)
+    discrepancies = [point["val/discrepancy"] for point in expert.curve if "val/discrepancy" in point]
     best = int(np.argmax(discrepancies))
-    curve = add_discrepancies(every_amateur.curve, discrepancies)
+    remaining = iter(discrepancies)
+    curve = [dict(point) for point in every_amateur.curve]
+    for point in curve:
+        if "val/loss" in point:
+            point["val/discrepancy"] = next(remaining)
 
     def build(folder: Path) -> None:
         shutil.copytree(Path(every_amateur.source) / f"epoch_{best}", folder, dirs_exist_ok=True)
@@ -203,21 +206,6 @@ def train_by_discrepancy(
     depends = {"epochs": every_amateur.identity, "expert": expert.identity}
     folder = run.stages.get("amateur", depends, build)
     return Trained("amateur", folder, tuple(curve)), expert
-
-
-def list_values(model: Trained, name: str) -> list[float]:
-    """Lists the values of the measure `name` along the learning curve of a model."""
-    return [point[name] for point in model.curve if name in point]
-
-
-def add_discrepancies(curve: Sequence[Mapping[str, float]], discrepancies: Sequence[float]) -> list[dict[str, float]]:
-    """Adds the discrepancy of each epoch to the learning curve, beside the held-out loss."""
-    remaining = iter(discrepancies)
-    points = [dict(point) for point in curve]
-    for point in points:
-        if "val/loss" in point:
-            point["val/discrepancy"] = next(remaining)
-    return points
 
 
 def get_negatives(
@@ -254,18 +242,6 @@ def get_negatives(
     with run.timed("sampling negatives"):
         folder = run.stages.get("negatives", depends, build, together=True)
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
-
-
-def get_baseline_negatives(
-    run: Run,
-    trained: TrainedPair,
-    data: Corpus,
-    plan: CdmPlan,
-) -> dict[str, Negatives]:
-    """Makes the negatives of the paper's baseline, by the name of the baseline; {} if the plan has no baseline."""
-    if plan.baseline is None:
-        return {}
-    return {tables.BASELINE: get_negatives(run, trained, data, plan.negatives.without_contrast())}
 
 
 def refuse_unchanged(

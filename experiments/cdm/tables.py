@@ -289,7 +289,7 @@ def count_passes(plan: LanguageModelPlan, text: TokenisedDialogues, seed: int) -
     """Computes how often a model reads the training text: epochs times the share of its tokens that an epoch reads."""
     most = cast(Gaps, plan.objective).most  # a pair learns nothing but gaps
     tasks = text.tasks(seed)
-    learned = plan.tasks_per_text * len(tasks)
+    learned = len(tasks)
     if most is not None:
         learned = min(most, learned)
     return plan.schedule.epochs * text.share_read(tasks) * learned / len(tasks)

@@ -29,7 +29,7 @@ def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:
     data = LabelledRows(rows, np.array([1.0, 0.0, 1.0], np.float32), pad=0, prefixes=True)
     assert data.per_batch(100) == 6
     classifier: Any = SimpleNamespace(network=lambda ids, mask: 1.0 * ids)
-    module = DiscriminatorModule(classifier, TrainingSettings())
+    module = DiscriminatorModule(classifier)
     module.read_data(data, data.per_batch(100))
     logits, labels, weights, places = module.read_logits(data.make_batch([2, 1]))
     assert logits.tolist() == [2, 3, 2]
