@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 
 from data.text_files import open_atomically
 from judge.audits import Audits, MetricAudit, summary_table
-from judge.metrics import read_config
+from judge.registry import find_config, read_config
 from report.tables import Table
 from report.wording import markdown_text
 
@@ -32,7 +32,7 @@ def write_cards(folder: Path, audits: Audits) -> None:
         write_card(folder / f"{name}.md", audit)
     needs = {name: model for name, model in NEEDS.items() if name not in audits.metrics}
     for name, model in needs.items():
-        metric_class = resolve_name(read_config(name)["_target_"]).__self__  # a class method makes it
+        metric_class = resolve_name(read_config(find_config(name))["_target_"]).__self__  # a class method makes it
         said = f"Not audited: it needs {model}."
         write_page(folder / f"{name}.md", [f"# {name}", inspect.getdoc(metric_class) or "", said])
     rows = [{"metric": name, "needs": model} for name, model in needs.items()]

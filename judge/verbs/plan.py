@@ -149,30 +149,7 @@ def plan(
     levels: GivenLevels | None = None,
     **settings: Any,
 ) -> StudyPlan:
-    """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
-
-    The numbers follow from assumptions, or from a pilot study.
-
-    Args:
-        pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
-            two systems, or with `within` any, with scores of judges. With `within` it may also be preferences, as
-            `judge.prefer` takes them, with the verdicts of judges or of several people.
-        aspect: of the ratings in the pilot; by default `overall`, or the only one.
-        systems: two of the pilot, to estimate how their difference varies.
-        columns: by field its column of the pilot. Labels and verdicts need no texts.
-        people: the columns of the pilot that are people's labels; by default they are recognised by name and values.
-        judges: the columns of the pilot that hold verdicts of judges.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        settings: of `PlanSettings`.
-
-    Raises SettingError for wrong settings, for an aspect without ratings, and as `find_spread`; InputError for a wrong
-    pilot.
-
-    >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
-    42
-    >>> plan(within=0.05, correlation=0.8).notes[-1].split("; ")[1]
-    '387 labels for the rate to within 0.05 (141 if judge reads all texts).'
-    """
+    """The work of `judge.plan`, which says what it takes and raises."""
     check_names(settings, [field.name for field in fields(PlanSettings)], "plan")
     assumptions = PlanSettings(**settings)
     given = read_pilot(pilot, columns=columns, people=people, judges=judges, levels=levels)

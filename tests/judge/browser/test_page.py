@@ -1,0 +1,80 @@
+"""What the functions of the page answer, called without a browser."""
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from data.scored import read_scored
+from discriminators.guides import CausalGuide
+from judge.browser.loading import DemoModels
+from judge.browser.settings import DemoSettings
+from judge.verbs.steer import SteeredText
+from models.causal import CausalLM
+
+pytest.importorskip("gradio")
+pages = pytest.importorskip("judge.browser.page")
+judge_tab = pytest.importorskip("judge.browser.judge_tab")
+pytestmark = [  # gradio's, which leaves event loops open
+    pytest.mark.filterwarnings("default", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+]
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+TYPED = ("The soup was hot.", False, "", "", "", "")
+
+
+@pytest.fixture(autouse=True)
+def collect() -> Iterator[None]:
+    yield
+    gc.collect()
+
+
+def functions(models: DemoModels, settings: DemoSettings) -> dict[str, Callable[..., Any]]:
+    """The functions that the buttons of the page call, by name."""
+    return {each.fn.__name__: each.fn for each in pages.build_page(models, settings).fns.values() if each.fn}
+
+
+def test_a_folder_without_models_judges_by_counting(tmp_path: Path) -> None:
+    settings = DemoSettings(str(tmp_path / "none"))
+    models = DemoModels.load(settings)
+    assert (models.generator, [*models.metrics]) == (None, ["word count", "ROUGE-L", "BLEU"])
+    called = functions(models, settings)
+    assert "on_write" not in called
+    assert "<td>word count</td><td>4</td>" in called["on_score"](*TYPED, ["word count"])
+    assert "choose at least one metric" in called["on_score"](*TYPED, [])
+
+
+def test_every_button_of_an_example_has_its_own_words() -> None:
+    found = [
+        (name, example) for name in judge_tab.SOURCES for example in read_scored(EXAMPLES / f"{name}.jsonl").examples
+    ]
+    named = [judge_tab.name_example(name, example) for name, example in found]
+    assert len(set(named)) == len(named)
+    assert "dialogues cat-5: hello tom, do you have t…" in named
+
+
+def test_a_token_guided_and_not_and_its_candidates(tmp_path: Path, lm: CausalLM, guide: CausalGuide) -> None:
+    lm.save_pretrained(tmp_path / "generator")
+    guide.save_pretrained(tmp_path / "guide_bad")
+    settings = DemoSettings(str(tmp_path), new_tokens=4)
+    called = functions(DemoModels.load(settings), settings)
+    *_, (guided, unguided, found, fault) = called["on_write"]("the food", "bad", 4.0, 2, 3, 0)
+    assert ([guided[0], unguided[0]], fault) == ([("the food ", None)] * 2, "")  # with the space of the next token
+    assert len(guided) == len(unguided) == 4
+    shown = called["show"](found, SimpleNamespace(index=1))
+    assert "Step 1" in shown
+    ((*_, none, fault),) = called["on_write"]("the food", "good", 4.0, 2, 3, 0)
+    assert (none, "label must be one of bad, but is &#x27;good&#x27;" in fault) == (SteeredText(""), True)
+
+
+def test_the_page_opens_on_a_text_that_is_written(tmp_path: Path, lm: CausalLM, guide: CausalGuide) -> None:
+    lm.save_pretrained(tmp_path / "generator")
+    guide.save_pretrained(tmp_path / "guide_bad")
+    settings = DemoSettings(str(tmp_path), new_tokens=4)
+    page = pages.build_page(DemoModels.load(settings), settings)
+    shown = [block.value for block in page.blocks.values() if type(block).__name__ == "HighlightedText"]
+    assert [len(tokens) for tokens in shown] == [5, 5]  # the prompt and four tokens
+    assert [tokens[0]["token"].rstrip() for tokens in shown] == ["The food"] * 2
