@@ -123,7 +123,7 @@ def rater_tables(scored: ScoredSet, metrics: ScoredSet, comparison: RankingSetti
     """Tabulates the agreement among raters by aspect, and the agreement of metrics corrected for it."""
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
     layout = lay_out(len(scored), inputs=scored.groups)
-    columns = ("n", "agreement", "ceiling", "corrected")
+    columns = ("n", "agreement", "corrected")
     corrected: list[Row] = []
     for aspect, ratings in scored.raters.items():
         for name in metrics.scores:
@@ -132,7 +132,7 @@ def rater_tables(scored: ScoredSet, metrics: ScoredSet, comparison: RankingSetti
             corrected.append(pick(figures, columns, aspect=aspect, metric=name))
     corrected_caption = (
         f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
-        "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, percentile, drawn over inputs."
+        "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, over inputs."
     )
     return (
         among_table("Agreement among raters", scored.raters, layout, kind),

@@ -5,6 +5,9 @@ which leaves out one unit at a time (CV3 of MacKinnon, Nielsen & Webb 2023), or 
 corrections of estimates are sums of their parts, so every difference on the same units is paired. Intervals are
 Student's t on the scale of the statistic. Tests flip the signs of units.
 
+In simulations (`tests/meta_eval/coverage.py`) intervals cover .92 or more, but for means of 10 log-normal values and
+shares of nine of ten ties on inputs of very unequal size (.91).
+
 Few units may not show what others would: a share of 0 of 30 has no variance. Such statistics have pseudo-units, which
 are outcomes that nobody saw, with a small weight: two wins and two losses (Agresti & Coull 1998), half of a tie for a
 compared pair (Firth 1993), a text of each pair of labels. They move the interval and widen it; the value that is shown

@@ -46,9 +46,7 @@ class Corrected:
 
     n: int
     agreement: Estimate
-    # what a perfect metric would reach on these examples
-    ceiling: Estimate
-    # agreement / ceiling (Spearman's correction for attenuation); may exceed 1 by chance
+    # agreement / ceiling on these examples (Spearman's correction for attenuation); may exceed 1 by chance
     corrected: Estimate
 
 
@@ -218,30 +216,23 @@ def correct_agreement(
     mean = np.nanmean(table, axis=0) if len(x) else np.empty(0)
     if len(x) < FEWEST_SHARED or np.ptp(x) == 0 or np.ptp(mean) == 0:
         none = Estimate.undefined("scores and mean ratings must vary on at least 3 examples")
-        return Corrected(
-            len(x),
-            agreement=none,
-            ceiling=none,
-            corrected=none,
-        )
+        return Corrected(len(x), agreement=none, corrected=none)
     statistic = CORRELATIONS[kind]
     ceiling = _weigh_ceiling(table, kind, layout, "global")
 
     def measure(inputs: Floats) -> Floats:
-        """The agreement, the ceiling, and the one divided by the other."""
+        """The agreement, and the agreement divided by the ceiling."""
         agreement = statistic(x, mean, inputs[:, layout.inputs])
         most = np.full(len(agreement), np.nan) if ceiling is None else ceiling(inputs)
         most = np.where(most > 0, most, np.nan)
-        return np.stack([agreement, most, agreement / most], axis=1)
+        return np.stack([agreement, agreement / most], axis=1)
 
     reason = NO_PAIR if ceiling is None else DISAGREE
     estimates = estimate_weighted(measure, layout, reason=reason)
-    agreement, most = replace(estimates, scale="correlation").take([0, 1]).show()
     return Corrected(
         n=len(x),
-        agreement=agreement,
-        ceiling=most,
-        corrected=estimates.take([2]).only,
+        agreement=replace(estimates.take([0]), scale="correlation").only,
+        corrected=estimates.take([1]).only,
     )
 
 

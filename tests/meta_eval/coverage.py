@@ -17,7 +17,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -239,16 +239,15 @@ def rate_five(rng: np.random.Generator, layout: Layout) -> tuple[Floats, Floats]
     return first, second
 
 
-def draw_five(
-    rng: np.random.Generator, inputs: int, kind: str, truths: tuple[float, float]
-) -> Iterator[tuple[str, Held | bool]]:
+def draw_five(rng: np.random.Generator, inputs: int, kind: str) -> Iterator[tuple[str, Held | bool]]:
     layout = lay_inputs(rng, inputs, kind)
     pair = rate_five(rng, layout)
-    for is_weighted, truth in zip((False, True), truths, strict=True):
+    for is_weighted, truth in zip((False, True), find_five(), strict=True):
         name = "weighted kappa" if is_weighted else "kappa"
         yield name, Held(estimate_kappa([pair], FIVE, layout, is_weighted=is_weighted).only, truth)
 
 
+@cache
 def find_five() -> tuple[float, float]:
     """The true kappas of `rate_five`, from a million texts."""
     pair = rate_five(np.random.default_rng(99), lay_out(1_000_000))
@@ -399,7 +398,6 @@ METRICS: list[tuple[int, str, float, Kind]] = [
 
 def list_designs() -> dict[str, Draw]:
     """All designs by name."""
-    truths = find_five()
     designs: dict[str, Draw] = {}
     for inputs, kind in SHARES:
         for share, ties in LEVELS:
@@ -420,7 +418,7 @@ def list_designs() -> dict[str, Draw]:
     ):
         designs[f"slices {rates} {sizes}"] = partial(draw_slices, rates=rates, sizes=sizes, kappa=0.6)
     for inputs, kind in ((30, "8"), (30, "1"), (100, "1")):
-        designs[f"five labels, {inputs} inputs of {kind}"] = partial(draw_five, inputs=inputs, kind=kind, truths=truths)
+        designs[f"five labels, {inputs} inputs of {kind}"] = partial(draw_five, inputs=inputs, kind=kind)
     for rate, judge, labelled, total in HELPED:
         name = f"helped rate {rate:g}, {judge}, {labelled} of {total}"
         designs[name] = partial(draw_helped, rate=rate, judge=judge, labelled=labelled, total=total)
