@@ -236,8 +236,14 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
         if not (seen or columns) and {"system_a", "system_b"} <= {*map(fold_name, record)}:
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         record = add_nested(record, columns)
+        is_first = not seen
+        if not seen.keys() >= record.keys():
+            seen.update(dict.fromkeys(record))
+            problems = count_columns(seen)
+            if problems:
+                raise InputError([*faults, fault(file.path, line, problems[0])])
         naming = name_fields(tuple(record), columns)
-        if is_table and not seen:
+        if is_table and is_first:
             header = [*naming.problems, *find_absent(columns, list(record))]
             has_text = not file.needs_text or any(name in ("text", "turns") for _, name in naming.fields)
             if not has_text:  # every row would have this fault
@@ -245,11 +251,6 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
             faults += [fault(file.path, 1, problem) for problem in header]
             if not has_text:
                 return
-        if not seen.keys() >= record.keys():
-            seen.update(dict.fromkeys(record))
-            problems = count_columns(seen)
-            if problems:
-                raise InputError([*faults, fault(file.path, line, problems[0])])
         text = next((key for key, name in naming.fields if name in ("text", "turns")), None)
         texts[text] = texts.get(text, 0) + 1
         values, extra, problems = read_cells(record, naming)

@@ -114,12 +114,12 @@ def _to_set(
     """The texts of rows with the ratings of each person and the scores of each judge."""
     people: dict[str, dict[str, NDArray[np.float64]]] = {}
     columns: dict[str, NDArray[np.float64]] = {}
+    _check_count(source.path, "metrics in scores", len({name for row in rows for name in row.scores}), MOST_COLUMNS)
+    _check_count(source.path, "aspects of ratings", len({name for row in rows for name in row.ratings}), MOST_COLUMNS)
     for i, row in enumerate(rows):
         for aspect, ratings in row.ratings.items():
             _fill(people.setdefault(aspect, {}), ratings, i, len(rows))
         _fill(columns, row.scores, i, len(rows))
-    _check_count(source.path, "metrics in scores", len(columns), MOST_COLUMNS)
-    _check_count(source.path, "aspects of ratings", len(people), MOST_COLUMNS)
     for by_person in people.values():
         _check_count(source.path, "people who rate", len(by_person), MOST_RATERS)
     return ScoredFile(

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.errors import InputError, SettingError, fault, printable, setting
 from core.example import SHOWN_COLUMNS
-from data.cells import list_items, to_value
+from data.cells import list_items
 from data.columns import FIELDS, RATING, SCORE, find_rater, fold_name, name_fields, names_rater, reach
 from data.input_file import InputFile, read_objects
 from data.label_columns import (
@@ -64,8 +64,7 @@ def open_rows(
     rows = list_items(source, SOURCE_RULE)
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         return None
-    records = [{str(name): to_value(cell) for name, cell in row.items()} for row in rows]
-    return replace(InputFile.of(GIVEN, columns=columns, levels=levels), records=records)
+    return replace(InputFile.of(GIVEN, columns=columns, levels=levels), records=rows)
 
 
 def read_table(file: InputFile, request: Request) -> ScoredFile:
@@ -81,7 +80,7 @@ def read_table(file: InputFile, request: Request) -> ScoredFile:
     header = list_columns(rows)
     fields = dict(name_fields(tuple(header), file.columns).fields)
     given = {"people": request.people, "judges": request.judges}
-    named = [name for names in given.values() for name in names]
+    named = [*request.people, *request.judges]
     fixed = {key for key, name in fields.items() if name in NO_LABELS or name.startswith((RATING, SCORE))}
     fixed |= {*dict(file.columns)}
     candidates = list_candidates(rows, header, request.levels)
@@ -96,7 +95,7 @@ def read_table(file: InputFile, request: Request) -> ScoredFile:
         columns = name_columns(header, said["people"], said["judges"], rater)
         file = replace(file, columns=tuple({**columns, **dict(file.columns)}.items()))
     names = {name for _, name in name_fields(tuple(header), file.columns).fields}
-    _check_needs(request, rows, candidates, said, names, rater)
+    _check_needs(request, rows, candidates=candidates, said=said, names=names, rater=rater)
     has_texts = bool(names & TEXT_FIELDS)
     if taken and rater and "id" not in names and not has_texts:
         what = f"rows by {rater} need a column with the id of what was rated, found {', '.join(header)}"
@@ -107,8 +106,9 @@ def read_table(file: InputFile, request: Request) -> ScoredFile:
         texts = replace(texts, notes=(_describe(file, said, rater, unread), *texts.notes))
     elif taken:
         texts = replace(texts, notes=(f"{file.path.name}: labels of people: {', '.join(taken)}", *texts.notes))
-    others = [[name for name in names if name not in header] for names in given.values()]
-    return choose_people(texts, *others)
+    people = [name for name in request.people if name not in header]
+    judges = [name for name in request.judges if name not in header]
+    return choose_people(texts, people, judges)
 
 
 def _has_ratings(names: Collection[str]) -> bool:
@@ -118,6 +118,7 @@ def _has_ratings(names: Collection[str]) -> bool:
 def _check_needs(
     request: Request,
     rows: Sequence[Row],
+    *,
     candidates: Sequence[str],
     said: Mapping[str, Sequence[str]],
     names: Collection[str],
@@ -156,7 +157,8 @@ def _check_needs(
     elif "people" in lacking and is_there["judges"]:
         free = [name for name in free if not MODELS.search(name)]
     texts = [name for name in header if name not in candidates and not names_rater(name)]
-    longest = max(texts, key=lambda name: max(map(len, _list_values(rows, name)), default=0), default=None)
+    lengths = {name: max(map(len, _list_values(rows, name)), default=0) for name in texts}
+    longest = max(texts, key=lengths.__getitem__, default=None)
     raise ask(lacking, free, raters, longest)
 
 

@@ -199,8 +199,8 @@ def test_no_order_fits_a_circle() -> None:
 
 
 def test_win_rates_within_a_margin() -> None:
-    """Of 40 inputs judged twice, a and b win one each and share the others; both always beat c."""
-    winners = {("a", "b"): ["ab"] * 38 + ["aa", "bb"], ("b", "c"): ["bb"] * 40, ("a", "c"): ["aa"] * 40}
+    """Of 40 inputs judged twice, x and y win one each and share the others; both always beat z."""
+    winners = {("x", "y"): ["xy"] * 38 + ["xx", "yy"], ("y", "z"): ["yy"] * 40, ("x", "z"): ["xx"] * 40}
     rows = [
         {"id": f"q{i}", "system_a": a, "system_b": b, "winner": winner}
         for (a, b), inputs in winners.items()
@@ -208,7 +208,7 @@ def test_win_rates_within_a_margin() -> None:
         for winner in both
     ]
     found = judge.prefer(rows, margin=0.08)
-    assert found.equal == {("a", "b")}
+    assert found.equal == {("x", "y")}
     assert "equal within the margin" in found.tables[1].rows[0]["better"]
     assert judge.prefer(rows, margin=0.03).equal == set()
     with pytest.raises(SettingError, match="margin must be"):
