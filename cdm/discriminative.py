@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -85,10 +85,10 @@ def find_steps(
     return steps
 
 
-def save_steps(path: Path, steps: Sequence[Steps]) -> None:
+def save_steps(file: Path | BinaryIO, steps: Sequence[Steps]) -> None:
     """Writes the log-probabilities (`Steps`) of some dialogues as one .npz file."""
     np.savez(
-        path,
+        file,
         amateur=np.concatenate([dialogue.amateur for dialogue in steps]),
         expert=np.concatenate([dialogue.expert for dialogue in steps]),
         turn=np.concatenate([dialogue.turn for dialogue in steps]),

@@ -1,79 +1,40 @@
 """Draws negatives and computes momentum on every device of a trainer, by `Trainer.predict`."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytorch_lightning as pl
 
-from cdm.discriminative import Steps, find_steps
+from cdm.discriminative import Steps, find_steps, load_steps, save_steps
 from cdm.infilling import Pair, TokenisedDialogues
 from cdm.negatives import Drawn, Negatives, NegativeSampler
-from models.predict import PART, Part, predict
+from models.predict import PART, Form, Part, predict
 
 MakeTrainer = Callable[..., pl.Trainer]
+STEPS = Form(save_steps, load_steps)
+DRAWN = Form(
+    lambda file, drawn: file.write(json.dumps(asdict(drawn)).encode()),
+    lambda path: Drawn(**json.loads(path.read_bytes())),
+)
 
 
 class PairModule(pl.LightningModule):
-    """A Lightning module of a pair of models, which run on the device that the trainer assigns."""
+    """A Lightning module of a pair of models, which run on the device that the trainer assigns.
 
-    def __init__(self, pair: Pair) -> None:
+    `work` gets the indices of a part of the items, and the number of processes.
+    """
+
+    def __init__(self, pair: Pair, work: Callable[[Sequence[int], int], Any]) -> None:
         super().__init__()
         self.amateur = pair.amateur.model
         self.expert = pair.expert.model
+        self.work = work
 
-    def predict_all(
-        self,
-        count: int,
-        folder: Path,
-        make_trainer: MakeTrainer,
-        size: int,
-    ) -> list[Any]:
-        """Calls `predict_step` on all parts of `count` items on all devices of a trainer; see `predict`."""
-        models = (self.amateur, self.expert)
-        return predict(
-            self,
-            models,
-            count=count,
-            folder=folder,
-            make_trainer=make_trainer,
-            size=size,
-        )
-
-
-class NegativesModule(PairModule):
-    """A Lightning module that draws the negatives of dialogues, part by part."""
-
-    def __init__(self, sampler: NegativeSampler, advance: Callable[[int], None] = lambda rows: None) -> None:
-        super().__init__(sampler.pair)
-        self.sampler = sampler
-        self.advance = advance
-
-    def predict_step(self, part: Part, _: int) -> dict[str, Any]:
-        """Draws the negatives of a part of the dialogues; returns them as JSON values (`Drawn`)."""
-        processes = self.trainer.world_size  # the others are about as far
-        return asdict(self.sampler.draw(part.indices, lambda rows: self.advance(rows * processes)))
-
-
-class MomentumModule(PairModule):
-    """A Lightning module that computes the log-probabilities of dialogues under both models (`Steps`), part by part."""
-
-    def __init__(self, pair: Pair, tokenised: TokenisedDialogues, token_budget: int) -> None:
-        super().__init__(pair)
-        self.pair = pair
-        self.tokenised = tokenised
-        self.token_budget = token_budget
-
-    def predict_step(self, part: Part, _: int) -> list[dict[str, Any]]:
-        """Computes the log-probabilities of every token under both models, for each dialogue of a part of the data.
-
-        Returns one dict of JSON values for each dialogue (`Steps`).
-        """
-        dialogues = [self.tokenised.dialogues[i] for i in part.indices]
-        steps = find_steps(self.pair, replace(self.tokenised, dialogues=dialogues), self.token_budget)
-        return [{name: np.asarray(value).tolist() for name, value in vars(step).items()} for step in steps]
+    def predict_step(self, part: Part, _: int) -> Any:
+        return self.work(part.indices, self.trainer.world_size)
 
 
 def sample_negatives_on_all(
@@ -87,14 +48,13 @@ def sample_negatives_on_all(
 
     `predict` explains `folder`, `make_trainer` and `size`.
     """
-    module = NegativesModule(sampler, advance)
-    parts = module.predict_all(
-        count=len(sampler.positives),
-        folder=folder,
-        make_trainer=make_trainer,
-        size=size,
-    )
-    return sampler.join([Drawn(**part) for part in parts])
+
+    def draw(indices: Sequence[int], processes: int) -> Drawn:
+        return sampler.draw(indices, lambda rows: advance(rows * processes))  # the others are about as far
+
+    module = PairModule(sampler.pair, draw)
+    models = (module.amateur, module.expert)
+    return sampler.join(predict(module, models, len(sampler.positives), folder, make_trainer, form=DRAWN, size=size))
 
 
 def find_steps_on_all(
@@ -109,20 +69,12 @@ def find_steps_on_all(
 
     `predict` explains `folder`, `make_trainer` and `size`.
     """
-    module = MomentumModule(pair, tokenised, token_budget)
-    parts = module.predict_all(
-        count=len(tokenised.dialogues),
-        folder=folder,
-        make_trainer=make_trainer,
-        size=size,
-    )
-    return [_to_steps(step) for part in parts for step in part]
 
+    def read(indices: Sequence[int], processes: int) -> list[Steps]:
+        dialogues = [tokenised.dialogues[i] for i in indices]
+        return find_steps(pair, replace(tokenised, dialogues=dialogues), token_budget)
 
-def _to_steps(values: dict[str, Any]) -> Steps:
-    return Steps(
-        amateur=np.array(values["amateur"], np.float64),
-        expert=np.array(values["expert"], np.float64),
-        turn=np.array(values["turn"], np.int64),
-        dropped=values["dropped"],
-    )
+    module = PairModule(pair, read)
+    models = (module.amateur, module.expert)
+    parts = predict(module, models, len(tokenised.dialogues), folder, make_trainer, form=STEPS, size=size)
+    return [steps for part in parts for steps in part]

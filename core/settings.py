@@ -64,7 +64,7 @@ def one_of(names: Collection[str]) -> Any:
     return Literal[tuple(names)]
 
 
-def check(kind: Any, **settings: object) -> None:
+def check(kind: Any, /, **settings: object) -> None:
     """Raises SettingError for settings that do not have the type `kind`.
 
     >>> check(Count, k=8, gallery=0)

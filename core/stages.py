@@ -238,17 +238,22 @@ class Stages:
         *,
         code: Iterable[Code] | None = None,
         together: bool = False,
+        any_name: bool = False,
     ) -> Path:
         """Returns the folder of the stage `name` for `depends`. If it is not kept yet, `build(folder)` makes it.
 
         `code` has the functions and classes that make the result, by default `build` alone: give more where `build`
         calls methods of objects whose classes it does not name. With `together`, all processes of a distributed run
-        call `build`, which must let only the first one write. After a kill, `build` gets the folder as it was left: it
+        call `build`, which must let only the first one write. With `any_name`, a stage of another name that depends on
+        the same is taken, so that equal work is done once. After a kill, `build` gets the folder as it was left, and
         must check what it reads there.
 
         Raises TimeoutError in a process that has waited too long for the first one.
         """
         final, depends = self._place(name, depends, [build] if code is None else code)
+        if any_name:
+            _, _, digest = final.name.rpartition("-")
+            final = next(filter(is_whole, sorted(final.parent.glob(f"*-{digest}"))), final)
         if not self.first and not is_whole(final):
             if together:
                 build(final.with_name(f"{final.name}.partial"))

@@ -153,10 +153,12 @@ def read_rows(
             faults += error.faults
     faults += _refuse_other_people(rows)
     levels = files[0].levels
-    words = order_words(_collect_levels(rows, levels), levels)
+    columns = _collect_levels(rows, levels)
+    words = order_words(columns, levels)
     faults += [fault(files[0].path, 0, problem) for problem in words.problems]
     if not words.problems:
-        rows = [_number(row, words, faults) for row in rows]
+        is_changed = [bool(columns) or "ratings" in row.example.extra for row in rows]
+        rows = [_number(row, words, faults) if changed else row for row, changed in zip(rows, is_changed, strict=True)]
     return [*require_none(rows, faults)], words.notes
 
 
@@ -188,8 +190,6 @@ def _number(row: Row, words: RatingWords, faults: list[str]) -> Row:
             faults.append(fault(row.path, row.line, f"{place} must be a valid number, found {format_value(level)}"))
         return number
 
-    if not (row.ratings or row.scores):
-        return row
     scores = {name: convert(("scores", name), level) for name, level in row.scores.items()}
     ratings: dict[str, dict[str, float | None]] = {}
     for aspect, by_person in row.ratings.items():

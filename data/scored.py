@@ -18,6 +18,7 @@ from data.cells import json_line, read_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE, name_fields
 from data.files import Row, read_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile, read_objects
+from data.numeric import to_number
 from data.rater_rows import join_rater_rows
 from data.records import Level, Record, Text, check_id, check_records, require_none
 from data.table_files import DELIMITERS, TABLES, row_writer, to_cell
@@ -89,7 +90,7 @@ def read_scored(
         path: see `read_examples`.
         scores: more scores by name, in files that `judge score` wrote for these examples.
         refuse_scores: whether the keys that scoring adds are faults; scores of another tool are then passed on.
-        systems: in place of a file, one for each system, as `NAME=FILE` (`read_systems`).
+        systems: in place of a file, one for each system, as `NAME=FILE`: groups, or else ids, name the inputs.
         settings: of `InputFile.of`, such as `columns`.
 
     Raises InputError with all faults as `file:line: what is wrong, what was found`.
@@ -394,4 +395,10 @@ def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
             cells = {name: cell for name, cell in row.items() if name == "id" or name.startswith(SCORE)}
             row, *_ = read_cells(cells, name_fields(tuple(cells)))
         for _, record in check_records(path, [(line, row)], ScoreRow, faults):
-            yield line, dict(record)
+            numbers = {name: None if score is None else to_number(score) for name, score in record.scores.items()}
+            odd = [name for name, score in record.scores.items() if score is not None and numbers[name] is None]
+            for name in odd:
+                rule = f'{format_value(name)} of "scores" must be a valid number'
+                faults.append(fault(path, line, f"{rule}, found {format_value(record.scores[name])}"))
+            if not odd:
+                yield line, {"id": record.id, "scores": numbers}

@@ -2,23 +2,26 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 from safetensors.torch import save_file
 from transformers import PreTrainedTokenizerBase
 
 from core.errors import InputError, SettingError, blame_file
 from core.notes import read_note
-from core.settings import Count, Several, Share, Size, checked_dataclass, read_settings
+from core.settings import Count, Share, Size, checked_dataclass, read_settings, to_tuple
 from core.stages import fingerprint
 from data.words import Spelling, spell
-from discriminators.networks import AttentionBiLSTM, BertClassifier, freeze_lowest_layers, keep_lowest_layers
+from discriminators.architectures import Guide, Network, find_kind, find_network
+from discriminators.architectures.bert import BertClassifier, freeze_lowest_layers, keep_lowest_layers
+from discriminators.architectures.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, clean, pad_rows, read
 from discriminators.vocabulary import (
     EncoderTokens,
@@ -35,22 +38,27 @@ from models.loading import fetch_folder, load_weights, tokenizer_fingerprint, we
 from models.model import readable_tokens
 
 SETTINGS = "discriminator.json"
-READING = ("kind", "labels", "pooling", "spelling", "turns")  # settings that are no arguments of a network
 
 
 @checked_dataclass
-class SavedDiscriminator:
+class Reading:
+    """How a discriminator reads texts."""
+
+    # of the logits, in their order; empty for one logit
+    labels: Annotated[tuple[str, ...], BeforeValidator(to_tuple)] = ()
+    # of the texts (`data.words.spell`)
+    spelling: Spelling = "as_is"
+    # the most segments that it reads at once; None for as many as fit
+    turns: Count | None = None
+
+
+@checked_dataclass
+class SavedDiscriminator(Reading):
     """The content of `discriminator.json`."""
 
-    kind: Literal["bilstm", "bert"]
-    max_length: Count
-    labels: Several[str] = ()
-    dropout: Share = 0.0
-    embedding_dim: Count = 1
-    hidden_dim: Count = 1
-    pooling: Literal["mean"] = "mean"  # of the states of a BERT
-    spelling: Spelling = "as_is"
-    turns: Count | None = None
+    kind: str = "bilstm"  # the module of the network (`discriminators.architectures`)
+    max_length: Count = 1024
+    network: dict[str, Any] = field(default_factory=dict)  # its arguments
 
 
 @dataclass(frozen=True)
@@ -58,12 +66,12 @@ class Discriminator:
     """A classifier of texts with one logit (label 1 is human or good, 0 machine or damaged) or one per label."""
 
     # `forward(ids, mask) -> logits`
-    network: AttentionBiLSTM | BertClassifier
+    network: Network
     # what the network reads
     tokens: Vocabulary | EncoderTokens
-    # the content of `discriminator.json`: `kind`, the arguments of the network, and where they are not the usual ones
-    # `labels`, `spelling` (`data.words.spell`) and `turns`, the most segments that it reads at once
-    settings: dict[str, Any] = field(repr=False)
+    # the arguments of the network, for `discriminator.json`
+    arguments: dict[str, Any] = field(repr=False)
+    reading: Reading = field(default_factory=Reading)
     # padded tokens in a batch of `logits`
     token_budget: int = 8192
     # what a reader of its scores must know (`core.notes`)
@@ -72,7 +80,16 @@ class Discriminator:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the logits, in order; empty for a classifier with one logit."""
-        return tuple(self.settings.get("labels", ()))
+        return self.reading.labels
+
+    @property
+    def kind(self) -> str:
+        """The kind of its network, such as bilstm or bert."""
+        return find_kind(self.network)
+
+    def as_guide(self, tokenizer: PreTrainedTokenizerBase) -> Guide:
+        """Makes a guide for the generator of `tokenizer`. Raises SettingError as `Network.as_guide` does."""
+        return self.network.as_guide(self.tokens, tokenizer)
 
     @cached_property
     def identity(self) -> str:
@@ -81,11 +98,11 @@ class Discriminator:
             read = fingerprint([self.tokens.kind, self.tokens.tokenizer.to_str()])
         else:
             read = tokenizer_fingerprint(self.tokens.tokenizer)
-        kept = {name: value for name, value in self.settings.items() if name != "dropout"}  # training alone uses it
+        kept = {name: value for name, value in self.arguments.items() if name != "dropout"}  # training alone uses it
         identity = [
             weights_fingerprint(self.network),
             read,
-            kept,
+            [self.kind, kept, asdict(self.reading)],
             self.tokens.layout.max_length,
             "window",  # how a long text is read
         ]
@@ -103,14 +120,13 @@ class Discriminator:
         on the order of the texts and the token budget (within 1e-5 in float32). Raises ValueError as `segments.read`
         does; with `or_nan` a text without tokens gets NaN instead.
         """
-        spelling = self.settings.get("spelling", "as_is")
-        if spelling != "as_is":
-            texts = spell(texts, spelling)
+        if self.reading.spelling != "as_is":
+            texts = spell(texts, self.reading.spelling)
         rows, dropped = read(
             texts,
             self.tokens,
             skip_empty=or_nan,
-            turns=self.settings.get("turns"),
+            turns=self.reading.turns,
         )
         device = next(self.network.parameters()).device
         training = self.network.training
@@ -134,7 +150,12 @@ class Discriminator:
         """Writes `discriminator.json` and the weights as safetensors. An encoder is saved with its tokenizer."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        settings = {**self.settings, "max_length": self.tokens.max_length}
+        settings = {
+            "kind": self.kind,
+            "max_length": self.tokens.max_length,
+            "network": self.arguments,
+            **asdict(self.reading),
+        }
         if isinstance(self.tokens, Vocabulary):
             self.tokens.save(folder / "vocabulary.json")
             save_file(self.network.state_dict(), folder / "model.safetensors")
@@ -153,26 +174,23 @@ class Discriminator:
         Raises InputError for a missing folder, for a folder without a discriminator, and for a broken discriminator.
         """
         folder = fetch_folder(folder)
-        kept = read_saved(folder, SETTINGS, SavedDiscriminator)
-        max_length = kept.pop("max_length")
-        arguments = {key: value for key, value in kept.items() if key not in READING}
-        arguments["outputs"] = len(kept.get("labels", ())) or 1
-        if kept["kind"] == "bilstm":
+        saved = SavedDiscriminator(**read_saved(folder, SETTINGS, SavedDiscriminator))
+        reading = Reading(saved.labels, saved.spelling, saved.turns)
+        arguments = {**saved.network, "outputs": len(saved.labels) or 1}
+        with blame_file(folder / SETTINGS):
+            make = find_network(saved.kind)
+        if (folder / "vocabulary.json").is_file():
             tokens = load_vocabulary(folder / "vocabulary.json")
-            make = partial(AttentionBiLSTM, len(tokens), **arguments)
-            network = load_weights(make, folder / "model.safetensors")
+            with blame_file(folder / SETTINGS), torch.device("meta"):
+                make(len(tokens), **arguments)
+            network = load_weights(partial(make, len(tokens), **arguments), folder / "model.safetensors")
         else:
             encoder, tokenizer = load_encoder(str(folder / "encoder"))
-            tokens = EncoderTokens(tokenizer, max_length)
+            tokens = EncoderTokens(tokenizer, saved.max_length)
             with blame_file(folder / SETTINGS):
-                network = BertClassifier(encoder, **arguments)
+                network = make(encoder, **arguments)
             load_weights(lambda: network.head, folder / "head.safetensors")
-        return cls(
-            network.to(device).eval(),
-            tokens,
-            settings=kept,
-            notes=read_note(folder),
-        )
+        return cls(network.to(device).eval(), tokens, saved.network, reading, notes=read_note(folder))
 
 
 def read_saved(folder: Path, file: str, settings: type) -> dict[str, Any]:
@@ -202,18 +220,23 @@ def new_bilstm(
 
     Raises SettingError for a kind of `tokens` that does not exist.
     """
+    vocabulary = learn_vocabulary(texts, tokens, vocabulary_size, min_count, max_length)
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
-    distinct = drop_repeated_texts(map(tuple, texts))
-    vocabulary = train_vocabulary(
-        (clean(segment) for text in distinct for segment in text),
-        kind=tokens,
-        size=vocabulary_size,
-        max_length=max_length,
-        min_count=min_count,
-    )
     network = AttentionBiLSTM(len(vocabulary), **arguments, outputs=len(labels) or 1)
-    settings = {"kind": "bilstm", **_named(labels, spelling, turns), **arguments}
-    return Discriminator(network, vocabulary, settings)
+    return Discriminator(network, vocabulary, arguments, Reading(tuple(labels), spelling, turns))
+
+
+def learn_vocabulary(
+    texts: Iterable[Segments],
+    tokens: str,
+    size: int,
+    min_count: int,
+    max_length: int,
+) -> Vocabulary:
+    """Makes a vocabulary from texts by `train_vocabulary`; repeated texts count once."""
+    distinct = drop_repeated_texts(map(tuple, texts))
+    segments = (clean(segment) for text in distinct for segment in text)
+    return train_vocabulary(segments, kind=tokens, size=size, max_length=max_length, min_count=min_count)
 
 
 def new_token_bilstm(
@@ -236,7 +259,7 @@ def new_token_bilstm(
         unseen[ids] = False
     with torch.no_grad():
         network.embedding.weight[unseen] = 0.0
-    return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments})
+    return Discriminator(network, vocabulary, arguments)
 
 
 def new_bert(
@@ -270,21 +293,5 @@ def new_bert(
         model.get_input_embeddings().requires_grad_(False)
     if frozen_layers:
         freeze_lowest_layers(model, frozen_layers)
-    settings = {
-        "kind": "bert",
-        **_named(labels, spelling, turns),
-        "pooling": "mean",
-        "dropout": dropout,
-    }
     tokens = EncoderTokens(tokenizer, max_length or limit)
-    return Discriminator(network, tokens, settings)
-
-
-def _named(
-    labels: Sequence[str],
-    spelling: str,
-    turns: int | None,
-) -> dict[str, Any]:
-    """The settings of reading that are not the usual ones: one logit, texts as they are, as many turns as fit."""
-    settings = {"labels": list(labels), "spelling": spelling, "turns": turns}
-    return {name: value for name, value in settings.items() if value not in ([], "as_is", None)}
+    return Discriminator(network, tokens, {"dropout": dropout}, Reading(tuple(labels), spelling, turns))

@@ -27,7 +27,7 @@ class ClassifierMetric(BaseMetric):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        model = {"discriminator": self.discriminator.settings["kind"], "identity": self.discriminator.identity}
+        model = {"discriminator": self.discriminator.kind, "identity": self.discriminator.identity}
         return super().settings | model
 
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
-from torch import Tensor, nn
+from torch import Tensor
+from torchmetrics import Metric
 
 from core.errors import SettingError
 from core.settings import Count, Fraction, Positive, Share, checked_dataclass
@@ -173,7 +174,7 @@ def read_rows(
             segments,
             classifier.tokens,
             pairs=[text.pair for text in texts],
-            turns=classifier.settings.get("turns"),
+            turns=classifier.reading.turns,
         )
         labelled = LabelledRows(rows, labels, pad=classifier.tokens.layout.pad)
     read_labels = [texts[i].label for i in {row.text for row in rows}]
@@ -232,20 +233,47 @@ class LabelledTextDataModule(BatchDataModule):
         return self.train.per_batch(self.token_budget)
 
 
+class TextLogits(Metric):
+    """The logit of every held-out text, or of every prefix of it: the weighted mean over its windows."""
+
+    full_state_update = False
+
+    def __init__(self, places: int, outputs: int) -> None:
+        super().__init__()
+        # of each place, the sum of the weighted logits and the sum of the weights. A row that two processes read counts
+        # twice in both, which changes nothing.
+        self.add_state("sums", torch.zeros(places, outputs + 1), dist_reduce_fx="sum")
+        self.sums: Tensor
+
+    def update(self, logits: Tensor, weights: Tensor, places: Tensor) -> None:
+        columns = logits.float().reshape(len(logits), -1)
+        ones = torch.ones_like(weights)[:, None]
+        rows = torch.cat([columns, ones], dim=1)
+        self.sums.index_add_(0, places, rows * weights[:, None])
+
+    def compute(self) -> tuple[Tensor, Tensor]:
+        """Returns the logits, and which places were read: not those of a text without a window that its pair lacks."""
+        was_read = self.sums[:, -1] > 0
+        return self.sums[was_read, :-1] / self.sums[was_read, -1:], was_read
+
+
 class DiscriminatorModule(TrainingModule):
     """A Lightning module that trains a discriminator or guide in place, on a `LabelledTextDataModule`.
 
-    The loss of a step is the sum over its texts, divided by the average number of texts in a batch. So every text
+    The loss of a batch is the sum over its texts, divided by the average number of texts in a batch. So every text
     weighs the same, though batches of long texts have fewer. The same holds for the prefixes of a guide (OUMG, 4.2).
     """
 
     def __init__(
         self,
         classifier: Discriminator | CausalGuide,
-        settings: TrainingSettings,
+        learning_rate: float = 1e-4,
+        warm_up: float = 0.1,
+        weight_decay: float = 0.01,
         seed: int = 0,
     ) -> None:
-        super().__init__(settings, seed)
+        super().__init__(seed)
+        self.save_hyperparameters(ignore=["classifier"])
         self.network = classifier.network
         labels = classifier.labels if isinstance(classifier, Discriminator) else ()
         self.outputs = max(1, len(labels))
@@ -254,7 +282,7 @@ class DiscriminatorModule(TrainingModule):
         self.prefixes = False
         self.places = 1  # of logits in a text
         self.labels: Tensor  # of each place of the held-out texts
-        self.sums: Tensor  # the sum of the weighted logits at each place, and the sum of the weights
+        self.held_out: TextLogits
 
     def setup(self, stage: str) -> None:
         """Reads the held-out labels and batch sizes of the data module. Raises TypeError for other data."""
@@ -271,6 +299,7 @@ class DiscriminatorModule(TrainingModule):
         self.prefixes = held_out.prefixes
         self.places = max(len(row.ids) for row in held_out.rows) if self.prefixes else 1
         self.labels = torch.from_numpy(held_out.labels).repeat_interleave(self.places)
+        self.held_out = TextLogits(len(self.labels), self.outputs)
 
     def read_logits(self, part: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Computes the logits of some rows, or of all their prefixes, with their labels, weights and texts."""
@@ -288,53 +317,36 @@ class DiscriminatorModule(TrainingModule):
         weights = weights[:, None].expand(ends.shape)
         return logits[ends], labels[ends], weights[ends], places[ends]
 
-    def loss(self, part: Batch) -> Tensor:
-        """Computes the cross-entropy summed over texts (for a guide, over prefixes), in nats."""
-        logits, labels, weights, _ = self.read_logits(part)
-        return discriminator_loss(logits, labels, weights)
+    def loss(self, batch: Batch) -> Tensor:
+        """Computes the cross-entropy summed over texts (for a guide, over prefixes), in nats, by the average number."""
+        logits, labels, weights, _ = self.read_logits(batch)
+        summed = discriminator_loss(logits, labels, weights)
+        return summed * self.trainer.world_size / self.per_batch  # Lightning averages over processes
 
-    def divisor(self, batch: Batch) -> float:
-        return self.per_batch
+    def warm_up(self, steps: int) -> tuple[float, float]:
+        return self.hparams["warm_up"], 0.0
 
-    def width(self, batch: Batch) -> int:
-        return batch["ids"].shape[1]
-
-    def clipped(self) -> list[nn.Parameter]:
-        """Lists the learned parameters, whose gradients are clipped by one common norm; matrices come first."""
-        learned = [p for p in self.network.parameters() if p.requires_grad]
-        return sorted(learned, key=lambda parameter: parameter.ndim <= 1)
-
-    def make_optimizers(self) -> list[torch.optim.Optimizer]:
+    def make_optimizer(self) -> torch.optim.Optimizer:
         """Makes AdamW; weight decay applies to matrices only, not to biases and norms."""
-        decay = self.schedule.weight_decay
+        learned = [p for p in self.network.parameters() if p.requires_grad]
         groups = [
-            {"params": [p for p in self.clipped() if p.ndim > 1], "weight_decay": decay},
-            {"params": [p for p in self.clipped() if p.ndim <= 1], "weight_decay": 0.0},
+            {"params": [p for p in learned if p.ndim > 1], "weight_decay": self.hparams["weight_decay"]},
+            {"params": [p for p in learned if p.ndim <= 1], "weight_decay": 0.0},
         ]
-        return [torch.optim.AdamW(groups, lr=self.schedule.learning_rate)]
+        return torch.optim.AdamW(groups, lr=self.hparams["learning_rate"])
 
-    def on_validation_epoch_start(self) -> None:
-        self.sums = torch.zeros(len(self.labels), self.outputs + 1, device=self.device)
-
-    def add_held_out(self, part: Batch) -> None:
-        logits, _, weights, places = self.read_logits(part)
-        columns = logits.float().reshape(len(logits), -1)
-        ones = torch.ones_like(weights)[:, None]
-        rows = torch.cat([columns, ones], dim=1)
-        self.sums.index_add_(0, places, rows * weights[:, None])
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        logits, _, weights, places = self.read_logits(batch)
+        self.held_out.update(logits, weights, places)
 
     def on_validation_epoch_end(self) -> None:
-        # Summed over processes: a row that two of them read counts twice in both sums, which changes nothing.
-        sums = self.trainer.strategy.reduce(self.sums, reduce_op="sum")
-        was_read = sums[:, -1] > 0  # a text without a window that its pair lacks is not read
-        logits = sums[was_read, :-1] / sums[was_read, -1:]
+        logits, was_read = self.held_out.compute()
+        self.held_out.reset()
         labels = self.labels.to(self.device)[was_read]
         if not logits.isfinite().all():
             raise SettingError("held-out logits must be finite, but are not: lower the learning rate")
-        logged: dict[str, Tensor] = {}
         for name, value in held_out_metrics(logits.squeeze(-1), labels).items():
-            logged[f"val/{name}"] = torch.tensor(value, device=self.device)
-        self.log_dict(logged, sync_dist=True)
+            self.log(f"val/{name}", value, sync_dist=True)
 
 
 def train_classifier(
@@ -368,7 +380,13 @@ def train_classifier(
                 f"a classifier of {classes} classes learns labels below {classes}, but a text has {highest}"
             )
         data = LabelledTextDataModule(classifier, train, held_out, settings.token_budget, seed)
-        module = DiscriminatorModule(classifier, settings, seed)
+        module = DiscriminatorModule(
+            classifier,
+            learning_rate=settings.learning_rate,
+            warm_up=settings.warm_up,
+            weight_decay=settings.weight_decay,
+            seed=seed,
+        )
         fit(
             module,
             data,
@@ -378,6 +396,7 @@ def train_classifier(
             save=classifier.save_pretrained,
             monitor=MONITORS[settings.keep],
             max_epochs=settings.epochs,
+            gradient_clip_val=settings.gradient_clip,
         )
     return classifier
 

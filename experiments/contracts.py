@@ -7,11 +7,11 @@ configuration; the runner calls it and writes the `Outcome` into the run folder.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from report.outcome import Outcome as Outcome
 from report.tables import Table as Table
@@ -47,8 +47,8 @@ class Run:
     loggers: Callable[[str], list[Logger]]
     # `with run.progress("sampling negatives", total=n) as advance: ... advance(1)`.
     progress: Progress
-    # of the training (`32-true`, `bf16-mixed`); the hash of a trained model includes it
-    precision: str = "32-true"
+    # the settings of the trainer that change what a training gives; the hash of a trained model includes them
+    training: Mapping[str, Any] = field(default_factory=lambda: {"precision": "32-true"})
     # whether agreement stands beside that of cheap cues
     cues: bool = True
     # seconds per step, filled by `timed`

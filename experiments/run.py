@@ -1,7 +1,7 @@
 """The experiments, a Hydra application: `python experiments/run.py +exp=NAME [setting=value ...]`.
 
 Hydra composes the settings, sweeps, launches and completes. Large libraries are imported only when an experiment runs,
-so that help, configurations and errors of composition appear at once.
+so that help, configurations and faults of settings appear at once.
 """
 
 import os
@@ -17,7 +17,7 @@ sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for 
 import hydra  # noqa: E402
 from hydra.core.hydra_config import HydraConfig  # noqa: E402
 from hydra.types import RunMode  # noqa: E402
-from omegaconf import DictConfig, OmegaConf  # noqa: E402
+from omegaconf import DictConfig  # noqa: E402
 
 from core.configs import CONFIGS  # noqa: E402
 from core.threads import share_cores  # noqa: E402
@@ -53,13 +53,10 @@ def main() -> None:
 @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="run")
 def run_experiment(config: DictConfig) -> int:
     """Runs an experiment and exits with its exit code. In a job of a sweep, returns the exit code instead."""
-    is_single = HydraConfig.get().mode == RunMode.RUN
-    if is_single and str(OmegaConf.select(config, "experiment._target_")).startswith("experiments."):
-        say(f"{HydraConfig.get().runtime.choices['exp']}: loading PyTorch and other libraries, which takes seconds")
-    from experiments.runner.execution import execute  # imports heavy libraries
+    from experiments.runner.execution import execute
 
     exit_code = execute(config)
-    if is_single:
+    if HydraConfig.get().mode == RunMode.RUN:
         sys.exit(exit_code)
     return exit_code
 

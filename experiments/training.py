@@ -21,7 +21,7 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from core.settings import Count, check, checked_dataclass
 from core.stages import fingerprint
-from discriminators.guides import new_causal_guide
+from discriminators.guides import CausalGuide
 from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import TrainingSettings, train_classifier
 from models.batching import NOT_LEARNED, Task
@@ -133,7 +133,7 @@ def find_or_train(
     data = TrainingData(texts, held_out, seed=run.seed if seed is None else seed, tokenizer=tokenizer)
     depends = {
         "plan": plan,
-        "precision": run.precision,
+        "trainer": dict(run.training),
         "seed": data.seed,
         "train": fingerprint(texts),
         "held_out": fingerprint(held_out),
@@ -145,7 +145,7 @@ def find_or_train(
         plan.train(run, name, folder, data)
 
     with run.timed(f"training {name}"):
-        folder = run.stages.get(name, depends, build, together=True)
+        folder = run.stages.get(name, depends, build, together=True, any_name=True)
     curve = json.loads((folder / "curve.json").read_text(encoding="utf-8"))
     return Trained(name, folder, tuple(curve))
 
@@ -178,14 +178,9 @@ class LanguageModelPlan:
     model: Any  # the model to build; `objective.build` receives it
     schedule: LanguageModelSchedule  # the length and learning rate of the training
     objective: Objective
-    tasks_per_text: int = 1  # how often an epoch takes the tasks of a text, each time others (other gaps, for example)
-
-    def checkpoint_options(self) -> Mapping[str, Any]:
-        """Returns the arguments of `train_language_model` that say which weights to save.
-
-        {} saves the weights with the lowest held-out loss.
-        """
-        return {}
+    # held-out losses of another model after each epoch: the kept epoch is then that with the largest lead
+    against: Sequence[float] | None = None
+    every_epoch: bool = False  # whether the weights of every epoch are kept, too
 
     def train(
         self,
@@ -203,8 +198,7 @@ class LanguageModelPlan:
             )
         lm = self.objective.build(self.model, data.texts, data.seed)
         log.info("%s: %.2f M parameters, %d tokens", name, lm.parameters / 1e6, len(lm.tokenizer))
-        repeated = [text for text in data.texts for _ in range(self.tasks_per_text)]
-        draw_epoch = self.objective.tasks(lm, repeated)
+        draw_epoch = self.objective.tasks(lm, data.texts)
         draw_held_out = self.objective.tasks(lm, data.held_out)
         train_language_model(
             lm,
@@ -215,7 +209,8 @@ class LanguageModelPlan:
             make_trainer=run.trainer,
             loggers=run.loggers(name),
             seed=data.seed,
-            **self.checkpoint_options(),
+            against=self.against,
+            every_epoch=self.every_epoch,
         )
 
 
@@ -375,7 +370,7 @@ class GuidePlan(DiscriminatorPlan):
         if tokenizer is None:
             raise ValueError("a guide reads the tokens of a generator: give its tokenizer")
         build = partial(self.build, tokenizer=tokenizer)
-        if self.build.func is new_causal_guide:
+        if get_type_hints(self.build.func).get("return") is CausalGuide:  # learns all prefixes in one pass
             return build, data.texts
         prefixes = prefix_texts(
             data.texts,

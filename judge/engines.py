@@ -34,6 +34,7 @@ Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 Part = tuple[int, Sequence[str]]  # the number of a chunk, and the names of the metrics that score it
 PATIENCE = 10.0  # seconds to wait for a cluster to answer
 RETRIES = 2  # of a chunk whose worker died
+FAULTS = {fault.__name__: fault for fault in (InputError, OutsideError)}  # that a worker hands on
 
 
 def encode_chunk(chunk: Chunk) -> bytes:
@@ -184,9 +185,10 @@ class RayEngine:
         )
         try:
             for row in scored.iter_rows():
+                if row["fault"]:
+                    name, arguments = json.loads(row["fault"])
+                    raise FAULTS[name](*arguments)
                 yield json.loads(row["scores"])
-        except self.ray.exceptions.RayTaskError as error:
-            raise error.cause from None
         except self.ray.exceptions.RayActorError as error:
             times = f"{RETRIES + 1} times in the same chunk"
             raise OutsideError(
@@ -225,8 +227,11 @@ class ScoringActor:
         """Scores a batch of one chunk by the metrics that it names."""
         chunk = decode_chunk(batch["chunk"][0])
         names = json.loads(batch["names"][0])
-        scores = {name: score_chunk(self.metrics[name], self.name, chunk) for name in names}
-        return {"scores": [json.dumps(scores)]}
+        try:
+            scores = {name: score_chunk(self.metrics[name], self.name, chunk) for name in names}
+        except tuple(FAULTS.values()) as error:
+            return {"scores": [""], "fault": [json.dumps([type(error).__name__, error.args])]}
+        return {"scores": [json.dumps(scores)], "fault": [""]}
 
 
 def load_all(metrics: Mapping[str, Planned]) -> dict[str, Metric]:

@@ -18,7 +18,7 @@ from meta_eval.correlation import correlation_ratio, kendall, pearson, spearman
 from meta_eval.cues import ARE_CUES, FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
 from meta_eval.design import Floats, Grouping, Mask, restrict
 from meta_eval.estimates import Estimate, estimate_weighted
-from meta_eval.grouping import NO_SYSTEMS, Statistic, estimate_correlation
+from meta_eval.grouping import Statistic, estimate_correlation
 from meta_eval.permuted import measure_correlation_chance, widen_interval
 from meta_eval.raters import find_ceiling
 from meta_eval.scored_set import ScoredSet
@@ -30,7 +30,6 @@ NOT_METRICS = (CHEAP_CUES, SYSTEM_ALONE, CEILING)
 NAMED_METRICS = 6  # metrics that a sentence names
 NOT_MEASURED = Estimate.undefined("cheap cues were not asked for")
 TOO_ALIKE = "the ratings or the systems do not vary enough to tell what the system alone says"
-UNNAMED = Estimate.undefined(NO_SYSTEMS)
 NO_QUESTION = Estimate(math.nan, math.nan, math.nan)  # of a row that is no metric
 
 
@@ -47,21 +46,21 @@ class Agreement:
     # number of examples with a score and a rating
     n: int
     # Pearson's r, Spearman's rho, Kendall's tau-b, over all examples
-    pearson: Estimate
-    spearman: Estimate
-    kendall: Estimate
+    pearson: Estimate = NO_QUESTION
+    spearman: Estimate = NO_QUESTION
+    kendall: Estimate = NO_QUESTION
     # the partial correlation with the ratings given cheap cues (`meta_eval.cues`): the agreement beyond additive
     # effects of length, repetition, overlap and the like
-    beyond_cues: Estimate
+    beyond_cues: Estimate = NO_QUESTION
     # number of rated examples that the metric could not score
-    unscored: int
+    unscored: int = 0
     # number of rated examples that lost tokens
-    truncated: int
+    truncated: int = 0
     # whether this project generated the set and its ratings
-    synthetic: bool
+    synthetic: bool = False
     # Spearman's rho within systems, and between the means of systems (`meta_eval.grouping`)
-    within_systems: Estimate = UNNAMED
-    between_systems: Estimate = UNNAMED
+    within_systems: Estimate = NO_QUESTION
+    between_systems: Estimate = NO_QUESTION
     # number of systems that wrote these examples; 0 if the examples do not name them
     systems: int = 0
     # two-sided, that scores and ratings of all examples are independent, adjusted for all metrics of the aspect
@@ -221,16 +220,9 @@ def _make_row(
         set=rated.name,
         aspect=aspect,
         n=len(rated),
-        spearman=spearman,
-        pearson=NO_QUESTION,
-        kendall=NO_QUESTION,
-        within_systems=NO_QUESTION,
-        between_systems=NO_QUESTION,
-        systems=_count_systems(rated),
-        beyond_cues=NO_QUESTION,
-        unscored=0,
-        truncated=0,
         synthetic=rated.synthetic,
+        spearman=spearman,
+        systems=_count_systems(rated),
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
 from meta_eval.design import Floats, Layout, lay_out, refuse_large, restrict, to_columns
-from meta_eval.estimates import Estimate, estimate_mean, estimate_share, estimate_weighted
+from meta_eval.estimates import Estimate, divide_known, estimate_mean, estimate_share, estimate_weighted
 from meta_eval.grouping import estimate_correlation, explain_undefined
 from meta_eval.ties import subtract, to_outcomes
 
@@ -256,13 +256,7 @@ def standardised_mean(
     variance = np.maximum(squares, 0.0) / (total - 1)
     spread = np.sqrt(variance)
     least = 1e-12 * np.abs(centred).max()
-    undefined = np.full(len(means), np.nan)
-    return np.divide(
-        means,
-        spread,
-        out=undefined,
-        where=spread > least,
-    )
+    return divide_known(means, np.where(spread > least, spread, 0.0))
 
 
 def _estimate_standardised(

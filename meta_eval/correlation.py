@@ -7,7 +7,7 @@ that count have only one value of `x` or of `y`, or if no pair counts.
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meta_eval.design import Floats, Indices, Mask, to_columns
 
@@ -16,7 +16,6 @@ Weights = Floats  # of shape (resamples, n)
 Correlations = Floats  # of shape (resamples,)
 
 TINY = np.finfo(np.float64).tiny
-MOST_IN_PAIRS = 2_000  # examples up to which all pairs are compared; sorting is faster beyond
 
 
 def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], Mask]:
@@ -66,59 +65,17 @@ def kendall(
 ) -> Correlations:
     """Computes Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y).
 
-    All ordered pairs of draws are counted, also a draw with itself. Let C pairs be concordant, D discordant and T tied
-    in both columns. Then C + T pairs have one order in both columns. All pairs, less those tied in x and less those
-    tied in y, are C + D - T. So C - D is 2 (C + T) - 3 T - (C + D - T).
+    Scipy sorts the drawn pairs of each row of weights.
     """
-    if len(x) > MOST_IN_PAIRS:
-        return _sort_kendall(x, y, weights)
-    _, combined = np.unique(
-        np.stack([x, y]),
-        axis=1,
-        return_inverse=True,
-    )
-    total = weights.sum(axis=-1) ** 2
-    x_tied = _count_tied(x, weights)
-    y_tied = _count_tied(y, weights)
-    both_tied = _count_tied(combined.astype(np.float64), weights)
-    # float32 multiplies twice as fast, and whole numbers below 2**24 are exact in it
-    has_one_order = (order_pairs(x, x) == order_pairs(y, y)).astype(np.float32)
-    of_first = weights.astype(np.float32) @ has_one_order
-    one_order = np.einsum(
-        "rj,rj->r",
-        of_first,
-        weights,
-        dtype=np.float64,
-    )
-    balance = 2 * one_order - 3 * both_tied - (total - x_tied - y_tied)
-    untied = (total - x_tied) * (total - y_tied)
-    return limited_ratio(balance, np.sqrt(untied))
-
-
-def _count_tied(x: Column, weights: Weights) -> Floats:
-    """How many ordered pairs of draws have one value, of shape (resamples,)."""
-    counts, _ = _count_values(x, weights)
-    return (counts**2).sum(axis=-1)
-
-
-def _sort_kendall(
-    x: Column,
-    y: Column,
-    weights: Weights,
-) -> Correlations:
-    """Kendall's tau-b by sorting the drawn pairs of each resample."""
     from scipy.stats import kendalltau  # takes longer to import than most tools run
 
-    indices = np.arange(len(x))
-    correlations = []
-    for row in weights:
-        drawn = np.repeat(indices, row.astype(np.intp))
-        if len(drawn) < 2:
-            correlations.append(math.nan)
-            continue
-        tau, _ = kendalltau(x[drawn], y[drawn])
-        correlations.append(float(np.asarray(tau)))
-    return np.array(correlations)
+    correlations = np.full(len(weights), np.nan)
+    for row, counts in enumerate(weights.astype(np.intp)):
+        drawn = np.repeat(np.arange(len(x)), counts)
+        if len(drawn) > 1:
+            tau, _ = kendalltau(x[drawn], y[drawn], method="asymptotic")
+            correlations[row] = float(np.asarray(tau))
+    return correlations
 
 
 def correlation_ratio(
@@ -158,13 +115,6 @@ def plain_pearson(x: Column, y: Column) -> float:
         return math.nan
     once = np.ones((1, len(x)))
     return float(pearson(x, y, once)[0])
-
-
-def order_pairs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
-    """Compares each value of `rows` with each value of `columns`: 1 if it is above, 0 if equal, -1 if below."""
-    above = np.greater.outer(rows, columns).astype(np.float32)
-    above -= np.less.outer(rows, columns)
-    return above
 
 
 def varies(x: Column, weights: Weights) -> Mask:
@@ -222,22 +172,9 @@ def _weighted_pearson(
     covariance = (weighted_x * y).sum(axis=-1)
     x_squares = (weighted_x * x).sum(axis=-1)
     y_squares = (weighted_y * y).sum(axis=-1)
-    return limited_ratio(covariance, np.sqrt(x_squares * y_squares))
-
-
-def limited_ratio(
-    numerator: Correlations,
-    denominator: Correlations,
-    least: float = 0.0,
-) -> Correlations:
-    """Computes numerator / denominator, limited to [-1, 1]; NaN unless the denominator is above `least`."""
-    undefined = np.full(len(numerator), np.nan)
-    ratio = np.divide(
-        numerator,
-        denominator,
-        out=undefined,
-        where=denominator > least,
-    )
+    deviations = np.sqrt(x_squares * y_squares)
+    undefined = np.full(len(covariance), np.nan)
+    ratio = np.divide(covariance, deviations, out=undefined, where=deviations > 0)
     return np.clip(ratio, -1.0, 1.0)
 
 

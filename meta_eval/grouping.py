@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from meta_eval.correlation import keep_scored, spearman, varies
 from meta_eval.design import FEWEST_TEXTS, Floats, Grouping, Layout, lay_out, restrict
-from meta_eval.estimates import Estimate, Estimates, estimate_weighted
+from meta_eval.estimates import Estimate, Estimates, divide_known, estimate_weighted
 from meta_eval.ties import merge_ties
 
 Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (rows, n) -> (rows,)
@@ -61,13 +61,7 @@ def group(
         share = is_defined * size
         total += share * np.nan_to_num(values)
         count += share
-    undefined = np.full(len(total), np.nan)
-    return np.divide(
-        total,
-        count,
-        out=undefined,
-        where=count > 0,
-    )
+    return divide_known(total, count)
 
 
 def explain_undefined(

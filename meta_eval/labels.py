@@ -7,8 +7,9 @@ several pairs of people, the observed disagreement is summed over pairs, and so 
 
 Every figure is of the same units (inputs), so that differences are paired (`meta_eval.estimates`). The pseudo-units of
 kappa are texts of each pair of labels that are equal or next to each other, among those given. They weigh two texts
-together: one on which both give the same label, any of them, and one with independent labels. Without them, the interval of kappa of rare
-labels ends where the sample happens to end: as long as no text has the rare label from both, all resamples lie below 0.
+together: one on which both give the same label, any of them, and one with independent labels. Without them, the
+interval of kappa of rare labels ends where the sample happens to end: as long as no text has the rare label from both,
+all resamples lie below 0.
 """
 
 import math
@@ -165,7 +166,7 @@ def agree_on_labels(
         p_chance=p_chance,
         p_weighted=p_weighted,
         harshness=estimate_harshness(people, judge, labels, layout).only,
-        confusion=count_confusion(pairs, labels).astype(np.intp),
+        confusion=count_confusion(people, judge, labels),
         shares=tuple(_recognise(float(label), people, judge, layout) for label in labels),
     )
 
@@ -276,10 +277,10 @@ def estimate_kappa(
     distances = measure_distances(labels, is_weighted=is_weighted)
     marks = np.array([mark(x, y, x == y) for x, y in pairs]).reshape(len(pairs), len(layout.inputs))
     sizes = measure_design_effects(marks.T, layout)
-    tables = [_count_by_unit(x, y, labels, layout) for x, y in pairs]
+    tables = [_count_by_unit(x, y, labels, layout.units) for x, y in pairs]
     used = sum((table.sum(axis=1) for table in tables), start=np.zeros(layout.unit_count)) > 0
-    shares = count_confusion(pairs, labels)
-    shares = shares / max(shares.sum(), 1.0)
+    counts = sum((table.sum(axis=0) for table in tables), start=np.zeros(k * k)).reshape(k, k)
+    shares = counts / max(counts.sum(), 1.0)
     independent = np.outer(shares.sum(axis=1), shares.sum(axis=0))
     places = np.cumsum(shares.sum(axis=0) + shares.sum(axis=1) > 0)  # among the labels that are given
     near = np.where(np.abs(np.subtract.outer(places, places)) <= 1, independent, 0.0)
@@ -300,25 +301,21 @@ def estimate_kappa(
     return replace(estimates, reason=CHANCE)
 
 
-def _count_by_unit(x: Floats, y: Floats, labels: Floats, layout: Layout) -> Floats:
+def _count_by_unit(x: Floats, y: Floats, labels: Floats, units: Indices) -> Floats:
     """How often two raters give each pair of labels, of shape (units, labels²)."""
     k = len(labels)
     both = np.flatnonzero(_have_both(x, y))
     cells = np.searchsorted(labels, x[both]) * k + np.searchsorted(labels, y[both])
-    places = layout.units[both] * k * k + cells
-    counts = np.bincount(places, minlength=layout.unit_count * k * k)
+    count = int(units.max(initial=-1)) + 1
+    counts = np.bincount(units[both] * k * k + cells, minlength=count * k * k)
     return counts.reshape(-1, k * k).astype(np.float64)
 
 
-def count_confusion(pairs: Pairs, labels: Floats) -> Floats:
-    """Counts how often each pair of labels is given, over all pairs of raters; returns shape (labels, labels)."""
-    k = len(labels)
-    table = np.zeros(k * k)
-    for x, y in pairs:
-        both = _have_both(x, y)
-        cells = np.searchsorted(labels, x[both]) * k + np.searchsorted(labels, y[both])
-        table += np.bincount(cells, minlength=k * k)
-    return table.reshape(k, k)
+def count_confusion(people: Floats, judge: Floats, labels: Floats) -> Indices:
+    """Counts texts by label of people and label of the judge; returns shape (labels, labels)."""
+    as_one_unit = np.zeros(len(people), dtype=np.intp)
+    counts = _count_by_unit(people, judge, labels, as_one_unit)
+    return counts.astype(np.intp).reshape(len(labels), len(labels))
 
 
 def measure_distances(labels: Floats, *, is_weighted: bool) -> Floats:

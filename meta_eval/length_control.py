@@ -23,14 +23,13 @@ is no figure; intervals that are shown cover .91 or more.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.special import expit
 
-from meta_eval.design import Floats, Indices, lay_out
+from meta_eval.design import Floats, Indices, Mask, lay_out
 from meta_eval.estimates import NO_SPREAD, Estimate, estimate_from_parts
 from meta_eval.preferences import Preferences
 
@@ -59,7 +58,8 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
     """Estimates win rate and strength of each system at equal lengths; judgements without an outcome are left out.
 
     `lengths` are those of both outputs, of shape (n, 2). Empty if no lengths differ, because then there is nothing to
-    control for.
+    control for. Every figure is a function of the weights of the model and of sums over inputs, so that its error is a
+    sum of what each input adds.
     """
     kept = ~np.isnan(given.outcomes) & ~np.isnan(lengths).any(axis=1)
     given = given.take(kept)
@@ -67,30 +67,58 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
     if not tanh_d.any():
         return {}
     model = _fit_model(given, tanh_d)
-    results = [_control_system(model, i) for i in range(len(given.systems))]
-    strengths = _estimate_strengths(model, results)
-    return {
-        name: _present(result, strength)
-        for name, result, strength in zip(
-            given.systems,
-            results,
-            strengths,
-            strict=True,
+    side = model.side
+    is_compared = csr_array(abs(side))
+    counts = is_compared.sum(axis=0)
+    rows_of_inputs = csr_array(model.of_inputs @ is_compared).toarray()
+
+    def average(outcomes: Floats) -> tuple[Floats, Floats]:
+        """The win rates of systems, (k,), and what each input adds to their errors, (m, k)."""
+        leads = csr_array(diags_array(outcomes - 0.5) @ side)
+        rates = 0.5 + leads.sum(axis=0) / counts
+        by_input = csr_array(model.of_inputs @ leads).toarray()
+        return rates, (by_input - rows_of_inputs * (rates - 0.5)) / counts
+
+    rates, rate_parts = average(given.outcomes)
+    controlled, controlled_parts = average(model.q)
+    # the slopes of the controlled rates by the weights: their errors are those of the drawn inputs, and of the weights
+    variances = diags_array(model.q * (1 - model.q))
+    slopes = (model.at_equal_lengths.T @ variances @ side).toarray() / counts
+    controlled_parts = controlled_parts + model.parts @ slopes
+    outcomes = [given.of(name) for name in given.systems]
+    are_equal = np.array([np.nanmin(won) == np.nanmax(won) for won in outcomes])
+    reasons = np.where(_are_confounded(model, slopes), CONFOUNDED, np.where(are_equal, NO_SPREAD, ""))
+    strengths, strength_parts = _find_strengths(model, controlled, controlled_parts, reasons == "")
+    inputs = lay_out(given.layout.input_count)
+    found = estimate_from_parts(
+        np.concatenate([rates, controlled, controlled - rates, strengths]),
+        np.hstack([rate_parts, controlled_parts, controlled_parts - rate_parts, strength_parts]),
+        inputs,
+    ).show()
+    k = len(given.systems)
+    results: dict[str, Controlled] = {}
+    for i, (name, reason) in enumerate(zip(given.systems, reasons.tolist(), strict=True)):
+        win_rate, at_equal_lengths, change, strength = found[i::k]
+        hidden = Estimate.undefined(reason)
+        results[name] = Controlled(
+            n=int(counts[i]),
+            win_rate=_keep_share(win_rate),
+            controlled=hidden if reason else _keep_share(at_equal_lengths),
+            change=hidden if reason else change,
+            strength=hidden if reason else strength,
         )
-    }
+    return results
 
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """The fitted model of k systems, n judgements and m inputs; w weights are the thetas, the phis and maybe the psis.
+    """The fitted model of k systems, n judgements and m inputs; w weights are thetas, phis and maybe psis."""
 
-    Every estimate is a function of the weights and of sums over inputs, so its error is a sum of parts of inputs.
-    """
-
-    given: Preferences
     # the only system that is in every pair, if difficulties of inputs are fitted against it, else None
     baseline: int | None
     weights: Floats
+    # 1 for system a of a judgement, -1 for b, of shape (n, k)
+    side: csr_array
     # the predictors at equal lengths, of shape (n, w), and the q that they give, of shape (n,)
     at_equal_lengths: csr_array
     q: Floats
@@ -98,19 +126,8 @@ class _Model:
     of_inputs: csr_array
     # what each input adds to the errors of the weights, of shape (m, w)
     parts: Floats
-    # the inverses of the information about the weights, and about those but the phis, almost without a penalty
-    variance: np.ndarray
-    variance_without_lengths: np.ndarray
-
-    @property
-    def but_phis(self) -> Indices:
-        """The indices of the weights other than the phis."""
-        k = len(self.given.systems)
-        return np.r_[:k, 2 * k : len(self.weights)]
-
-    def estimate(self, value: float, parts: Floats) -> Estimate:
-        """A value with Student's interval from what each input adds to its error, of shape (m,)."""
-        return estimate_from_parts(np.array([value]), parts[:, None], lay_out(len(parts))).only
+    # the information about the weights, almost without a penalty
+    information: Floats
 
 
 def _fit_model(given: Preferences, tanh_d: Floats) -> _Model:
@@ -138,21 +155,16 @@ def _fit_model(given: Preferences, tanh_d: Floats) -> _Model:
     fitted = expit(design @ weights)
     inverse = np.linalg.inv(_measure_curvature(design, fitted, penalties))
     of_inputs = csr_array((np.ones(n), (inputs, np.arange(n))), shape=(m, n))
-    residuals = diags_array(given.outcomes - fitted)
-    gradients = (of_inputs @ residuals @ design).toarray()
-    free = np.full(len(weights), FREE)
-    information = _measure_curvature(design, fitted, free)
-    but_phis = np.r_[:k, 2 * k : len(weights)]
+    gradients = (of_inputs @ diags_array(given.outcomes - fitted) @ design).toarray()
     return _Model(
-        given=given,
         baseline=baseline,
         weights=weights,
+        side=csr_array(of_thetas),
         at_equal_lengths=equal_design,
         q=expit(equal_design @ weights),
         of_inputs=of_inputs,
         parts=gradients @ inverse,
-        variance=np.linalg.inv(information),
-        variance_without_lengths=np.linalg.inv(information[np.ix_(but_phis, but_phis)]),
+        information=_measure_curvature(design, fitted, np.full(len(weights), FREE)),
     )
 
 
@@ -184,109 +196,46 @@ def _fit_difficulties(
     return weights[2 * k :]
 
 
-@dataclass(frozen=True, eq=False)
-class _ControlledSystem:
-    """What the model says of one system, and what each input adds to the error of its controlled win rate."""
-
-    n: int
-    win_rate: Estimate
-    controlled: Estimate
-    change: Estimate
-    parts: Floats
-    # why the controlled figures are not shown, else None
-    reason: str | None
-
-
-def _control_system(model: _Model, i: int) -> _ControlledSystem:
-    """Win rates of the i-th system, as judged and at equal lengths."""
-    a, b = model.given.numbers
-    side = np.where(a == i, 1.0, np.where(b == i, -1.0, 0.0))  # 1 as a, -1 as b, 0 where it is not compared
-    is_compared = np.abs(side)
-    n = int(is_compared.sum())
-    outcomes = np.where(side < 0, 1 - model.given.outcomes, model.given.outcomes)
-    q = np.where(side < 0, 1 - model.q, model.q)
-    rate = float(is_compared @ outcomes) / n
-    controlled = float(is_compared @ q) / n
-    rate_parts = model.of_inputs @ (is_compared * (outcomes - rate)) / n
-    # the slopes of the controlled rate by the weights: its error is that of the drawn inputs, and of the weights
-    slopes = (model.at_equal_lengths.T @ (side * model.q * (1 - model.q))) / n
-    inputs_drawn = model.of_inputs @ (is_compared * (q - controlled)) / n
-    controlled_parts = inputs_drawn + model.parts @ slopes
-    return _ControlledSystem(
-        n=n,
-        win_rate=_keep_share(model.estimate(rate, rate_parts)),
-        controlled=_keep_share(model.estimate(controlled, controlled_parts)),
-        change=model.estimate(controlled - rate, controlled_parts - rate_parts),
-        parts=controlled_parts,
-        reason=_explain_hidden(model, slopes, outcomes[side != 0]),
-    )
-
-
 def _keep_share(estimate: Estimate) -> Estimate:
     """Clips the interval of a share to [0, 1]."""
     return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
 
 
-def _explain_hidden(
-    model: _Model,
-    slopes: Floats,
-    outcomes: Floats,
-) -> str | None:
-    """The reason why a system has no controlled figures, or None.
+def _are_confounded(model: _Model, slopes: Floats) -> Mask:
+    """Whether the lengths leave too little information about each system, of shape (k,).
 
-    `slopes` of shape (w,) are those of its controlled win rate, `outcomes` those of its judgements.
+    `slopes` are those of the controlled win rates by the weights, of shape (w, k).
     """
-    but_phis = model.but_phis
-    without_lengths = slopes[but_phis] @ model.variance_without_lengths @ slopes[but_phis]
-    with_lengths = slopes @ model.variance @ slopes
-    if without_lengths / with_lengths < LEAST_LEFT:
-        return CONFOUNDED
-    if np.ptp(outcomes) == 0:
-        return NO_SPREAD
-    return None
+    k = slopes.shape[1]
+    but_phis = np.r_[:k, 2 * k : len(slopes)]
+
+    def vary(weights: Indices) -> Floats:
+        inverse = np.linalg.inv(model.information[np.ix_(weights, weights)])
+        return (slopes[weights] * (inverse @ slopes[weights])).sum(axis=0)
+
+    return vary(but_phis) / vary(np.arange(len(slopes))) < LEAST_LEFT
 
 
-def _estimate_strengths(model: _Model, results: list[_ControlledSystem]) -> list[Estimate]:
-    """The strengths at equal lengths, with mean 0 over the systems that have figures.
+def _find_strengths(
+    model: _Model,
+    controlled: Floats,
+    controlled_parts: Floats,
+    is_shown: Mask,
+) -> tuple[Floats, Floats]:
+    """The strengths at equal lengths, with mean 0 over the systems that are shown, and their parts (m, k).
 
     Where difficulties are fitted, theta is the strength on inputs of one difficulty: the odds against the baseline
     stand in its place.
     """
-    k = len(results)
-    strengths = model.weights[:k].copy()
-    parts = model.parts[:, :k].copy()  # (m, systems)
+    k = len(controlled)
+    strengths = model.weights[:k]
+    parts = model.parts[:, :k]
     if model.baseline is not None:
-        for i, result in enumerate(results):
-            rate = result.controlled.value
-            strengths[i] = math.log(rate / (1 - rate))
-            parts[:, i] = result.parts / (rate * (1 - rate))
-        strengths[model.baseline] = 0.0
-        parts[:, model.baseline] = 0.0
-    is_shown = np.array([result.reason is None for result in results])
+        is_other = np.arange(k) != model.baseline
+        strengths = is_other * np.log(controlled / (1 - controlled))
+        parts = is_other * controlled_parts / (controlled * (1 - controlled))
     shares = is_shown / max(is_shown.sum(), 1)
-    strengths -= strengths @ shares
-    parts -= (parts @ shares)[:, None]
-    return [model.estimate(float(strengths[i]), parts[:, i]) for i in range(k)]
-
-
-def _present(result: _ControlledSystem, strength: Estimate) -> Controlled:
-    """The figures of a system; the win rate alone where the others are not shown."""
-    if result.reason is None:
-        return Controlled(
-            n=result.n,
-            win_rate=result.win_rate,
-            controlled=result.controlled,
-            change=result.change,
-            strength=strength,
-        )
-    hidden = Estimate.undefined(result.reason)
-    return Controlled(
-        n=result.n,
-        win_rate=result.win_rate,
-        controlled=hidden,
-        change=hidden,
-        strength=hidden,
-    )
+    return strengths - strengths @ shares, parts - (parts @ shares)[:, None]
 
 
 def fit_logistic(

@@ -98,7 +98,7 @@ def rank_correlation(r: float) -> float:
     return 6 / math.pi * math.asin(r / 2)
 
 
-def n_to_test_metrics(
+def n_to_tell_metrics(
     r_a: float,
     r_b: float,
     r_ab: float,
@@ -108,46 +108,32 @@ def n_to_test_metrics(
     power: float = 0.8,
     level: float = 0.05,
 ) -> SampleSize:
-    """Finds the number of examples that the test needs for one pair among `metrics` metrics (see above)."""
+    """Finds the number of examples that detects r_a - r_b, for the test of one pair among `metrics` metrics.
+
+    At system level it is a number of systems.
+    """
+    if r_a == r_b:
+        return _no_size("the two correlations are equal, so there is no difference to detect")
     correlations = [r_a, r_b, r_ab]
     if statistic != "pearson":
         correlations = [rank_correlation(r) for r in correlations]
-    of_normal = n_to_tell_metrics(
-        *correlations,
-        power=power,
-        level=level / count_pairs(metrics),
-    )
-    if of_normal.reason:
-        return of_normal
-    return replace(of_normal, n=math.ceil(COST[statistic] * of_normal.n))
+    deviation = find_deviation(*correlations)
+    if math.isnan(deviation):
+        return _no_size(
+            f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
+        )
+    gap = correlations[0] - correlations[1]
+
+    def power_at(n: int) -> float:
+        return paired_power(gap, deviation, n, level / count_pairs(metrics))
+
+    of_normal = _find_size(power_at, power, first=4)
+    return of_normal if of_normal.reason else replace(of_normal, n=math.ceil(COST[statistic] * of_normal.n))
 
 
 def count_pairs(compared: int) -> int:
     """Counts the pairs among `compared` systems or metrics."""
     return compared * (compared - 1) // 2
-
-
-def n_to_tell_metrics(
-    r_a: float,
-    r_b: float,
-    r_ab: float,
-    *,
-    power: float = 0.8,
-    level: float = 0.05,
-) -> SampleSize:
-    """Finds the number of examples, or systems at system level, that detects r_a - r_b of normal variables."""
-    if r_a == r_b:
-        return _no_size("the two correlations are equal, so there is no difference to detect")
-    deviation = find_deviation(r_a, r_b, r_ab)
-    if math.isnan(deviation):
-        return _no_size(
-            f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
-        )
-
-    def power_at(n: int) -> float:
-        return paired_power(r_a - r_b, deviation, n, level)
-
-    return _find_size(power_at, power, first=4)
 
 
 def paired_power(

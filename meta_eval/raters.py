@@ -7,7 +7,7 @@ are not independent.
 No metric can correlate with the mean rating by more than the root of its reliability (Spearman 1904). The reliability
 of the mean of k ratings is that of Spearman and Brown, k r/(1 + (k - 1) r), where r is the mean correlation of two
 raters. If units differ in k, their harmonic mean is taken. Within systems, r is the mean correlation of two raters in
-each system, weighted by size: where systems differ, raters agree on the systems, too.
+each system, by the units that both rated: where systems differ, raters agree on the systems, too.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,15 @@ from numpy.typing import ArrayLike
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.crowds import seat_crowd
 from meta_eval.design import Floats, Grouping, Layout, lay_out, restrict
-from meta_eval.estimates import PRIOR, Estimate, Statistic, estimate_weighted, linearise, measure_design_effects
+from meta_eval.estimates import (
+    PRIOR,
+    Estimate,
+    Statistic,
+    divide_known,
+    estimate_weighted,
+    linearise,
+    measure_design_effects,
+)
 from meta_eval.grouping import FEW_TEXTS, NO_SYSTEMS
 
 Scale = Literal["nominal", "ordinal", "interval"]
@@ -95,12 +103,8 @@ def krippendorff_alpha(
             squares = (totals * coordinate**2).sum(axis=1)
             sums = (totals * coordinate).sum(axis=1)
             expected = expected + (number * squares - sums**2)
-        ratio = np.divide(
-            observed * (number - 1),
-            expected,
-            out=np.full(len(weights), np.nan),
-            where=expected > ROUNDING,
-        )
+        expected = np.where(expected > ROUNDING, expected, 0.0)
+        ratio = divide_known(observed * (number - 1), expected)
         return 1 - ratio[:, None]
 
     used = np.bincount(layout.units, minlength=layout.unit_count) > 0
@@ -164,7 +168,7 @@ def correlate_raters(
 ) -> Estimate:
     """Estimates the mean correlation of two raters, over all pairs of raters for which it is defined."""
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
-    correlation = _weigh_correlation([*combinations(table, 2)], kind, layout)
+    correlation = _weigh_correlation(table, kind, layout, "global")
     if correlation is None:
         return Estimate.undefined(NO_PAIR)
     return estimate_weighted(correlation, layout, scale="correlation").only
@@ -248,7 +252,7 @@ def _weigh_ceiling(
     grouping: Grouping,
 ) -> Statistic | None:
     """The root of the reliability of the mean rating; see the module for r and k. None if no two raters correlate."""
-    correlation = _weigh_groups(table, kind, layout, grouping)
+    correlation = _weigh_correlation(table, kind, layout, grouping)
     if correlation is None:
         return None
     raters = (~np.isnan(table)).sum(axis=0)
@@ -264,70 +268,34 @@ def _weigh_ceiling(
     return ceiling
 
 
-def _weigh_groups(
+def _weigh_correlation(
     table: Floats,
     kind: Kind,
     layout: Layout,
     grouping: Grouping,
 ) -> Statistic | None:
-    """The mean correlation of two raters within each group, weighted by size; None if no two raters correlate."""
-    found = []
-    for members in layout.groups(grouping):
-        pairs = [*combinations(table[:, members], 2)]
-        inputs = layout.inputs[members]
-        correlation = _weigh_correlation(pairs, kind, Layout(layout.systems[members], inputs))
-        if correlation is not None:
-            found.append((inputs, correlation))
-    if not found:
-        return None
-
-    def average(weights: Floats) -> Floats:
-        correlations = np.stack([correlation(weights) for _, correlation in found])
-        sizes = np.stack([weights[:, inputs].sum(axis=1) for inputs, _ in found])
-        return _average(correlations, sizes)
-
-    return average
-
-
-def _weigh_correlation(
-    pairs: Sequence[tuple[Floats, Floats]],
-    kind: Kind,
-    layout: Layout,
-) -> Statistic | None:
-    """The mean correlation of pairs of columns of shape (units,), weighted by the units that both have a value for.
+    """The mean correlation of two raters, (raters, units), within each group, by the units that both rated.
 
     Pairs without a correlation are left out; None if no pair has one.
     """
     statistic = CORRELATIONS[kind]
-    shared = []  # by pair, the units that both have a value for, and both columns there
-    for x, y in pairs:
-        units = np.flatnonzero(~np.isnan(x + y))
-        if len(units) >= FEWEST_SHARED and np.ptp(x[units]) > 0 and np.ptp(y[units]) > 0:
-            shared.append((units, x[units], y[units]))
+    shared = []  # by group and pair, the units that both have a value for, and both columns there
+    for members in layout.groups(grouping):
+        for x, y in combinations(table[:, members], 2):
+            both = ~np.isnan(x + y)
+            if both.sum() >= FEWEST_SHARED and np.ptp(x[both]) > 0 and np.ptp(y[both]) > 0:
+                shared.append((members[both], x[both], y[both]))
     if not shared:
         return None
-    counts = np.array([len(units) for units, _, _ in shared])[:, None]
+    counts = np.array([len(units) for units, _, _ in shared], dtype=np.float64)
 
     def average(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
-        correlations = np.stack([statistic(x, y, weights[:, units]) for units, x, y in shared])  # (pairs, rows)
-        return _average(correlations, counts)
+        correlations = np.stack([statistic(x, y, weights[:, units]) for units, x, y in shared], axis=1)
+        known = np.where(np.isnan(correlations), 0.0, counts)
+        return divide_known((np.nan_to_num(correlations) * known).sum(axis=1), known.sum(axis=1))
 
     return average
-
-
-def _average(values: Floats, sizes: Floats) -> Floats:
-    """The means over the first axis, weighted by sizes; a NaN is left out."""
-    weights = sizes * ~np.isnan(values)
-    total = (np.nan_to_num(values) * weights).sum(axis=0)
-    weight = weights.sum(axis=0)
-    undefined = np.full(values.shape[1:], np.nan)
-    return np.divide(
-        total,
-        weight,
-        out=undefined,
-        where=weight > 0,
-    )
 
 
 def _keep_rated_units(

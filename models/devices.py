@@ -1,23 +1,24 @@
 """Devices: what this machine has, checked before a model is loaded: the device, its precision, its free memory."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub.constants
 import torch
-from huggingface_hub import get_safetensors_metadata
-from huggingface_hub.errors import HTTPError, NotASafetensorsRepoError  # pyright: ignore[reportPrivateImportUsage]
+from huggingface_hub import get_local_safetensors_metadata, get_safetensors_metadata
+from huggingface_hub.errors import (
+    HTTPError,  # pyright: ignore[reportPrivateImportUsage]
+    NotASafetensorsRepoError,
+    SafetensorsParsingError,
+)
 
 from core.errors import MissingModelError, SettingError
-from models.folders import find_weights
+from models.folders import find_folder
 
 DTYPES = ("float32", "bfloat16", "float16")
 AUTO = "auto"  # bfloat16 where the device multiplies it fast, else float32
-LONGEST_HEADER = 100_000_000  # bytes, by the format
 MEMORY = Path("/proc/meminfo")  # of Linux
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container
 
@@ -84,36 +85,29 @@ def count_weights(name: str | Path) -> int | None:
     """Counts the weights of a model from the headers of its safetensors files; None if it has no such files.
 
     For a model on the hub only the headers are fetched; in offline mode nothing is fetched. Raises MissingModelError
-    for an incomplete file, and InputError as `check_folder` does.
+    for a damaged or incomplete file.
     """
-    files = find_weights(name)
-    if files and files[0].suffix == ".safetensors":
-        return sum(map(_count_in_file, files))
-    if Path(name).exists() or huggingface_hub.constants.HF_HUB_OFFLINE:
+    folder = find_folder(name)
+    if folder is None and (Path(name).exists() or huggingface_hub.constants.HF_HUB_OFFLINE):
         return None
     try:
-        return sum(get_safetensors_metadata(str(name)).parameter_count.values())
+        metadata = get_safetensors_metadata(str(name)) if folder is None else get_local_safetensors_metadata(folder)
+    except SafetensorsParsingError as error:
+        raise MissingModelError(str(name), f"{error}: fetch the model again") from error
     # Without a connection the hub's client raises an HTTPError of its own, which is no OSError. The loading says why
-    # the hub does not give the model.
-    except (HTTPError, NotASafetensorsRepoError, OSError, ValueError):
+    # the hub does not give the model, and what is wrong with an index of weights.
+    except (
+        HTTPError,
+        NotASafetensorsRepoError,
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ):
         return None
-
-
-def _count_in_file(path: Path) -> int:
-    """Reads the header alone: the reader of safetensors maps the whole file, which fails where memory is short."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        text = file.read(length) if length < LONGEST_HEADER else b""
-    try:
-        entries = [entry for name, entry in json.loads(text).items() if name != "__metadata__"]
-        is_whole = 8 + length + max(entry["data_offsets"][1] for entry in entries) == path.stat().st_size
-        count = sum(prod(entry["shape"]) for entry in entries)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        is_whole = False
-        count = 0
-    if not is_whole:
-        raise MissingModelError(str(path.parent), f"{path.name} is not a whole safetensors file: fetch it again")
-    return count
+    return sum(metadata.parameter_count.values())
 
 
 @contextmanager

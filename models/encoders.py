@@ -22,8 +22,17 @@ from core.stages import file_sha256, fingerprint
 from data.words import BLEU_SAFE
 from models.batching import pad_with_mask, read_in_batches
 from models.devices import check_device, check_memory
-from models.loading import check_tokens, load_pretrained, load_tokenizer, model_fingerprint, weights_fingerprint
-from models.model import count_positions, plain_token_ids, special_frame
+from models.folders import find_folder
+from models.loading import (
+    TRIAL,
+    check_tokens,
+    folder_fingerprint,
+    load_pretrained,
+    load_tokenizer,
+    model_fingerprint,
+    weights_fingerprint,
+)
+from models.model import READ_AT_ONCE, count_positions, plain_token_ids, special_frame
 from models.windows import split_evenly
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -87,15 +96,28 @@ def _load_sentence_transformer(
     check_device(device, dtype)
     source = encoder_source(name)
     check_memory(source, dtype, "cpu", device)
-    model = load_pretrained(
-        SentenceTransformer,
-        source,
-        device=device,
-        model_kwargs={"dtype": dtype},
-    ).eval()
-    first: Any = model[0]
-    check_tokens(name, model.tokenizer, len(first.auto_model.get_input_embeddings().weight))
+
+    def load(folder: str, trust_remote_code: bool) -> SentenceTransformer:
+        """Loads and tries an encoder; weights that a folder asks to unpickle are read as tensors all the same."""
+        settings = {"dtype": dtype, "weights_only": True}
+        model = SentenceTransformer(
+            folder, device=device, trust_remote_code=trust_remote_code, model_kwargs=settings
+        ).eval()
+        (vector,) = model.encode([TRIAL])
+        width = model.get_embedding_dimension()
+        if vector.shape != (width,) or not np.isfinite(vector).all():
+            raise ValueError(f"modules.json: a text must have {width} finite numbers, but has {vector.shape}")
+        return model
+
+    model = load_pretrained(load, source)
+    if _reads_tokens(model):
+        check_tokens(name, model.tokenizer, len(model[0].auto_model.get_input_embeddings().weight))
     return model
+
+
+def _reads_tokens(model: Any) -> bool:
+    """Whether the first module of a sentence encoder is a model of transformers, which reads tokens."""
+    return getattr(model[0], "auto_model", None) is not None
 
 
 @checked_dataclass
@@ -123,6 +145,8 @@ class Encoder:
     ) -> "Encoder":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder."""
         model = _load_sentence_transformer(name, device, dtype)
+        if not _reads_tokens(model):
+            return cls(model, name, READ_AT_ONCE)
         # sentence-transformers writes the length that the model was set to read into its tokenizer (`offline`: 256)
         positions = count_positions(model[0].auto_model.config)
         return cls(model, name, min(positions, model.tokenizer.model_max_length))
@@ -138,6 +162,8 @@ class Encoder:
 
     @cached_property  # a protocol's property cannot be one
     def _identity(self) -> str:
+        if not _reads_tokens(self.model):
+            return fingerprint([str(self.model), folder_fingerprint(find_folder(encoder_source(self.name)) or Path())])
         first, *rest = self.model
         after = [[type(module).__name__, str(module), weights_fingerprint(module)] for module in rest]
         contents = model_fingerprint(first.auto_model, self.tokenizer)
@@ -148,8 +174,11 @@ class Encoder:
         """Returns the sentence embeddings, shape (texts, dim), as the model pools and scales them.
 
         Equal texts are read once. A longer text is read in windows of equal length whose embeddings are averaged,
-        weighted by tokens. If the model makes unit vectors, the average of such a text is a little shorter.
+        weighted by tokens. If the model makes unit vectors, the average of such a text is a little shorter. An encoder
+        whose first module is no model of transformers (StaticEmbedding, CLIPModel) reads texts as its library does.
         """
+        if not _reads_tokens(self.model):
+            return self.model.encode(list(texts), show_progress_bar=False)
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         prefix, suffix = special_frame(self.tokenizer)
         specials = len(prefix) + len(suffix)

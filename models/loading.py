@@ -5,13 +5,11 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import wraps
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
+from unittest.mock import patch
 
-import numpy as np
 import torch
 import transformers.dynamic_module_utils
 from huggingface_hub import snapshot_download
@@ -23,74 +21,71 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, MissingModelError, blame_file
 from core.stages import file_sha256, fingerprint
-from models.folders import check_model_folder, find_folder, find_weight, require_model
+from models.folders import FILES, check_folder, find_folder, require_model
 
 Loaded = TypeVar("Loaded")
 Module = TypeVar("Module", bound=nn.Module)
-LARGEST_WEIGHT = 1e15  # of a weight: products of larger ones overflow
 SHORTEST = 8  # tokens, special ones included, that a model must read at once
 TRIAL = "Yes: 3 cats, 天 \U0010fffd"  # a text that every tokenizer must read; no vocabulary has its last character
 UNREAD = "pooler."  # of a bare encoder: nothing reads it, and checkpoints that lack one (RoBERTa) get a random one
 DESCRIBING = ("README.md", "LICENSE", ".gitattributes")  # files of a model's folder that change no score
 NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configuration: where and by what it was saved
+FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")  # of a folder that this project saved
+PEGASUS_MASKS = {"mask_token": "<mask_1>", "mask_token_sent": "<mask_2>"}  # ids 2 and 3 of its pretraining
 
 # transformers asks on the terminal whether it may run a model's own code. Without time for an answer it refuses, also
 # where a library (bert-score) loads a model and cannot pass trust_remote_code=False on.
 transformers.dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
+_patching = RLock()
 
 
-def load_pretrained(
-    load: Callable[..., Loaded],
-    name: Path | str,
-    **settings: Any,
-) -> Loaded:
+def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: Any) -> Loaded:
     """Loads a model or tokenizer: `load(name, trust_remote_code=False, **settings)`, with checks.
 
-    `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
-
-    The loaded object is tried on one text. BPE dropout, which makes a tokenizer random, is switched off.
+    `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run. A model is
+    tried with a few tokens.
 
     Raises MissingModelError if neither a folder nor a reachable hub has the model, if it needs its own code, if files
-    are broken, if weights are missing, too large or not finite, and if it fails when it is tried. Raises InputError as
-    `check_folder` does.
+    are broken, if weights are missing, of another shape or not finite, and if it fails when it is tried. Raises
+    InputError as `check_folder` does.
     """
     if Path(name).is_file():
         raise MissingModelError(str(name), "a model is a folder or a name of the model hub, but this is a file")
-    folder = find_folder(name)
-    if folder is not None:
-        check_model_folder(folder)
+    is_here = _check_place(name)
     try:
-        with _recording() as loaded:
+        with _loaded_models() as loaded:
             result = load(str(name), trust_remote_code=False, **settings)
-        fetched = find_folder(name) if folder is None else None
-        if fetched is not None:
-            check_model_folder(fetched)
-        for tokenizer in loaded.tokenizers:
-            _try_tokenizer(tokenizer)
-        for model, info in loaded.models:
+        if not is_here:
+            _check_place(name)  # what was fetched
+        for model, info in loaded:
             _check_model(model, info)
-        if isinstance(result, nn.Module) and not isinstance(result, PreTrainedModel):  # what lies behind an encoder
+        if isinstance(result, nn.Module) and not loaded:  # an encoder that is no model of transformers
             _check_weights(result.named_parameters())
-        if isinstance(result, _Encoder):
-            _try_encoder(result)
         return result
-    except OSError as error:
-        raise _missing(str(name), error) from error
-    except _WeightError as error:
-        place = find_folder(name)
-        raise MissingModelError(str(find_weight(place, error.name) if place else name), str(error)) from error
     except (InputError, MemoryError, torch.OutOfMemoryError, KeyboardInterrupt):
         raise
     except BaseException as error:  # for a broken file the libraries raise any class; a panic of Rust is no Exception
         if "trust_remote_code" in str(error):
             what = "this model needs Python code that comes with it, and such code is never run"
             raise MissingModelError(str(name), what) from error
-        if find_folder(name) is None:
+        if find_folder(name) is None and not isinstance(error, OSError):
             raise
         raise _missing(str(name), error) from error
 
 
-FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")  # of a folder that this project saved
+def _check_place(name: Path | str) -> bool:
+    """Whether a model is on this machine; then its folder is checked.
+
+    Raises MissingModelError for a folder without a model's files.
+    """
+    folder = find_folder(name)
+    if folder is None:
+        return False
+    if not any((folder / file).is_file() for file in FILES):
+        what = f"a model's folder has {' or '.join(FILES)}, but this one has none of them"
+        raise MissingModelError(str(folder), what)
+    check_folder(folder)
+    return True
 
 
 def fetch_folder(name: Path | str) -> Path:
@@ -107,129 +102,55 @@ def fetch_folder(name: Path | str) -> Path:
         raise _missing(str(name), error) from error
 
 
-PEGASUS_MASKS = {"mask_token": "<mask_1>", "mask_token_sent": "<mask_2>"}  # ids 2 and 3 of its pretraining
-
-
 def load_tokenizer(name: Path | str) -> PreTrainedTokenizerBase:
-    """Loads the tokenizer of a model. Raises errors as `load_pretrained` does.
+    """Loads the tokenizer of a model and tries it. Raises errors as `load_pretrained` does.
 
     transformers 5 swaps the ids of PEGASUS's two masks when it reads `spiece.model`; this function corrects them.
     """
     tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
     if tokenizer.convert_tokens_to_ids(list(PEGASUS_MASKS.values())) == [3, 2]:
         tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name, **PEGASUS_MASKS)
+    check_tokens(name, tokenizer)
     return tokenizer
 
 
-class _WeightError(ValueError):
-    """A weight, by its name, from which no score can come."""
-
-    def __init__(self, name: str, what: str) -> None:
-        self.name = name
-        super().__init__(f"the weight {name} {what}")
-
-
-_patching = RLock()
-
-
-@dataclass
-class _Loaded:
-    """What transformers has loaded, for any library."""
-
-    models: list[tuple[PreTrainedModel, Mapping[str, Any]]] = field(default_factory=list)
-    tokenizers: list[PreTrainedTokenizerBase] = field(default_factory=list)
-
-
 @contextmanager
-def _recording() -> Iterator[_Loaded]:
-    """Collects the models and tokenizers that are loaded in the block; of models, what transformers says of loading.
+def _loaded_models() -> Iterator[list[tuple[PreTrainedModel, Mapping[str, Any]]]]:
+    """Collects the models that transformers loads in the block, for any library, and what it says of their weights.
 
-    It draws weights at random that no file has, or has in another shape, and warns. Those that are tied to others are
-    not among them.
+    It draws weights at random that no file has, or has in another shape, and only warns.
     """
-    loaded = _Loaded()
-    load_model = PreTrainedModel.__dict__["from_pretrained"].__func__
-    load_tokens = PreTrainedTokenizerBase.__dict__["from_pretrained"].__func__
+    loaded: list[tuple[PreTrainedModel, Mapping[str, Any]]] = []
+    load = PreTrainedModel.__dict__["from_pretrained"].__func__
 
-    @wraps(load_model)
-    def record(
-        cls: type,
-        *args: Any,
-        output_loading_info: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        settings = {
-            **kwargs,
-            "output_loading_info": True,
-            "ignore_mismatched_sizes": True,
-        }  # `_check_model` names them
-        model, info = load_model(cls, *args, **settings)
-        loaded.models.append((model, info))
+    def record(cls: type, *args: Any, output_loading_info: bool = False, **settings: Any) -> Any:
+        settings |= {"output_loading_info": True, "ignore_mismatched_sizes": True}  # `_check_model` names them
+        model, info = load(cls, *args, **settings)
+        loaded.append((model, info))
         return (model, info) if output_loading_info else model
 
-    @wraps(load_tokens)
-    def record_tokenizer(cls: type, *args: Any, **kwargs: Any) -> Any:
-        tokenizer = load_tokens(cls, *args, **kwargs)
-        loaded.tokenizers.append(tokenizer)
-        return tokenizer
-
-    with _patching:
-        PreTrainedModel.from_pretrained = classmethod(record)  # pyright: ignore[reportAttributeAccessIssue]
-        PreTrainedTokenizerBase.from_pretrained = classmethod(record_tokenizer)  # pyright: ignore[reportAttributeAccessIssue]
-        try:
-            yield loaded
-        finally:
-            PreTrainedModel.from_pretrained = classmethod(load_model)  # pyright: ignore[reportAttributeAccessIssue]
-            PreTrainedTokenizerBase.from_pretrained = classmethod(load_tokens)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _try_tokenizer(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Turns dropout off. Raises ValueError for a tokenizer that reads too few tokens, and any error of its own."""
-    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
-    if getattr(getattr(backend, "model", None), "dropout", None) is not None:
-        backend.model.dropout = None
-    most: Any = tokenizer.model_max_length
-    if isinstance(most, bool) or not isinstance(most, int | float) or not most >= SHORTEST:
-        raise ValueError(f"tokenizer_config.json: model_max_length must be {SHORTEST} or more tokens, but is {most!r}")
-    try:
-        ids = tokenizer(TRIAL, add_special_tokens=False)["input_ids"]
-    except Exception as error:
-        raise ValueError(f"tokenizer.json: no text can be read: {error}") from error
-    if not ids:
-        raise ValueError(f"tokenizer.json: there is no token for any part of {TRIAL!r}")
+    with _patching, patch.object(PreTrainedModel, "from_pretrained", classmethod(record)):
+        yield loaded
 
 
 @torch.no_grad()
 def _check_model(model: PreTrainedModel, info: Mapping[str, Any]) -> None:
-    """Raises ValueError for a model with missing or absurd weights, or whose output for some tokens is no number."""
-    drawn = dict.fromkeys(info["missing_keys"], "is in none of the model's files")
-    drawn |= {
-        name: "has another shape in the model's files than in config.json" for name, *_ in info["mismatched_keys"]
-    }
-    for name, what in sorted(drawn.items()):
+    """Raises ValueError for a model with missing or other weights, or whose output for some tokens is no number."""
+    faults = dict.fromkeys(info["missing_keys"], "is in none of the model's files")
+    for name, *_ in info["mismatched_keys"]:
+        faults[name] = "has another shape in the model's files than in config.json"
+    for name, what in sorted(faults.items()):
         if not name.startswith(UNREAD):
-            raise _WeightError(name, what)
+            raise ValueError(f"the weight {name} {what}")
     _check_weights(model.named_parameters())
-    embeddings: Any = model.get_input_embeddings()
-    count = len(embeddings.weight)
-    is_causal = model.can_generate() and not model.config.is_encoder_decoder  # it reads no padding
-    for key in ("decoder_start_token_id",) if is_causal else ("decoder_start_token_id", "pad_token_id"):
-        value = getattr(model.config, key, None)
-        if value is not None and not 0 <= value < count:
-            raise ValueError(f"config.json: {key} must be one of the model's {count} tokens, but is {value}")
-    if getattr(model.config, "num_hidden_layers", 1) < 1:
-        raise ValueError(f"config.json: a model must have at least one layer, but has {model.config.num_hidden_layers}")
-    tokens = torch.zeros(
-        1,
-        SHORTEST,
-        dtype=torch.long,
-        device=model.device,
-    )
+    tokens = torch.zeros(1, SHORTEST, dtype=torch.long, device=model.device)
     given = {
         "input_ids": tokens,
         "attention_mask": torch.ones_like(tokens),
-        "decoder_input_ids": tokens,
+        "decoder_input_ids": tokens + (getattr(model.config, "decoder_start_token_id", None) or 0),
     }
+    if model.config.is_encoder_decoder or not model.can_generate():  # a causal model reads no padding
+        given["input_ids"] = tokens + (getattr(model.config, "pad_token_id", None) or 0)
     reads = inspect.signature(model.forward).parameters
     try:
         output = model(**{name: value for name, value in given.items() if name in reads})[0]
@@ -239,54 +160,42 @@ def _check_model(model: PreTrainedModel, info: Mapping[str, Any]) -> None:
         raise ValueError("config.json: the outputs of the model must be finite, but are not")
 
 
-@runtime_checkable
-class _Encoder(Protocol):
-    """A sentence encoder of sentence-transformers."""
-
-    def encode(self, inputs: list[str]) -> Any: ...
-
-    def get_embedding_dimension(self) -> int | None: ...
-
-
-def _try_encoder(encoder: _Encoder) -> None:
-    """Raises ValueError for an encoder whose vector of a text is not finite, or not as long as it says."""
-    (vector,) = encoder.encode([TRIAL])
-    width = encoder.get_embedding_dimension()
-    if vector.shape != (width,) or not np.isfinite(vector).all():
-        raise ValueError(f"modules.json: a text must have {width} finite numbers, but has the shape {vector.shape}")
-
-
 def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
-    """Raises _WeightError for a weight that is not finite or larger than LARGEST_WEIGHT."""
+    """Raises ValueError for a weight that is not finite."""
     for name, weight in weights:
-        if not weight.is_floating_point() or not weight.numel():
-            continue
-        values = weight.detach()
-        if values.itemsize == 1:
-            values = values.float()
-        ends = values.aminmax()  # without a copy of the weights
-        for end in (float(ends.min), float(ends.max)):
-            if not abs(end) <= LARGEST_WEIGHT:
-                raise _WeightError(name, f"must be finite and at most {LARGEST_WEIGHT:g}, but holds {end:g}")
+        if weight.is_floating_point() and weight.itemsize > 1 and weight.numel():
+            lowest, highest = weight.detach().aminmax()  # without a copy of the weights
+            if not bool(lowest.isfinite() & highest.isfinite()):
+                raise ValueError(f"the weight {name} must be finite, but is not")
 
 
-def check_tokens(
-    name: Path | str,
-    tokenizer: Any,
-    count: int,
-    unread: Collection[str] = (),
-) -> None:
-    """Raises MissingModelError if the tokenizer has a token whose id the model, with `count` tokens, does not have.
+def check_tokens(name: Path | str, tokenizer: Any, count: int | None = None, unread: Collection[str] = ()) -> None:
+    """Tries a tokenizer, and switches off BPE dropout, which would make it random.
 
-    The tokens named in `unread` (`pad_token`, `mask_token`) are not checked: facebook/bart-large-cnn has no mask.
+    Raises MissingModelError for a tokenizer that cannot read a text, that reads fewer than SHORTEST tokens, and that
+    has a token whose id a model with `count` tokens does not have. The tokens named in `unread` (`pad_token`,
+    `mask_token`) may lie beyond: facebook/bart-large-cnn has no mask.
     """
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None and getattr(backend.model, "dropout", None) is not None:
+        backend.model.dropout = None
+    most: Any = tokenizer.model_max_length
+    if isinstance(most, bool) or not isinstance(most, int | float) or not most >= SHORTEST:
+        what = f"tokenizer_config.json: model_max_length must be {SHORTEST} or more tokens, but is {most!r}"
+        raise MissingModelError(str(name), what)
+    try:
+        ids = tokenizer(TRIAL, add_special_tokens=False)["input_ids"]
+    except Exception as error:
+        raise MissingModelError(str(name), f"tokenizer.json: no text can be read: {error}") from error
+    if not ids:
+        raise MissingModelError(str(name), f"tokenizer.json: there is no token for any part of {TRIAL!r}")
     unused = {getattr(tokenizer, kind) for kind in unread}
-    beyond = {token: i for token, i in tokenizer.get_vocab().items() if i >= count and token not in unused}
+    tokens = {} if count is None else tokenizer.get_vocab()
+    beyond = {token: i for token, i in tokens.items() if i >= (count or 0) and token not in unused}
     if beyond:
         token, i = max(beyond.items(), key=lambda item: item[1])
-        raise MissingModelError(
-            str(name), f"the tokenizer's token {token!r} has the id {i}, but the model has {count} tokens"
-        )
+        what = f"the tokenizer's token {token!r} has the id {i}, but the model has {count} tokens"
+        raise MissingModelError(str(name), what)
 
 
 def load_weights(build: Callable[[], Module], path: Path) -> Module:
@@ -305,13 +214,12 @@ def load_weights(build: Callable[[], Module], path: Path) -> Module:
 
 
 def _missing(name: str, error: BaseException) -> MissingModelError:
-    message = str(error).strip().splitlines()
-    reason = message[0] if message else type(error).__name__
+    reason, *_ = str(error).strip().splitlines() or [type(error).__name__]
     if Path(name).is_dir():
         return MissingModelError(name, f"the model in this folder cannot be loaded: {reason}")
     folder = find_folder(name)
     if folder is not None:
-        has_pickles = any(folder.glob("*.bin"))  # which are never read
+        has_pickles = any(folder.glob("*.bin"))  # fetching again brings nothing else
         return MissingModelError(name, f"the model in the cache cannot be loaded: {reason}", fetchable=not has_pickles)
     try:
         require_model(name)

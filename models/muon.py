@@ -4,59 +4,52 @@
 bfloat16 products, which take 20 to 190 times as long as float32 ones there. Here the iteration runs in float32 on CPUs.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import torch
 from jaxtyping import Float
 
 EPSILON = 1e-7  # keeps a zero gradient from dividing by zero
+MOMENTUM = 0.95
 
 
-class Muon(torch.optim.Optimizer):
-    """An optimizer: momentum with orthogonalised updates, equal to `torch.optim.Muon(adjust_lr_fn="match_rms_adamw")`.
+class MuonAdamW(torch.optim.AdamW):
+    """AdamW whose groups with `muon=True` get momentum with orthogonalised updates, all of matrices, instead.
 
-    The learning rate is on AdamW's scale, because an update has the root mean square of AdamW's.
+    These equal `torch.optim.Muon(adjust_lr_fn="match_rms_adamw")`. Their learning rate is on AdamW's scale, because an
+    update has the root mean square of AdamW's.
     """
 
-    def __init__(
-        self,
-        parameters: Iterable[torch.nn.Parameter],
-        lr: float,
-        weight_decay: float = 0.1,
-        momentum: float = 0.95,
-    ) -> None:
-        super().__init__(
-            parameters,
-            {
-                "lr": lr,
-                "weight_decay": weight_decay,
-                "momentum": momentum,
-            },
-        )
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._step_supports_amp_scaling = False  # a fused AdamW that says so is never clipped by Lightning
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """Updates every matrix that has a gradient; returns the value of `closure`, if there is one."""
+        """Updates every parameter that has a gradient; returns the value of `closure`, if there is one."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            lr = group["lr"]
-            momentum = group["momentum"]
-            for parameter in group["params"]:
-                gradient = parameter.grad
-                if gradient is None:
-                    continue
-                if not self.state[parameter]:
-                    self.state[parameter]["momentum_buffer"] = torch.zeros_like(gradient)
-                buffer = self.state[parameter]["momentum_buffer"].lerp_(gradient, 1 - momentum)
-                update = orthogonalise(gradient.lerp(buffer, momentum)).to(parameter.dtype)
-                parameter.mul_(1 - lr * group["weight_decay"])
-                scale = 0.2 * max(parameter.shape) ** 0.5  # Liu et al. 2025
-                parameter.add_(update, alpha=-lr * scale)
+            for matrix in group["params"] if group.get("muon") else ():
+                if matrix.grad is not None:
+                    self._step_matrix(matrix, group["lr"], group["weight_decay"])
+                    matrix.grad = None  # AdamW skips it
+        super().step()
         return loss
+
+    def _step_matrix(self, matrix: torch.nn.Parameter, lr: float, weight_decay: float) -> None:
+        gradient: Any = matrix.grad
+        state = self.state[matrix]
+        if not state:
+            state["step"] = torch.zeros(())  # AdamW looks for it where it loads a state
+            state["momentum_buffer"] = torch.zeros_like(gradient)
+        buffer = state["momentum_buffer"].lerp_(gradient, 1 - MOMENTUM)
+        update = orthogonalise(gradient.lerp(buffer, MOMENTUM)).to(matrix.dtype)
+        matrix.mul_(1 - lr * weight_decay)
+        scale = 0.2 * max(matrix.shape) ** 0.5  # Liu et al. 2025
+        matrix.add_(update, alpha=-lr * scale)
 
 
 def orthogonalise(matrix: Float[torch.Tensor, "rows columns"], steps: int = 5) -> Float[torch.Tensor, "rows columns"]:
@@ -72,12 +65,6 @@ def orthogonalise(matrix: Float[torch.Tensor, "rows columns"], steps: int = 5) -
     x = x / x.norm().clamp(min=EPSILON)
     for _ in range(steps):
         gram = x @ x.T
-        polynomial = torch.addmm(
-            gram,
-            gram,
-            gram,
-            beta=b,
-            alpha=c,
-        )
+        polynomial = torch.addmm(gram, gram, gram, beta=b, alpha=c)
         x = torch.addmm(x, polynomial, x, beta=a)
     return x.T if is_tall else x

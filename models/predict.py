@@ -4,22 +4,28 @@ The processes take turns: process r of n reads the parts r, r + n, ... A part ho
 processes, so its result has the same bytes.
 """
 
-import json
 import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pytorch_lightning as pl
+from pytorch_lightning.callbacks import BasePredictionWriter
 from torch.utils.data import DataLoader
 
-from data.text_files import open_atomically
+from data.text_files import temporary_path
 from models.devices import set_aside
 
 PART = 256  # items: enough for full batches, and few enough that several devices share a set of thousands
-EXPECTED = ("does not have many workers", "Total length of .* is zero", "LeafSpec.* is deprecated", "exists and is not")
+EXPECTED = (
+    "does not have many workers",
+    "Total length of .* is zero",
+    "LeafSpec.* is deprecated",
+    "exists and is not",
+    "infer the batch indices",
+)
 
 
 class Part(NamedTuple):
@@ -39,6 +45,13 @@ def split_into_parts(count: int, size: int = PART) -> list[Part]:
     number = -(-count // size)
     bounds = [count * i // number for i in range(number + 1)] if number else []
     return [Part(i, list(range(*ends))) for i, ends in enumerate(pairwise(bounds))]
+
+
+class Form(NamedTuple):
+    """How the result of a part is kept in a file."""
+
+    write: Callable[[BinaryIO, Any], object]
+    read: Callable[[Path], Any]
 
 
 class PartDataModule(pl.LightningDataModule):
@@ -64,26 +77,29 @@ def keep_part(part: Part) -> Part:
 
 def part_file(folder: Path, part: Part) -> Path:
     """Returns the path of the file that keeps the result of a part."""
-    return folder / f"{part.number}.json"
+    return folder / str(part.number)
 
 
-class PartWriter(pl.Callback):
-    """Writes the result of each part as JSON, so that a killed run continues with the next part."""
+class PartWriter(BasePredictionWriter):
+    """Writes the result of each part, so that a killed run continues with the next part."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, form: Form) -> None:
+        super().__init__("batch")
         self.folder = folder
+        self.form = form
 
-    def on_predict_batch_end(
+    def write_on_batch_end(
         self,
         trainer: pl.Trainer,
         pl_module: pl.LightningModule,
-        outputs: Any,
+        prediction: Any,
+        batch_indices: Sequence[int] | None,
         batch: Any,
         batch_idx: int,
-        dataloader_idx: int = 0,
+        dataloader_idx: int,
     ) -> None:
-        with open_atomically(part_file(self.folder, batch)) as file:
-            json.dump(outputs, file)
+        with temporary_path(part_file(self.folder, batch)) as aside, aside.open("wb") as file:
+            self.form.write(file, prediction)
 
 
 def predict(
@@ -92,17 +108,18 @@ def predict(
     count: int,
     folder: Path,
     make_trainer: Callable[..., pl.Trainer],
+    form: Form,
     size: int = PART,
 ) -> list[Any]:
     """Calls `module.predict_step(part, number)` on all parts of `count` items; returns the results in order.
 
-    Results are JSON values; all processes get all of them. The models, which are parts of the module, run on the
-    devices of the trainer, whole on each device, in the precision in which they were loaded, and then return to their
-    own device. Until all parts are done, the results lie in `folder/parts`, where a restarted call finds them.
+    All processes get all results. The models, which are parts of the module, run on the devices of the trainer, whole
+    on each device, in the precision in which they were loaded, and then return to their own device. Until all parts are
+    done, the results lie in `folder/parts`, in this form, where a restarted call finds them.
     """
     parts, place = split_into_parts(count, size), folder / "parts"
     trainer = make_trainer(
-        callbacks=[PartWriter(place)],
+        callbacks=[PartWriter(place, form)],
         logger=False,
         enable_checkpointing=False,
         default_root_dir=folder,
@@ -115,7 +132,7 @@ def predict(
             warnings.filterwarnings("ignore", message=f".*{message}")
         trainer.predict(module, datamodule=PartDataModule(parts, place), return_predictions=False)
     trainer.strategy.barrier()  # every process has written its share
-    results = [json.loads(part_file(place, part).read_text(encoding="utf-8")) for part in parts]
+    results = [form.read(part_file(place, part)) for part in parts]
     trainer.strategy.barrier()  # every process has read all
     if parts and trainer.is_global_zero:
         shutil.rmtree(place)

@@ -11,22 +11,24 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.strategies import FSDPStrategy
+from torchmetrics import SumMetric
 
 from core.errors import SettingError
 from core.settings import Count, Positive, Share, checked_dataclass
-from models.batching import NOT_LEARNED, Batch, Task
+from models.batching import NOT_LEARNED, Batch, Task, batches_by_budget
 from models.devices import free_memory
 from models.fit import BatchDataModule, MakeBatch, Schedule, TrainingModule, fit
 from models.model import LanguageModel, output_layer_given
-from models.muon import Muon
+from models.muon import MuonAdamW
 
 MOVED = "new_tokens.json"  # beside a trained model: how far the embeddings of its new tokens moved
 
@@ -57,8 +59,8 @@ class LanguageModelSchedule(Schedule):
     # learning rate of Muon for the matrices of hidden layers; null uses AdamW everywhere. A model from scratch reaches
     # the same loss with Muon in half the time. Pretrained models do better with AdamW.
     muon: Positive | None = None
-    # padded tokens that the device holds at once. A batch that has more is read in parts, whose gradients add up. None
-    # reads every batch whole.
+    # padded tokens that the device holds at once. Batches have at most as many, and so many of them make a step
+    # (`trainer.accumulate_grad_batches`) that a step has `batch_size` tasks on average. None: a step is one batch.
     token_budget: Count | None = None
     # whether activations are computed again in the backward pass: less memory, a third more time
     checkpointing: bool = False
@@ -73,20 +75,27 @@ class LanguageModelSchedule(Schedule):
 class LanguageModelModule(TrainingModule):
     """A Lightning module of a language model that learns targets given sources.
 
-    If `against` holds another model's held-out loss after each epoch, `val/discrepancy` is that loss minus this model's
-    own.
+    The loss of a step is the mean over all its tokens: those of all its parts, in all processes. If `against` holds
+    another model's held-out loss after each epoch, `val/discrepancy` is that loss minus this model's own.
     """
 
     def __init__(
-        self, model: Any, schedule: LanguageModelSchedule, seed: int, against: Sequence[float] | None = None
+        self,
+        model: Any,
+        learning_rate: float,
+        muon: float | None = None,
+        warm_up: float = 0.05,
+        weight_decay: float = 0.01,
+        seed: int = 0,
+        against: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(schedule, seed, schedule.token_budget)
+        super().__init__(seed)
+        self.save_hyperparameters(ignore=["model"])
         self.strict_loading = False  # checkpoints hold what is learned
         self.model = model
-        self.muon = schedule.muon
         self.against = against
-        self.register_buffer("held_out", torch.zeros(2), persistent=False)
-        self.held_out: torch.Tensor  # the sum of the held-out cross-entropy in nats, and the number of its tokens
+        self.nats = SumMetric(nan_strategy="disable")  # of the held-out tokens
+        self.tokens = SumMetric(nan_strategy="disable")
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Returns all weights that are not frozen."""
@@ -94,23 +103,22 @@ class LanguageModelModule(TrainingModule):
         frozen = {name for name, parameter in named if not parameter.requires_grad}
         return {name: value for name, value in super().state_dict(*args, **kwargs).items() if name not in frozen}
 
-    def loss(self, part: Batch) -> torch.Tensor:
+    def cross_entropy(self, batch: Batch) -> torch.Tensor:
         """Computes the summed cross-entropy of the learned tokens, in nats, with logits of these tokens only."""
-        inputs = {name: tensor for name, tensor in part.items() if name != "labels"}
-        learned = part["labels"] != NOT_LEARNED
+        inputs = {name: tensor for name, tensor in batch.items() if name not in ("labels", "learned")}
+        learned = batch["labels"] != NOT_LEARNED
         with output_layer_given(self.model, lambda states: states[learned]):
             logits = self.model(**inputs, use_cache=False).logits.float()
-        return torch.nn.functional.cross_entropy(logits, part["labels"][learned], reduction="sum")
+        return torch.nn.functional.cross_entropy(logits, batch["labels"][learned], reduction="sum")
 
-    def divisor(self, batch: Batch) -> torch.Tensor:
-        return batch["learned"]
-
-    def width(self, batch: Batch) -> int:
-        return batch["labels"].shape[1] + batch["input_ids"].shape[1]  # written and read
+    def loss(self, batch: Batch) -> torch.Tensor:
+        # Lightning averages over the parts of a step and over processes, whatever number of tokens each has.
+        shares = self.trainer.world_size * self.trainer.accumulate_grad_batches
+        return self.cross_entropy(batch) * shares / batch["learned"]
 
     def warm_up(self, steps: int) -> tuple[float, float]:
         """Returns warm-up and lead: the learning rate rises in whole steps and is above 0 in the first step."""
-        return max(1, round(steps * self.schedule.warm_up)) / steps, 1 / steps
+        return max(1, round(steps * self.hparams["warm_up"])) / steps, 1 / steps
 
     def on_fit_start(self) -> None:
         """Raises SettingError for settings that would fail in the first step or later, before anything is trained."""
@@ -120,7 +128,7 @@ class LanguageModelModule(TrainingModule):
                 f"{self.trainer.precision}: states of T5 and others overflow in float16"
             )
         is_split = isinstance(self.trainer.strategy, FSDPStrategy)
-        if is_split and self.muon is not None:
+        if is_split and self.hparams["muon"] is not None:
             raise SettingError("muon must be null with trainer.strategy=fsdp, which cuts the matrices that Muon needs")
         learned = sum(p.numel() * p.element_size() for p in self.parameters() if p.requires_grad)
         free = None if is_split else free_memory(self.device)
@@ -130,27 +138,30 @@ class LanguageModelModule(TrainingModule):
                 f"weights, but {free / 1e9:.1f} GB are free: set schedule.lora, a smaller model, or FSDP"
             )
 
-    def on_validation_epoch_start(self) -> None:
-        self.held_out.zero_()
-
-    def add_held_out(self, part: Batch) -> None:
-        self.held_out[0] += self.loss(part)
-        self.held_out[1] += (part["labels"] != NOT_LEARNED).sum()
+    def validation_step(self, batch: Batch, _: int) -> None:
+        self.nats.update(self.cross_entropy(batch))
+        self.tokens.update((batch["labels"] != NOT_LEARNED).sum())
 
     def on_validation_epoch_end(self) -> None:
-        nats, tokens = self.trainer.strategy.reduce(self.held_out.clone(), reduce_op="sum")
-        self.log("val/loss", (nats / tokens).float(), prog_bar=True)
+        loss = self.nats.compute() / self.tokens.compute()
+        self.nats.reset()
+        self.tokens.reset()
+        self.log("val/loss", loss, prog_bar=True)
         if self.against is not None:
-            self.log("val/discrepancy", self.against[self.current_epoch] - (nats / tokens).float())
+            self.log("val/discrepancy", self.against[self.current_epoch] - loss)
 
-    def make_optimizers(self) -> list[torch.optim.Optimizer]:
-        """Makes AdamW, and Muon for the matrices of hidden layers if the schedule has a learning rate for it."""
-        rate, decay = self.schedule.learning_rate, self.schedule.weight_decay
-        hidden = [p for name, p in self.model.named_parameters() if self.muon and _is_hidden_matrix(name, p)]
-        chosen = {id(p) for p in hidden}
-        others = [p for p in self.model.parameters() if p.requires_grad and id(p) not in chosen]
-        adam = torch.optim.AdamW(others, rate, betas=(0.9, 0.98), weight_decay=decay, fused=True)
-        return [adam] if self.muon is None else [adam, Muon(hidden, self.muon, weight_decay=decay)]
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """Makes AdamW, with Muon for the matrices of hidden layers if there is a learning rate for it."""
+        muon = self.hparams["muon"]
+        learned = [(name, p) for name, p in self.model.named_parameters() if p.requires_grad]
+        # In the model's order, in which the norm of the gradient adds up.
+        runs = groupby(learned, key=lambda named: muon is not None and _is_hidden_matrix(*named))
+        groups: list[dict[str, Any]] = []
+        for is_of_muon, run in runs:
+            further = {"muon": True, "lr": muon} if is_of_muon else {}
+            groups.append({"params": [p for _, p in run], **further})
+        rate, decay = self.hparams["learning_rate"], self.hparams["weight_decay"]
+        return MuonAdamW(groups, rate, betas=(0.9, 0.98), weight_decay=decay, fused=True)
 
 
 class TaskDataModule(BatchDataModule):
@@ -162,26 +173,45 @@ class TaskDataModule(BatchDataModule):
         train: Callable[[int], Sequence[Task]],
         held_out: Sequence[Task],
         batch_size: int,
+        token_budget: int | None = None,
         seed: int = 0,
     ) -> None:
-        """`train` gives the tasks of one epoch by a seed."""
+        """`train` gives the tasks of one epoch by a seed; with a `token_budget` see `batches_by_tokens`."""
         super().__init__()
         self.lm = lm
         self.train = train
         self.held_out = held_out
         self.batch_size = batch_size
+        self.token_budget = token_budget
         self.seed = seed
+
+    @property
+    def parts(self) -> int:
+        """The number of batches that have `batch_size` tasks together, on average over the first epoch."""
+        batches = self._batch_tasks(self.train(self.seed * 100_003), self.seed)
+        return max(1, round(len(batches) * self.batch_size / max(1, sum(map(len, batches)))))
 
     def train_batches(self, epoch: int) -> list[MakeBatch]:
         seed = self.seed * 100_003 + epoch
-        return self._make_batches(self.train(seed), seed)
+        return [partial(self.lm.training_batch, batch) for batch in self._batch_tasks(self.train(seed), seed)]
 
     def held_out_batches(self) -> list[MakeBatch]:
-        return self._make_batches(self.held_out)
+        return [partial(self.lm.training_batch, batch) for batch in self._batch_tasks(self.held_out)]
 
-    def _make_batches(self, tasks: Sequence[Task], shuffle_seed: int | None = None) -> list[MakeBatch]:
-        batches = batches_of_tasks(tasks, self.batch_size, shuffle_seed)
-        return [partial(self.lm.training_batch, batch) for batch in batches]
+    def _batch_tasks(self, tasks: Sequence[Task], shuffle_seed: int | None = None) -> list[list[Task]]:
+        if self.token_budget is None:
+            return batches_of_tasks(tasks, self.batch_size, shuffle_seed)
+        return batches_by_tokens(tasks, self.batch_size, self.token_budget, shuffle_seed)
+
+
+def batches_by_tokens(
+    tasks: Sequence[Task], size: int, token_budget: int, shuffle_seed: int | None = None
+) -> list[list[Task]]:
+    """Groups tasks of similar length into batches of at most `size` tasks and `token_budget` tokens, or of one task."""
+    least = math.ceil(token_budget / size)
+    costs = [max(least, len(task.source) + len(task.target)) for task in tasks]
+    generator = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
+    return [[tasks[i] for i in batch] for batch in batches_by_budget(costs, token_budget, generator)]
 
 
 def batches_of_tasks(tasks: Sequence[Task], size: int, shuffle_seed: int | None = None) -> list[list[Task]]:
@@ -269,9 +299,16 @@ def train_language_model(
             moved = measure_moves(new_rows, read_new_rows(lm))
             (folder / MOVED).write_text(json.dumps(moved) + "\n", "utf-8")
 
-    module = LanguageModelModule(learner, schedule, seed, against)
-    data = TaskDataModule(lm, train, held_out, schedule.batch_size, seed)
-    monitor = "val/loss" if against is None else "val/discrepancy"
+    module = LanguageModelModule(
+        learner,
+        learning_rate=schedule.learning_rate,
+        muon=schedule.muon,
+        warm_up=schedule.warm_up,
+        weight_decay=schedule.weight_decay,
+        seed=seed,
+        against=against,
+    )
+    data = TaskDataModule(lm, train, held_out, schedule.batch_size, schedule.token_budget, seed)
     fit(
         module,
         data,
@@ -279,7 +316,9 @@ def train_language_model(
         make_trainer=make_trainer,
         loggers=loggers,
         save=save,
-        monitor=monitor,
+        monitor="val/loss" if against is None else "val/discrepancy",
         every_epoch=every_epoch,
         max_epochs=schedule.epochs,
+        gradient_clip_val=schedule.gradient_clip,
+        accumulate_grad_batches=1 if schedule.token_budget is None else data.parts,
     )

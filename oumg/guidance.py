@@ -9,7 +9,7 @@ default, so call `generate(..., top_k=0, logits_processor=LogitsProcessorList([G
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -19,10 +19,9 @@ from transformers import LogitsProcessor, PreTrainedTokenizerBase
 
 from core.errors import SettingError
 from core.settings import Count, NonNegative, check
+from discriminators.architectures import Guide
 from discriminators.discriminator import Discriminator
-from discriminators.guides import BiLSTMGuide, CausalGuide
-from discriminators.networks import AttentionBiLSTM
-from discriminators.vocabulary import Vocabulary
+from discriminators.guides import CausalGuide
 
 Scores = Float[Tensor, "rows vocabulary"]
 OfCandidates = Float[Tensor, "rows k"]
@@ -96,50 +95,14 @@ def find_parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]
     return None if bool((parents < 0).any()) else parents
 
 
-class Guide(Protocol):
-    """A model that scores every candidate after a prefix: `CausalLSTM` or `BiLSTMGuide`."""
-
-    @property
-    def device(self) -> torch.device: ...
-
-    # the state before the first token: a named tuple of tensors with a row each
-    def start(self, rows: int) -> Any: ...
-
-    # the state after one more token; where `read` is False the row stays as it is
-    def advance(
-        self,
-        state: Any,
-        tokens: Int[Tensor, " rows"],
-        read: Bool[Tensor, " rows"] | None = None,
-    ) -> Any: ...
-
-    # the logit of each row's prefix with each of its candidates, higher is better
-    def candidates(self, state: Any, tokens: Int[Tensor, "rows k"]) -> OfCandidates: ...
-
-
 def adapt_guide(guide: CausalGuide | Discriminator | Guide, tokenizer: PreTrainedTokenizerBase) -> Guide:
-    """Makes a guide for the tokens of `tokenizer` from a causal guide or a discriminator.
+    """Makes a guide for the tokens of `tokenizer` from a trained classifier; another guide stays as it is.
 
     Raises SettingError if it reads other tokens.
     """
-    match guide:
-        case CausalGuide():
-            known = guide.tokenizer.get_vocab()
-            needed = tokenizer.get_vocab()
-            if known == needed:
-                return guide.network
-            differing = sorted(token for token, i in needed.items() if known.get(token) != i)
-            what = f"it was trained on {len(known)} tokens and lacks {len(differing)} of the generator's {len(needed)}"
-            if differing:
-                what += f", or has other ids for them (such as {differing[0]!r})"
-        case Discriminator(network=AttentionBiLSTM() as network, tokens=Vocabulary() as vocabulary):
-            return BiLSTMGuide(network, vocabulary, tokenizer)
-        case Discriminator():
-            what = f"a discriminator of the kind {guide.settings['kind']} reads its own"
-        case _:
-            return guide
-    rule = "a guide must read the tokens of its generator"
-    raise SettingError(f"{rule}, but {what}: train the guide on the generator's tokens")
+    if isinstance(guide, CausalGuide | Discriminator):
+        return guide.as_guide(tokenizer)
+    return guide
 
 
 @dataclass(frozen=True)
@@ -160,8 +123,9 @@ class Guidance(LogitsProcessor):
     """Keeps the k likeliest tokens of each row and adds the guide's f to their scores.
 
     `tokenizer` is the generator's; `strength` is alpha of Eq. 5 or lambda of FUDGE; `watch` is called with each step.
-    Padding, start and end tokens are never read, only scored as candidates. Scores are compared and added in float32.
-    With a strength of 0 the result is exactly that of transformers' top-k, and the guide is not called.
+    Padding, start and end tokens are never read, only scored as candidates. An id that the tokenizer does not have (a
+    padded vocabulary) is no candidate. Scores are compared and added in float32. With a strength of 0 the result is
+    that of transformers' top-k among the tokenizer's tokens, and the guide is not called.
 
     The guide's state is kept from step to step. A row finds the state of its parent by its prefix, because a beam
     search moves rows. A row without a parent is read from its beginning.
@@ -189,6 +153,7 @@ class Guidance(LogitsProcessor):
         self.watch = watch
         special = [tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id]
         self._unread = torch.tensor([i for i in special if i is not None], dtype=torch.long)
+        self._tokens = torch.tensor(sorted(tokenizer.get_vocab().values()), dtype=torch.long)
         self._ids: Tensor | None = None  # the columns read up to the last step, and the guide's state of each row
         self._state: Any = None
 
@@ -196,7 +161,7 @@ class Guidance(LogitsProcessor):
     def __call__(self, input_ids: Int[Tensor, "rows time"], scores: Scores) -> Scores:  # pyright: ignore
         if self.k > scores.shape[1]:
             raise SettingError(f"k must be at most the {scores.shape[1]} tokens of the generator, but is {self.k}")
-        scores = scores.float()
+        scores = self._drop_unknown(scores.float())
         before, candidates = scores.topk(self.k)
         if self.strength == 0:
             return scores.masked_fill(scores < before[:, -1:], -torch.inf)
@@ -211,6 +176,12 @@ class Guidance(LogitsProcessor):
         if self.watch is not None:
             self.watch(GuidedStep(candidates, before, judged, after))
         return torch.full_like(scores, -torch.inf).scatter_(1, candidates, after)
+
+    def _drop_unknown(self, scores: Scores) -> Scores:
+        """The scores, -inf for ids that the tokenizer does not have."""
+        is_unknown = torch.ones(scores.shape[1], dtype=torch.bool, device=scores.device)
+        is_unknown[self._tokens[self._tokens < len(is_unknown)].to(scores.device)] = False
+        return scores.masked_fill(is_unknown, -torch.inf)
 
     def _read(self, ids: Int[Tensor, "rows time"]) -> None:
         index = None if self._ids is None else find_parents(self._ids, ids)

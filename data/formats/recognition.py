@@ -1,7 +1,9 @@
 """Recognises files of other evaluation tools by their keys or column names, and reports rows of another layout."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ from data.formats.tool_file import Row, Rows, ToolFile, describe, iterate_object
 from data.records import Located, require_none
 from data.table_files import DELIMITERS, TABLES
 from data.text_files import STANDARD, holds_objects_by_line, iterate_lines, read_json
+from data.winners import list_verdicts
 
 log = logging.getLogger(__name__)
 ODD = (KeyError, TypeError, ValueError, IndexError, AttributeError)  # what a row of another layout raises
@@ -129,8 +132,9 @@ def _read_document(document: Row, path: Path) -> ToolFile:
     if "results" in document:
         return read_tool(PROMPTFOO, logs.list_promptfoo(document, path), path)
     if DEEPEVAL_KEYS & document.keys():
-        cases = list(logs.list_deepeval(document, path))
-        lower = logs.find_lower_deepeval([case for _, case in cases])
+        with _refuse_odd(DEEPEVAL, path, [0]):
+            cases = list(logs.list_deepeval(document, path))
+            lower = logs.find_lower_deepeval([case for _, case in cases])
         return read_tool(DEEPEVAL._replace(find_lower=lambda names, path: lower), cases, path)
     known = "a JSON file must be an array of objects, or a file of a known tool"
     raise refuse(path, 0, f"{known}, found {describe(document)}")
@@ -163,14 +167,21 @@ def read_tool(tool: Tool, rows: Rows, path: Path) -> ToolFile:
             at[0] = line
             yield line, row
 
-    try:
+    with _refuse_odd(tool, path, at):
         listed = list(tool.read(watch(), path))
         names = dict.fromkeys(name for _, row in listed for name in row.get("scores") or ())
         lower = tool.find_lower(names, path)
+    return ToolFile.of(tool.name, listed, lower)
+
+
+@contextmanager
+def _refuse_odd(tool: Tool, path: Path, at: Sequence[int]) -> Iterator[None]:
+    """Turns what a row of another layout raises into a fault at its line, the element of `at`."""
+    try:
+        yield
     except ODD as error:
         what = f"{error} is required" if isinstance(error, KeyError) else str(error)
         raise refuse(path, at[0], f"a row must be as in {tool.name}, but here {what}".replace("'", '"')) from error
-    return ToolFile.of(tool.name, listed, lower)
 
 
 def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None = None) -> ToolFile:
@@ -193,4 +204,7 @@ def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None 
                 named[name] = values if len(values) > 1 else values[0]
         rows.append((line, named))
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
-    return read_tool(CHOSEN, require_none(rows, faults), path)
+    unread = list_verdicts((row for _, row in rows), {key for _, keys in columns for key in keys})
+    tool_file = read_tool(CHOSEN, require_none(rows, faults), path)
+    said = f"not read: {', '.join(unread)}" if unread else ""
+    return replace(tool_file, remark=", ".join(filter(None, [tool_file.remark, said])))

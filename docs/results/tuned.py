@@ -68,7 +68,7 @@ ENCODER = partial(new_bert, freeze_embeddings=True, frozen_layers=10, turns=TURN
 LEARNING = TrainingSettings(epochs=3, learning_rate=1e-4, token_budget=1024, keep="loss")
 SEEDS = 1  # of encoders whose mean is Generative CDM
 MARK_UP = re.compile(r"^#+ |`|</?\w|\*\*|[{}]", re.MULTILINE)  # headings, code, tags, bold, braces
-GENERATIVE = "generative_contrast_mpnet"
+GENERATIVE = {"generative_contrast_mpnet": "tuned", "generative_contrast_mpnet_untuned": "untuned"}
 
 Dialogues = list[tuple[str, ...]]
 
@@ -225,15 +225,16 @@ def learn(encoder: Path, rated: ScoredSet, out: Path, pair: str) -> None:
 def keep_scores(rated: ScoredSet, out: Path) -> None:
     """Writes the scores of a set by id, of the dialogues that both tuned models have read, beside the untrained pair's.
 
-    The latter have names in `_untuned`; those of Discriminative CDM are the ones of SET.jsonl.
+    The latter have names in `_untuned`; those of Discriminative CDM are the ones of SET.jsonl. Generative CDM is there
+    if the encoders have read the set.
     """
     of_amateur = read_steps(out / f"{rated.name}_amateur.jsonl")
     of_expert = read_steps(out / f"{rated.name}_expert.jsonl")
     untuned = {line["id"]: line["scores"] for line in read_lines(HERE / f"{rated.name}.jsonl")}
-    generative = {
-        GENERATIVE: average_encoders(rated.name, out, "tuned"),
-        f"{GENERATIVE}_untuned": average_encoders(rated.name, out, "untuned"),
-    }
+    generative = {}
+    for metric, pair in GENERATIVE.items():
+        if (out / f"{rated.name}_{pair}_0.json").is_file():
+            generative[metric] = average_encoders(rated.name, out, pair)
     kept: list[str] = []
     for i, example in enumerate(rated.examples):
         if i not in of_amateur or i not in of_expert:

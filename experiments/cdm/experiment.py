@@ -17,7 +17,6 @@ from pydantic import TypeAdapter
 
 from baselines.pairs import to_quality
 from baselines.word_count import WordCount
-from cdm.concepts import check_exchangeable, exchange_concepts, find_known
 from cdm.discriminative import (
     POOLINGS,
     ClassifierPooler,
@@ -33,7 +32,6 @@ from cdm.negatives import Negatives, NegativeSampler, sample_negatives, to_label
 from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
-from cdm.segments import Strategy
 from core.errors import SettingError
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, signature
@@ -42,7 +40,7 @@ from data.corpus import Corpus
 from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
-from experiments.cdm.plans import CdmPlan, DiscrepancyPlan, NegativesPlan, PoolerPlan
+from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
 from experiments.contracts import Outcome, Run
 from experiments.presentation import present
 from experiments.training import Trained, find_or_train
@@ -60,21 +58,17 @@ EXPLAINED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "classifier")
 def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     """Runs all of CDM on one corpus of dialogues, or of sentences after their concepts, as two turns.
 
-    Before a model is trained, raises SettingError for the strategy `exchange` without sentences about concepts, and
-    InputError for a file of graphs that is missing or faulty.
+    Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
     """
     plan.negatives.read_graphs()
-    if plan.negatives.strategy == "exchange":
-        check_concepts(data, plan.negatives, run.seed)
     trained = train_pair(run, data, plan)
     # refuses turns that the models cannot read, before anything is drawn
     tokenised = [trained.pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
     negatives = get_negatives(run, trained, data, plan.negatives)
-    learned = {
-        GENERATIVE: negatives,
-        **get_baseline_negatives(run, trained, data, plan),
-        **get_rule_negatives(run, trained, data, plan),
-    }
+    learned = {GENERATIVE: negatives}
+    if plan.baseline is not None:
+        learned[tables.BASELINE] = get_negatives(run, trained, data, plan.negatives.without_contrast())
+    learned |= get_rule_negatives(run, trained, data, plan)
     with set_aside(trained.pair.amateur.model, trained.pair.expert.model):
         discriminators = train_discriminators(run, learned, plan)
     pooler_folder = get_pooler(run, trained, data, plan.pooler)
@@ -126,13 +120,6 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         ),
         data=data,
     )
-
-
-def check_concepts(data: Corpus, plan: NegativesPlan, seed: int) -> None:
-    """Raises SettingError unless some sentence that gets a negative mentions two concepts that can be exchanged."""
-    chosen = spell(choose_dialogues(data, plan, seed), "normal")
-    known = find_known(spell(get_turns(data.train), "normal"))
-    check_exchangeable(chosen, known)
 
 
 def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
@@ -201,12 +188,16 @@ def train_by_discrepancy(
 
     The discrepancy of an epoch is the amateur's held-out loss minus the expert's.
     """
-    every_amateur = find_or_train(run, "amateur_epochs", DiscrepancyPlan(**vars(plan.amateur)), train, held_out)
-    losses = list_values(every_amateur, "val/loss")
-    expert = find_or_train(run, "expert", DiscrepancyPlan(**vars(plan.expert), against=losses), train, held_out)
-    discrepancies = list_values(expert, "val/discrepancy")
+    every_amateur = find_or_train(run, "amateur_epochs", replace(plan.amateur, every_epoch=True), train, held_out)
+    losses = [point["val/loss"] for point in every_amateur.curve if "val/loss" in point]
+    expert = find_or_train(run, "expert", replace(plan.expert, against=losses), train, held_out)
+    discrepancies = [point["val/discrepancy"] for point in expert.curve if "val/discrepancy" in point]
     best = int(np.argmax(discrepancies))
-    curve = add_discrepancies(every_amateur.curve, discrepancies)
+    remaining = iter(discrepancies)
+    curve = [dict(point) for point in every_amateur.curve]
+    for point in curve:
+        if "val/loss" in point:
+            point["val/discrepancy"] = next(remaining)
 
     def build(folder: Path) -> None:
         shutil.copytree(Path(every_amateur.source) / f"epoch_{best}", folder, dirs_exist_ok=True)
@@ -215,21 +206,6 @@ def train_by_discrepancy(
     depends = {"epochs": every_amateur.identity, "expert": expert.identity}
     folder = run.stages.get("amateur", depends, build)
     return Trained("amateur", folder, tuple(curve)), expert
-
-
-def list_values(model: Trained, name: str) -> list[float]:
-    """Lists the values of the measure `name` along the learning curve of a model."""
-    return [point[name] for point in model.curve if name in point]
-
-
-def add_discrepancies(curve: Sequence[Mapping[str, float]], discrepancies: Sequence[float]) -> list[dict[str, float]]:
-    """Adds the discrepancy of each epoch to the learning curve, beside the held-out loss."""
-    remaining = iter(discrepancies)
-    points = [dict(point) for point in curve]
-    for point in points:
-        if "val/loss" in point:
-            point["val/discrepancy"] = next(remaining)
-    return points
 
 
 def get_negatives(
@@ -246,17 +222,10 @@ def get_negatives(
     chosen = choose_dialogues(data, plan, run.seed)
     graphs = plan.read_graphs()
 
-    def exchange() -> Negatives:
-        known = find_known(spell(get_turns(data.train), pair.spelling))
-        return exchange_concepts(pair, chosen, known, plan.sampling, run.seed)
-
-    def sample(folder: Path, strategy: Strategy) -> Negatives:
-        sampler = NegativeSampler.prepare(pair, chosen, strategy, plan.sampling, seed=run.seed, graphs=graphs)
-        with run.progress("sampling negatives", len(chosen)) as advance:
-            return sample_negatives_on_all(sampler, folder, run.trainer, advance)
-
     def build(folder: Path) -> None:
-        negatives = exchange() if plan.strategy == "exchange" else sample(folder, plan.strategy)
+        sampler = NegativeSampler.prepare(pair, chosen, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
+        with run.progress("sampling negatives", len(chosen)) as advance:
+            negatives = sample_negatives_on_all(sampler, folder, run.trainer, advance)
         refuse_unchanged(negatives, f"model.negatives.strategy is {plan.strategy}", chosen, run.seed, pair.prompt_turns)
         if run.stages.first:
             text = json.dumps(asdict(negatives), ensure_ascii=False)
@@ -270,23 +239,9 @@ def get_negatives(
         "dialogues": fingerprint(chosen),
         "seed": run.seed,
     }
-    if plan.strategy == "exchange":
-        depends["train"] = fingerprint(get_turns(data.train))
     with run.timed("sampling negatives"):
         folder = run.stages.get("negatives", depends, build, together=True)
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
-
-
-def get_baseline_negatives(
-    run: Run,
-    trained: TrainedPair,
-    data: Corpus,
-    plan: CdmPlan,
-) -> dict[str, Negatives]:
-    """Makes the negatives of the paper's baseline, by the name of the baseline; {} if the plan has no baseline."""
-    if plan.baseline is None:
-        return {}
-    return {tables.BASELINE: get_negatives(run, trained, data, plan.negatives.without_contrast())}
 
 
 def refuse_unchanged(

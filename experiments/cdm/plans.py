@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -21,9 +21,7 @@ from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretraine
 class NegativesPlan:
     """Which negatives the discriminators learn from, and how they are made."""
 
-    # where and how often a dialogue is manipulated; `exchange`: two concepts of a sentence about given concepts
-    # exchange their places (`cdm.concepts`)
-    strategy: Literal[Strategy, "exchange"]
+    strategy: Strategy  # where and how often a dialogue is manipulated
     sampling: Sampling  # how segments are drawn from the degraded distribution
     # how many training dialogues get a negative; one is held out from the discriminators, so at least 2
     dialogues: Annotated[int, Field(ge=2)]
@@ -68,24 +66,6 @@ class PoolerPlan:
     negatives: Rule = "deam_like"
 
 
-@dataclass(frozen=True)
-class DiscrepancyPlan(LanguageModelPlan):
-    """The plan to train one model of an amateur-expert pair, and keep the epoch with the largest discrepancy.
-
-    The discrepancy is the amateur's held-out loss minus the expert's. The authors' trainer keeps the same epoch.
-    """
-
-    # the amateur's held-out loss after each epoch, in nats per token; None for the amateur, which keeps every epoch
-    against: Sequence[float] | None = None
-
-    def checkpoint_options(self) -> Mapping[str, Any]:
-        """Returns the options of the checkpoint.
-
-        The amateur keeps every epoch, the expert the epoch with the largest discrepancy.
-        """
-        return {"against": self.against, "every_epoch": self.against is None}
-
-
 KeptEpoch = Literal["loss", "discrepancy"]
 
 
@@ -105,7 +85,7 @@ class CdmPlan:
     dtype: str  # of the weights of the pair while it scores and samples
     chosen: str  # how the default settings were chosen, a phrase that stands beside every result
     # which epoch of the pair is kept: that of the lowest held-out loss of each model, or of both that of the largest
-    # discrepancy (`DiscrepancyPlan`)
+    # discrepancy: the amateur's held-out loss minus the expert's, as the authors' trainer does
     keep: KeptEpoch = "loss"
     # which of the discriminators also learn negatives of the amateur alone, the paper's baseline (Table 5); None for
     # no baseline

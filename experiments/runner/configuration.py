@@ -1,33 +1,63 @@
-"""Configuration: checks the settings that Hydra composed, and finds their names for messages."""
+"""Configuration: checks the settings that Hydra composed, before libraries are loaded, and finds their names."""
 
+import ast
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pydantic import Field
 
-from core.errors import SettingError, causes
-from core.settings import Seed, Several, Text, check, one_of
-from experiments.runner.trust import leaves
-from report.results import ENDINGS
+from core import settings
+from core.errors import SettingError, causes, suggest_similar
+from core.settings import Seed, Text, check, one_of, refuse_in_file
+from core.source import Module, find_module
 
 LOGGER = "logger."  # whose mode may be offline, as an encoder
 CUES = ("ridge", "none")
+PLOTS = ("png", "svg", "pdf")
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
+CHECKED = "checked_dataclass"  # decorates a class whose constructor checks types
+TYPES = {**vars(settings), "Annotated": Annotated, "Literal": Literal, "Field": Field, "Mapping": Mapping}
+TYPES |= {kind.__name__: kind for kind in (bool, int, float, str)}
 
 
-def resolve(config: DictConfig) -> dict[str, Any]:
-    """Resolves a configuration in place; returns its plain values.
+def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields `node` and every value inside it, each with its dotted path.
 
-    Raises SettingError for missing required settings, references to unknown settings, and wrong values of common
-    settings.
+    >>> list(walk({"a": [2]}))
+    [('', {'a': [2]}), ('a', [2]), ('a[0]', 2)]
     """
-    given = leaves(OmegaConf.to_container(config))
-    missing = sorted(key for key, value in given if value == MISSING)
+    yield path, node
+    if isinstance(node, Mapping):
+        start = f"{path}." if path else ""
+        for key, value in node.items():
+            yield from walk(value, f"{start}{key}")
+    elif isinstance(node, list):
+        for number, value in enumerate(node):
+            yield from walk(value, f"{path}[{number}]")
+
+
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields every value at or below `node`, with its dotted path, except mappings and lists that are not empty."""
+    for place, value in walk(node, path):
+        has_content = isinstance(value, Mapping | list) and len(value) > 0
+        if not has_content:
+            yield place, value
+
+
+def resolve(config: DictConfig, typed: Sequence[str] = ()) -> dict[str, Any]:
+    """Resolves a configuration in place; returns its plain values. `typed` has the settings of the command line.
+
+    Raises SettingError for missing required settings, references to unknown settings, wrong values of common settings,
+    settings that nothing takes, and a network that the command line does not allow.
+    """
+    unresolved: Any = OmegaConf.to_container(config)
+    missing = sorted(key for key, value in leaves(unresolved) if value == MISSING)
     if missing:
         raise SettingError("\n".join(f"{key} must be given: {key}=VALUE" for key in missing))
     try:
@@ -36,10 +66,111 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         raise SettingError(" ".join(str(error).split())) from error
     check(Seed, seed=config.seed)
     check(one_of(CUES), cues=config.cues)
-    check(Several[one_of(ENDINGS)], plots=[*config.plots])
+    plots = [config.plots] if isinstance(config.plots, str) else [*config.plots]
+    for kind in plots:
+        check(one_of(PLOTS), plots=kind)
+    config.plots = plots
     check(bool, network=config.network, dry_run=config.dry_run)
     check(Text, stages_dir=config.stages_dir)
-    return OmegaConf.to_container(config)  # pyright: ignore[reportReturnType]
+    if config.network and not any(word.lstrip("+").startswith("network=") for word in typed):
+        refuse_in_file(["network"])
+    plain: Any = OmegaConf.to_container(config)
+    faults = list_faults(plain["experiment"], unresolved)
+    if faults:
+        raise SettingError("\n".join(faults))
+    return plain
+
+
+def list_faults(experiment: Any, unresolved: Mapping[str, Any]) -> list[str]:
+    """Lists settings that the target around them does not take, and wrong values. Reads code without importing it."""
+    faults: dict[str, None] = {}
+    for place, node in walk(experiment, "experiment"):
+        if not isinstance(node, Mapping) or not isinstance(node.get("_target_"), str):
+            continue
+        arguments = find_arguments(node["_target_"])
+        for key, value in node.items():
+            if arguments is None or key.startswith("_"):
+                continue
+            if key not in arguments.types:
+                owner = node["_target_"].rpartition(".")[2]
+                what = f"{key} is no setting of {owner}{suggest_similar(key, arguments.types)}"
+                faults[name_line(what, place, unresolved)] = None
+            elif arguments.are_checked:
+                faults |= dict.fromkeys(_check_value(arguments.types[key], place, key, value, unresolved))
+    return list(faults)
+
+
+def _check_value(kind: ast.expr, place: str, key: str, value: Any, unresolved: Mapping[str, Any]) -> list[str]:
+    """The faults of a plain value whose type can be told from its annotation alone."""
+    names = {node.id for node in ast.walk(kind) if isinstance(node, ast.Name)}
+    if not names <= TYPES.keys() or any(isinstance(inner, Mapping) for _, inner in walk(value)):
+        return []
+    try:
+        check(eval(ast.unparse(kind), TYPES), **{key: value})
+    except SettingError as fault:
+        return [name_line(line, place, unresolved) for line in str(fault).splitlines()]
+    return []
+
+
+class Arguments(NamedTuple):
+    """What a target takes: annotations by name, and whether its constructor checks them."""
+
+    types: dict[str, ast.expr]
+    are_checked: bool = False
+
+
+def find_arguments(target: str) -> Arguments | None:
+    """Finds the arguments of a function or class of this project by its dotted name; None where the source alone
+    does not tell."""
+    first, *rest = target.split(".")
+    module = find_module(first)
+    name = first
+    while module is not None and module.is_package and rest:
+        name = f"{name}.{rest[0]}"
+        module = find_module(name)
+        rest = rest[1:]
+    if module is None or not rest:
+        return None
+    return _find_arguments(module, *rest)
+
+
+def _find_arguments(module: Module, name: str, method: str = "__init__") -> Arguments | None:
+    """The arguments of what a module defines or imports under a name."""
+    for statement in module.defined.get(name, ()):
+        if isinstance(statement, ast.FunctionDef):
+            return _read_function(statement)
+        if isinstance(statement, ast.ClassDef):
+            return _read_class(module, statement, method)
+    for origin, inner in module.imported.get(name, ()):
+        return _find_arguments(origin, inner, method)
+    return None
+
+
+def _read_function(function: ast.FunctionDef, skipped: int = 0) -> Arguments | None:
+    if function.args.kwarg is not None:
+        return None
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs][skipped:]
+    return Arguments({argument.arg: argument.annotation or ast.Name("Any") for argument in arguments})
+
+
+def _read_class(module: Module, kind: ast.ClassDef, method: str) -> Arguments | None:
+    """The arguments of a method, or the fields of a dataclass, also of those that it extends."""
+    for statement in kind.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == method:
+            return _read_function(statement, skipped=1)
+    if method != "__init__":
+        return None
+    types: dict[str, ast.expr] = {}
+    for base in kind.bases:
+        above = _find_arguments(module, base.id) if isinstance(base, ast.Name) else None
+        if above is None:
+            return None
+        types |= above.types
+    for statement in kind.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            types[statement.target.id] = statement.annotation
+    decorators = [ast.unparse(decorator) for decorator in kind.decorator_list]
+    return Arguments(types, CHECKED in decorators) if decorators else None
 
 
 def build_experiment(config: DictConfig, unresolved: Mapping[str, Any]) -> Any:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from core.errors import SettingError
 from experiments.contracts import Progress
-from experiments.runner.trust import leaves
+from experiments.runner.configuration import leaves
 
 if TYPE_CHECKING:
     import pytorch_lightning
@@ -23,49 +23,37 @@ if TYPE_CHECKING:
     from pytorch_lightning.callbacks import Callback
 
 LOGGED = 5  # batches between points in a logger; with Lightning's 50, a small model has no curve
+QUIET = {"enable_progress_bar": False, "enable_model_summary": False}
+# settings of a trainer that say where a model trains, how long at most, and what is shown
+PLACEMENT = {
+    *("_target_", "_partial_", "_convert_", "accelerator", "devices", "num_nodes", "strategy", "max_time", "logger"),
+    *("default_root_dir", "enable_progress_bar", "enable_model_summary", "log_every_n_steps", "profiler"),
+}
 CLUSTER = ("slurm", "submitit_slurm")  # launchers that start the processes of a training themselves
 
 RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # where Lightning finds the rank, in its order
 
 
-def is_first_process(config: DictConfig) -> bool:
+def claim_rank(config: DictConfig) -> bool:
     """Whether this is the first process of a distributed run, the only one that writes.
 
-    A rank in the environment counts only if the trainer has several devices or nodes. A job array and `srun` give
-    ranks to many runs that do not belong together.
+    A rank in the environment counts only if the trainer has several devices or nodes: a job array and `srun` give ranks
+    to many runs that do not belong together. Such a rank becomes 0, before Lightning reads it.
 
     Raises SettingError for a rank that is not a number.
     """
+    given = [name for name in RANKS if name in os.environ]
+    if count_processes(config) == 1:
+        os.environ.update(dict.fromkeys(given, "0"))
+        return True
     lightning = sys.modules.get("lightning_utilities.core.rank_zero")  # sets `rank` once Lightning is imported
     rank = getattr(lightning and lightning.rank_zero_only, "rank", None)
-    first = rank == 0 if rank is not None else read_rank() == 0
-    return first or not has_several_processes(config)
-
-
-def read_rank() -> int:
-    """Reads the rank of this process from the environment; 0 if no rank is set.
-
-    Raises SettingError for a rank that is not a number.
-    """
-    name = next((name for name in RANKS if name in os.environ), None)
-    if name is None:
-        return 0
-    value = os.environ[name]
+    if rank is not None or not given:
+        return not rank
+    value = os.environ[given[0]]
     if not value.isdecimal():
-        raise SettingError(f"{name} must be the rank of a process, a number from 0 on, but is {value!r}: unset it")
-    return int(value)
-
-
-def ignore_ranks(config: DictConfig) -> None:
-    """Sets a rank in the environment that does not belong to this run to 0, before Lightning reads it."""
-    given = {name: "0" for name in RANKS if name in os.environ}
-    if given and not has_several_processes(config):
-        os.environ.update(given)
-
-
-def has_several_processes(config: DictConfig) -> bool:
-    """Whether the trainer has several devices or nodes."""
-    return count_processes(config) > 1
+        raise SettingError(f"{given[0]} must be the rank of a process, a number from 0 on, but is {value!r}: unset it")
+    return int(value) == 0
 
 
 def count_processes(config: DictConfig) -> int:
@@ -111,12 +99,26 @@ def check_devices(config: Mapping[str, Any]) -> None:
 def build_trainer(
     config: DictConfig, folder: Path, progress: Progress, callbacks: Sequence[Callback] = (), **arguments: Any
 ) -> pytorch_lightning.Trainer:
-    """Builds the configured trainer with additional `arguments` of one training; the first call imports Lightning."""
-    usual: dict[str, Any] = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
-    if "log_every_n_steps" not in config:
-        usual["log_every_n_steps"] = LOGGED
-    settings = {"default_root_dir": folder, **usual, **arguments}
-    return instantiate(config)(callbacks=[*callbacks, count_steps(progress)], **settings)
+    """Builds a configured trainer; the first call imports Lightning.
+
+    What the configuration says has the last word on `arguments`, but for strategy and precision, and its callbacks are
+    called beside `callbacks`.
+    """
+    usual: dict[str, Any] = {**QUIET, "logger": False}
+    settings = {"log_every_n_steps": LOGGED, "default_root_dir": folder, **usual, **arguments}
+    used = {name: value for name, value in settings.items() if name not in config or name in ("strategy", "precision")}
+    configured = instantiate(config, _convert_="all")
+    own = configured.keywords.get("callbacks") or []
+    return configured(callbacks=[*own, *callbacks, count_steps(progress)], **used)
+
+
+def choose_training(config: DictConfig) -> dict[str, Any]:
+    """Returns the settings of the trainer that change what a training gives, such as precision and callbacks.
+
+    The others say where it runs and what it shows; a training whose time runs out is not kept.
+    """
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    return {name: value for name, value in settings.items() if name not in PLACEMENT}
 
 
 def count_steps(progress: Progress) -> Callback:
@@ -161,20 +163,20 @@ def check_trainer(config: DictConfig) -> torch.device:
     from lightning_fabric.utilities.exceptions import MisconfigurationException
 
     precision = str(config.precision)
-    off = {"enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
     try:
-        trainer = instantiate(config)(logger=False, **off)
+        trainer = instantiate(config)(logger=False, enable_checkpointing=False, **QUIET)
     except (MisconfigurationException, ValueError, TypeError, ImportError) as error:
         raise SettingError(f"trainer: {error}") from error
+    device = trainer.strategy.root_device
     cores = os.cpu_count() or 1
-    if trainer.strategy.root_device.type == "cpu" and trainer.num_devices > cores:
+    if device.type == "cpu" and trainer.num_devices > cores:
         raise SettingError(f"trainer.devices={trainer.num_devices}, but this machine has {cores} cores: set fewer")
     if trainer.precision != precision and precision.startswith("16"):
         raise SettingError(f"trainer.precision={precision} needs a GPU; on a CPU set 32-true or bf16-mixed")
-    on_cuda = trainer.strategy.root_device.type == "cuda"
-    if precision.startswith("bf16") and on_cuda and not torch.cuda.is_bf16_supported(including_emulation=False):
+    is_cuda = device.type == "cuda"
+    if is_cuda and precision.startswith("bf16") and not torch.cuda.is_bf16_supported(including_emulation=False):
         raise SettingError(f"trainer.precision={precision}, but the GPU lacks bfloat16: set 32-true or 16-mixed")
-    return trainer.strategy.root_device
+    return device
 
 
 def seed_generators(seed: int) -> None:

@@ -3,12 +3,8 @@
 The hub is not asked: `models.published` has the sizes of published checkpoints.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
@@ -18,10 +14,10 @@ from core.errors import InputError, SettingError, causes
 from data.corpus import Corpus
 from data.download import PUBLIC_FILES
 from experiments.runner import hardware
-from experiments.runner.configuration import name_settings
+from experiments.runner.configuration import name_settings, walk
 from models.devices import count_weights
 from models.encoders import encoder_source
-from models.folders import find_folder, find_weights
+from models.folders import find_folder
 from models.published import PUBLISHED
 from report import terminal
 from report.tables import Table
@@ -30,24 +26,7 @@ from report.tables import Table
 KEYS = ("encoder", "model", "language_model", "generator", "bart", "bleurt")
 NAMED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
 TOKENIZERS = ("iwf_tokenizer",)  # of these models the vocabulary alone is read
-TRAINS = {"schedule", "training"}  # keys of a plan
-ADAMW = 16  # bytes for each parameter that is trained: weights, gradients and two moments in float32
-FROZEN = -1  # for LoRA: the bytes of a weight as it is read
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 GB = 1e9
-CAPTION = (
-    "Memory to train is that of weights, gradients and AdamW's state, or of frozen weights, beside which LoRA's "
-    "matrices are small; activations come on top."
-)
-
-
-class CheckpointUse(NamedTuple):
-    """How an experiment uses a pretrained model at one place of its settings."""
-
-    # bytes of a weight where the model is read; 0 where its vocabulary alone is
-    itemsize: int
-    # bytes of memory for a weight where it is trained; 0 where it is not
-    trained: int
 
 
 def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
@@ -57,29 +36,19 @@ def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
     """
     settings: Any = OmegaConf.to_container(config)
     lacking: list[str] = []
-    with gather(lacking):
+    try:
         hardware.check_devices(settings)
+    except SettingError as fault:
+        lacking.append(str(fault))
     print(f"{config.name}: {describe_data(config, lacking)}")
-    uses: dict[str, list[CheckpointUse]] = {}
-    for name, use in find_checkpoints(choose_judges(settings["experiment"]), settings.get("model")):
-        uses.setdefault(name, []).append(use)
-    rows = [describe_checkpoint(name, of_name, unresolved, lacking) for name, of_name in uses.items()]
+    named = dict.fromkeys(find_checkpoints(choose_judges(settings["experiment"])))
+    rows = [describe_checkpoint(name, has_weights, unresolved, lacking) for name, has_weights in named]
     if rows:
-        terminal.console().print(Table("Checkpoints", CAPTION, rows).to_terminal(terminal.WIDTH_OF_A_FILE))
-    fetched = sum(row.get("GB to download", 0.0) for row in rows)
-    print(f"to download: {fetched:.2f} GB of weights")
+        print(Table("Checkpoints", "", rows).to_markdown())
+    print(f"to download: {sum(row.get('GB to download', 0.0) for row in rows):.2f} GB of weights")
     if lacking:
         terminal.say("\n".join(["missing:", *(f"- {what}" for what in lacking)]))
     return 2 if lacking else 0
-
-
-@contextmanager
-def gather(lacking: list[str]) -> Iterator[None]:
-    """Catches a SettingError of the block, and adds its message to the list `lacking`."""
-    try:
-        yield
-    except SettingError as fault:
-        lacking.append(str(fault))
 
 
 def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -91,75 +60,42 @@ def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**experiment, "discriminators": {**judges, "judges": chosen}}
 
 
-def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[str, CheckpointUse]]:
-    """Yields the pretrained models in an experiment's settings, at `node` or below, by name, with how each is used.
-
-    A metric has its own dtype; models that experiments load have the dtype of `model`. `trained` is the number of bytes
-    per weight that training needs, if the node is part of a plan. `FROZEN` is the number of bytes of a weight as it is
-    read.
-    """
-    is_named = node.get("_target_") in NAMED
-    if TRAINS & node.keys():
-        training = node.get("schedule") or node["training"]
-        trained = FROZEN if training.get("lora") else ADAMW
-    of_models = model.get("dtype") if is_named and isinstance(model, Mapping) else None
-    itemsize = BYTES.get(node.get("dtype") or of_models or "float32", 4)
-    to_train = itemsize if trained == FROZEN else trained
-    for key, value in node.items():
-        if isinstance(value, Mapping):
-            yield from find_checkpoints(value, model, trained)
-        elif key in TOKENIZERS and "/" in str(value):
-            yield value, CheckpointUse(0, to_train)
-        elif isinstance(value, str) and (key in KEYS or (key == "name" and is_named)):
-            yield value, CheckpointUse(itemsize, to_train)
+def find_checkpoints(experiment: Any) -> Iterator[tuple[str, bool]]:
+    """Yields the names of pretrained models in an experiment's settings, and whether their weights are read."""
+    for _, node in walk(experiment):
+        is_named = isinstance(node, Mapping) and node.get("_target_") in NAMED
+        for key, value in node.items() if isinstance(node, Mapping) else ():
+            if key in TOKENIZERS and "/" in str(value):
+                yield value, False
+            elif isinstance(value, str) and (key in KEYS or (key == "name" and is_named)):
+                yield value, True
 
 
 def describe_checkpoint(
-    name: str, uses: Sequence[CheckpointUse], unresolved: Mapping[str, Any], lacking: list[str]
+    name: str, has_weights: bool, unresolved: Mapping[str, Any], lacking: list[str]
 ) -> dict[str, Any]:
     """Makes the table row of a checkpoint; adds a missing checkpoint to `lacking`."""
     places = ", ".join(name_settings(unresolved, name))
     row: dict[str, Any] = {"model": name, "settings": places, "state": "here"}
-    itemsize = max(use.itemsize for use in uses)
-    known = PUBLISHED.get(name)
     try:
         folder = find_folder(encoder_source(name))
-        is_whole = folder is not None and (not itemsize or bool(find_weights(folder)))
-        count = None if folder is None else count_weights(folder)  # of a folder the hub is not asked
+        has_files = has_weights and folder is not None and (count_weights(folder) or any(folder.glob("*.bin")))
+        is_whole = folder is not None and (not has_weights or bool(has_files))
     except (SettingError, InputError) as fault:
         lacking.append(f"{places}={name}: {fault}")
         return {**row, "state": "faulty"}
-    if not is_whole:
-        is_file = Path(name).exists()
-        size = describe_size(name, itemsize)
-        if unresolved["network"] and not is_file:
-            row["state"] = f"will be fetched ({size})"
-        else:
-            lost = "missing" if folder is None else "weights missing"
-            row["state"] = f"{lost} ({size})"
-            hint = "" if is_file else "; network=true fetches it, or name a folder"
-            lacking.append(f"{places}={name}: {row['state']}{hint}")
-        if itemsize and known is not None:
-            row["GB to download"] = known.download / GB
-            count = known.parameters
-    if itemsize and count is not None:
-        row["parameters (M)"] = round(count / 1e6)
-        row["GB to score or sample"] = count * itemsize / GB
-        to_train = max(use.trained for use in uses)
-        if to_train:
-            row["GB to train"] = count * to_train / GB
-    return row
-
-
-def describe_size(name: str, itemsize: int) -> str:
-    """Describes the size of a checkpoint's download.
-
-    `itemsize` is bytes per weight, 0 if only the vocabulary is read.
-    """
-    if not itemsize:
-        return "vocabulary alone"
+    if is_whole:
+        return row
     known = PUBLISHED.get(name)
-    return f"{known.download / GB:.2f} GB" if known else "size not known"
+    size = f"{known.download / GB:.2f} GB" if known else "size not known"
+    if has_weights and known:
+        row["GB to download"] = known.download / GB
+    size = size if has_weights else "vocabulary alone"
+    if unresolved["network"] and folder is None:
+        return {**row, "state": f"will be fetched ({size})"}
+    row["state"] = f"{'missing' if folder is None else 'weights missing'} ({size})"
+    lacking.append(f"{places}={name}: {row['state']}; network=true fetches it, or name a folder")
+    return row
 
 
 def describe_data(config: DictConfig, lacking: list[str]) -> str:

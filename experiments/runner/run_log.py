@@ -1,10 +1,12 @@
-"""The log of a run: its file and format (`configs/hydra/job_logging/run.yaml`), and what libraries add to it."""
+"""The log of a run, `run.log`, and what libraries add to it (`configs/hydra/job_logging/run.yaml` has the terminal)."""
 
 import logging
 import sys
+from pathlib import Path
 
 from core.errors import printable
 
+FILE = "run.log"
 QUIET_LIBRARIES = (
     "httpx",
     "httpcore",
@@ -29,36 +31,15 @@ class LineFormatter(logging.Formatter):
         return printable(super().format(record))
 
 
-class RunLog(logging.FileHandler):
-    """Writes `run.log`. Messages wait until the run has claimed its folder, or has failed (`begin_log`).
-
-    Libraries may log, also errors, while they are imported, when it is not yet known that the folder belongs to the
-    run.
-    """
-
-    def __init__(self, filename: str, encoding: str) -> None:
-        super().__init__(filename, encoding=encoding, delay=True)
-        self.has_begun = False
-        self.waiting: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.waiting.append(record)
-        if self.has_begun:
-            self.begin()
-
-    def begin(self) -> None:
-        """Writes the messages that have waited. Later messages are written at once."""
-        self.has_begun = True
-        for record in self.waiting:
-            super().emit(record)
-        self.waiting.clear()
-
-
-def begin_log() -> None:
-    """Lets the log of this run write into its folder."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, RunLog):
-            handler.begin()
+def begin_log(folder: Path) -> None:
+    """Writes the messages from now on into `run.log` too. Call it once the folder belongs to the run."""
+    root = logging.getLogger()
+    path = str(folder.absolute() / FILE)
+    if any(isinstance(handler, logging.FileHandler) and handler.baseFilename == path for handler in root.handlers):
+        return
+    handler = logging.FileHandler(path, encoding="utf-8", delay=True)  # no file without messages
+    handler.setFormatter(LineFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+    root.addHandler(handler)
 
 
 def quiet_libraries() -> None:
@@ -77,3 +58,9 @@ def quiet_libraries() -> None:
         transformers.logging.disable_default_handler()
         transformers.logging.enable_propagation()
         transformers.logging.disable_progress_bar()
+
+
+def shorten(path: Path) -> str:
+    """The path relative to the current folder if it lies below it, else the absolute path."""
+    path = path.resolve()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -108,7 +108,6 @@ def read_jobs(folder: Path) -> list[dict[str, Any]]:
 def read_job(file: Path) -> dict[str, Any]:
     """Reads the file of a job and the results beside it; returns the entry that sweep.json will have for the job."""
     job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
-    job.setdefault("has_results", job["exit_code"] == FINE)  # files of earlier versions do not say it
     if not job["has_results"]:
         return job
     results = json.loads((file.parent / "results.json").read_text("utf-8"))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need 
 
 LONGEST_NAME = 128  # characters of a name in W&B
 STATISTICS = ("spearman", "pearson", "kendall", "within_systems", "between_systems", "beyond_cues")
+STEP = "trainer/global_step"
 
 
 class NoTracking:
@@ -66,12 +67,10 @@ class WandbTracking(NoTracking):
         if mode not in ("offline", "online", "disabled"):
             raise SettingError(f"logger.mode must be offline, online or disabled, but is {mode!r}")
         self.settings = {"project": project, "entity": entity, "mode": mode, "tags": list(tags)}
-        self.name = ""
         self.run: wandb.Run | None = None
         self.trained: set[str] = set()  # trainings whose curves Lightning sends
 
     def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
-        self.name = name
         if not first:
             return
         import wandb
@@ -90,8 +89,9 @@ class WandbTracking(NoTracking):
                 f"logger.mode={self.settings['mode']} needs a network and a key of W&B, but W&B says: {error}\n"
                 "logger.mode=offline keeps the run in its folder, and `wandb sync` sends it later"
             ) from error
-        self.run.define_metric("trainer/global_step")
-        self.run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
+        # what is sent along a curve stays out of the summary, which has figures and agreements
+        self.run.define_metric(STEP, summary="none")
+        self.run.define_metric("*", step_metric=STEP, step_sync=True, summary="none")
 
     def loggers(self, training: str) -> list[Logger]:
         self.trained.add(training)
@@ -104,26 +104,20 @@ class WandbTracking(NoTracking):
 
         for training, points in outcome.curves.items():
             if training not in self.trained:  # found as a stage of an earlier run
-                self._send_curve(training, points)
+                for point in points:
+                    values = {f"{training}/{name}": value for name, value in point.items() if name != "step"}
+                    self.run.log({**values, STEP: point["step"]})
         tables = {f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows}
         files = sorted(folder.glob("plots/*.png"))
-        plots = {f"plots/{file.stem}": wandb.Image(str(file)) for file in files}
-        self.run.log({**tables, **plots})
+        self.run.log({**tables, **{f"plots/{file.stem}": wandb.Image(str(file)) for file in files}})
         for name in outcome.models:
-            safe_name = re.sub(r"[^\w.-]", "_", f"{self.name}-{name}")
+            safe_name = re.sub(r"[^\w.-]", "_", f"{self.run.config['name']}-{name}")
             artifact = wandb.Artifact(safe_name, type="model")
             artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # no copy
             self.run.log_artifact(artifact)
         figures = {f"figures/{name}": value for name, value in outcome.figures.items()}
         self.run.summary.update({"signature": outcome.signature, "notes": list(outcome.notes), **figures})
         self.run.summary.update(list_agreements(outcome.tables))
-
-    def _send_curve(self, training: str, points: Sequence[Mapping[str, float]]) -> None:
-        """Sends the points of a learning curve as Lightning would have sent them."""
-        assert self.run is not None
-        for point in points:
-            values = {f"{training}/{name}": value for name, value in point.items() if name != "step"}
-            self.run.log({**values, "trainer/global_step": point["step"]})
 
     def close(self, exit_code: int) -> None:
         if self.run is not None:
@@ -137,9 +131,7 @@ def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
     """
     numbers: dict[str, float] = {}
     for table in tables:
-        if table.key != AGREEMENT:
-            continue
-        for row in table.rows:
+        for row in table.rows if table.key == AGREEMENT else ():
             numbers |= name_agreements(row)
     return {name: number for name, number in numbers.items() if not math.isnan(number)}
 

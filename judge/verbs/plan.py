@@ -40,8 +40,8 @@ from meta_eval.planning import (
     estimate_spread,
     kappa_variance,
     n_for_width,
+    n_to_tell_metrics,
     n_to_tell_systems,
-    n_to_test_metrics,
 )
 from meta_eval.preferences import OUTCOMES, Preferences, in_both_orders
 from meta_eval.scored_set import ScoredSet
@@ -510,7 +510,7 @@ def size_for_metrics(assumptions: PlanSettings, difference: float, raters: int) 
         condition = f" if raters correlate {between:g}" if abs(wrong) <= 1 else ""
         reason = f"a correlation of {wrong:g} with one rater is impossible{condition}"
         return cells, SampleSize(math.nan, math.nan, reason)
-    needed = n_to_test_metrics(
+    needed = n_to_tell_metrics(
         metric_a,
         metric_b,
         assumptions.between_metrics,

@@ -71,6 +71,14 @@ def test_what_a_crash_left_is_handed_to_the_next_run_but_for_what_it_was_writing
     assert not list(tmp_path.glob("*.partial"))
 
 
+def test_equal_work_under_another_name_is_done_once_where_the_name_is_a_label(tmp_path: Path):
+    stages = Stages(tmp_path)
+    first = stages.get("amateur", {"a": 1}, partial(build, write))
+    assert stages.get("baseline", {"a": 1}, partial(build, never), any_name=True) == first
+    assert stages.get("baseline", {"a": 2}, partial(build, write), any_name=True) != first
+    assert stages.get("other", {"a": 1}, partial(build, write)) != first
+
+
 def build_slowly(root: Path) -> None:
     def build(folder: Path) -> None:
         with (root / "builds").open("a", encoding="utf-8") as file:

@@ -10,6 +10,7 @@ import pytest
 
 import judge
 from core.errors import InputError, SettingError
+from data.files import iterate_examples, to_record
 from data.rating_words import freeze_levels, normalise_word, order_words, usual_scales
 from data.scored import read_scored
 
@@ -173,3 +174,11 @@ def test_words_are_shown_as_they_stand_in_the_file(tmp_path: Path) -> None:
     path.write_text("text,rating:q\na,5|5_2|2\nb,Odd-One\n")
     with pytest.raises(InputError, match=r"found 5\|5_2\|2, Odd-One in"):
         read_scored(path)
+
+
+def test_what_is_only_scored_keeps_its_words(tmp_path: Path) -> None:
+    """A file of any length is read once, so nothing asks for an order of its words."""
+    path = write(tmp_path / "x.jsonl", ["typical", {"ann": "rare", "ben": 3}, [4, None]])
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    kept = [to_record(example) for _, example in iterate_examples(path)]
+    assert [row["ratings"] for row in kept] == [row["ratings"] for row in rows]

@@ -62,7 +62,7 @@ def test_saved_and_loaded(toy: Discriminator, segments: list[tuple[str, ...]], t
     toy.save_pretrained(tmp_path)
     kept = Discriminator.from_pretrained(tmp_path)
     np.testing.assert_array_equal(kept.logits(segments)[0], toy.logits(segments)[0])
-    assert (kept.tokens.max_length, kept.settings) == (64, toy.settings)
+    assert (kept.tokens.max_length, kept.arguments, kept.reading) == (64, toy.arguments, toy.reading)
     assert not [p for p in tmp_path.rglob("*") if p.suffix in (".bin", ".pt", ".ckpt", ".pkl")]
 
 
@@ -78,7 +78,7 @@ def test_cut_tokens_are_counted_and_empty_texts_are_refused(toy: Discriminator):
 # More attacks on folders of models, also of discriminators, stand in tests/trust.
 BROKEN: list[tuple[str, dict[str, object] | str, str]] = [
     ("discriminator.json", "{", r"Expecting property name"),
-    ("discriminator.json", {"kind": "cnn"}, r"kind must be .bilstm. or .bert., but is .cnn."),
+    ("discriminator.json", {"kind": "cnn"}, r"kind must be .bert., .bilstm. or .causal_lstm., but is .cnn."),
     ("discriminator.json", {"size": 3}, r"unexpected keyword argument .size."),
     ("vocabulary.json", {"tokenizer": {}}, r"Model missing"),
     ("model.safetensors", "cut", r"SafetensorError"),

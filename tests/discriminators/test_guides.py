@@ -12,8 +12,9 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
 from core.errors import InputError, SettingError
+from discriminators.architectures.bilstm import BiLSTMGuide, map_tokens
 from discriminators.discriminator import Discriminator, new_token_bilstm
-from discriminators.guides import BiLSTMGuide, CausalGuide, map_tokens
+from discriminators.guides import CausalGuide
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText
 from discriminators.training import DiscriminatorModule, LabelledRows, TrainingSettings, train_classifier
@@ -28,7 +29,7 @@ def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:
     data = LabelledRows(rows, np.array([1.0, 0.0, 1.0], np.float32), pad=0, prefixes=True)
     assert data.per_batch(100) == 6
     classifier: Any = SimpleNamespace(network=lambda ids, mask: 1.0 * ids)
-    module = DiscriminatorModule(classifier, TrainingSettings())
+    module = DiscriminatorModule(classifier)
     module.read_data(data, data.per_batch(100))
     logits, labels, weights, places = module.read_logits(data.make_batch([2, 1]))
     assert logits.tolist() == [2, 3, 2]

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from transformers import DistilBertConfig, DistilBertModel
 
 from core.errors import SettingError
+from discriminators.architectures.bert import BertClassifier
+from discriminators.architectures.bilstm import AttentionBiLSTM
+from discriminators.architectures.causal_lstm import CausalLSTM
 from discriminators.discriminator import Discriminator, new_bert
-from discriminators.networks import AttentionBiLSTM, BertClassifier, CausalLSTM, attention_pool
+from discriminators.networks import attention_pool
 from discriminators.vocabulary import EncoderTokens
 from models.encoders import load_encoder
 from tests.toy_models import randomise

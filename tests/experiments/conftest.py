@@ -20,14 +20,12 @@ from tests.commands import finish as finish
 from tests.commands import run as run
 
 TOY = Path(__file__).parent / "toy"
-ALLOWED = ("--config-dir", str(TOY), "allow=[toy]")
 RUN = Path(__file__).parents[2] / "experiments" / "run.py"
 
 
-def allow_toy(arguments: Sequence[str]) -> list[str]:
-    """The arguments with what lets them name the toy; Hydra takes settings in one piece."""
-    start = next((i for i, word in enumerate(arguments) if "=" in word), len(arguments))
-    return [*ALLOWED[:2], *arguments[:start], ALLOWED[2], *arguments[start:]]
+def add_toy(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the folder in which Hydra finds the toy."""
+    return ["--config-dir", str(TOY), *arguments]
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     handlers, level = root.handlers[:], root.level
 
     def run(*arguments: str) -> int:
-        with patch.object(sys, "argv", ["experiments/run.py", *allow_toy(arguments)]):
+        with patch.object(sys, "argv", ["experiments/run.py", *add_toy(arguments)]):
             try:
                 main()
             except SystemExit as end:
@@ -92,7 +90,7 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
         heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return subprocess.Popen(
-                [sys.executable, str(RUN), *allow_toy(arguments)],
+                [sys.executable, str(RUN), *add_toy(arguments)],
                 cwd=tmp_path,
                 env=environment,
                 stdout=subprocess.PIPE,

@@ -82,7 +82,7 @@ from torch.distributed.fsdp import fully_shard
 from models.fit import share_of_batch
 from models.tiny import TinyCausal
 from models.batching import Task
-from models.training import LanguageModelSchedule, LanguageModelModule, batches_of_tasks
+from models.training import LanguageModelModule, batches_of_tasks
 
 folder, rank, processes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 torch.set_num_threads(1)
@@ -91,7 +91,7 @@ words = "the cat sat on a mat and ran".split()
 texts = [" ".join(words[(i * j + k) % 8] for k in range(2 + i % 5)) for j in (1, 3) for i in range(16)]
 lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(texts, (), seed=0)
 tasks = [Task([1], row) for row in lm.tokenizer(texts)["input_ids"]]
-training = LanguageModelModule(lm.model.eval(), LanguageModelSchedule(1, 0.01, batch_size=5), seed=0)
+training = LanguageModelModule(lm.model.eval(), learning_rate=0.01)
 if processes > 1:
     mesh = init_device_mesh("cpu", (processes,))
     for layer in lm.model.transformer.h:
@@ -99,12 +99,12 @@ if processes > 1:
     fully_shard(lm.model, mesh=mesh)
     whole = sum(p.numel() for p in lm.model.parameters())
     assert sum(p.to_local().numel() for p in lm.model.parameters()) < 0.6 * whole
-[optimizer] = training.make_optimizers()
+optimizer = training.make_optimizer()
 for tasks_of_batch in batches_of_tasks(tasks, 5, shuffle_seed=0):
-    batch = share_of_batch(lm.training_batch(tasks_of_batch), rank, processes)
-    loss = training.loss(batch) / training.divisor(batch)
+    whole_batch = lm.training_batch(tasks_of_batch)
+    loss = training.cross_entropy(share_of_batch(whole_batch, rank, processes)) / (whole_batch["labels"] != -100).sum()
     (loss * processes).backward()  # gradients are averaged over processes
-    torch.nn.utils.clip_grad_norm_(training.clipped(), 1.0)
+    torch.nn.utils.clip_grad_norm_(training.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
     dist.all_reduce(total := loss.detach())

@@ -117,7 +117,8 @@ def test_a_discriminator_is_found_again_where_it_depends_on_the_same(run: Run, k
         {"texts": [*TEXTS, *TEXTS]},
         {"plan": replace(PLAN, training=replace(PLAN.training, epochs=2))},
         {"plan": replace(PLAN, build=partial(PLAN.build, hidden_dim=8))},
-        {"run": replace(idle, precision="bf16-mixed")},
+        {"run": replace(idle, training={"precision": "bf16-mixed"})},
+        {"run": replace(idle, training={"precision": "32-true", "callbacks": [{"_target_": "mine.Stops"}]})},
     ]
     for changed in changes:
         with pytest.raises(AssertionError, match="nothing is trained"):

@@ -10,7 +10,7 @@ import judge
 from core.errors import SettingError
 from judge.pair_inputs import read_given
 from judge.verbs.plan import PlanSettings, count_ratings, note_gaps, size_for_metrics
-from meta_eval.planning import Pilot, SampleSize, Spread, n_for_width, n_to_test_metrics
+from meta_eval.planning import Pilot, SampleSize, Spread, n_for_width, n_to_tell_metrics
 from tests.data.sets.small_files import write
 
 Finish = Callable[..., dict[str, Any]]
@@ -26,7 +26,7 @@ def test_more_raters_and_larger_differences_need_fewer_inputs(finish: Finish) ->
     alone, four = metrics[0.1, 1], metrics[0.1, 4]
     assert (alone["metric_a"], alone["metric_b"]) == pytest.approx((0.4, 0.3))
     assert four["metric_a"] == pytest.approx(0.4 * math.sqrt(4 * 0.5 / 2.5 / 0.5))
-    assert alone["n"] == n_to_test_metrics(0.4, 0.3, 0.6).n
+    assert alone["n"] == n_to_tell_metrics(0.4, 0.3, 0.6).n
     assert alone["power"] >= 0.8
     assert systems[0.1, 4]["spread"] == pytest.approx(math.sqrt(0.25 + 1 / 4))
 

@@ -17,7 +17,7 @@ from models.masked import MaskedLM
 from models.model import Float32Linear
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyBert, TinyCausal, TinyT5
-from models.training import LanguageModelModule, LanguageModelSchedule
+from models.training import LanguageModelModule
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -67,14 +67,13 @@ def test_weights_on_a_hub_that_does_not_answer_are_not_counted(network: Any, mon
     network.refused.clear()
 
 
-@pytest.mark.parametrize("damage", ["empty", "bytes", "header", "pointer", "cut"])
+@pytest.mark.parametrize("damage", ["empty", "bytes", "header", "pointer"])
 def test_damaged_weights_are_a_fault_of_the_model(damage: str, tmp_path: Path) -> None:
     file = tmp_path / "model.safetensors"
     save_file({"a": torch.zeros(3, 4)}, file)
-    whole = file.read_bytes()
     contents = {"empty": b"", "bytes": b"\xff" * 64, "header": (3).to_bytes(8, "little") + b"{}{"}
-    file.write_bytes({**contents, "pointer": b"version https://git-lfs", "cut": whole[:-1]}[damage])
-    with pytest.raises(MissingModelError, match=r"model\.safetensors is not a whole safetensors file"):
+    file.write_bytes({**contents, "pointer": b"version https://git-lfs"}[damage])
+    with pytest.raises(MissingModelError, match=r"model\.safetensors.*fetch the model again"):
         count_weights(tmp_path)
 
 
@@ -167,7 +166,7 @@ def test_log_probabilities_are_not_rounded_to_bfloat16(lm: Any) -> None:
 def test_float16_training_is_refused() -> None:
     """Its gradients are scaled, and clipping would see the scaled ones."""
     model = torch.nn.Linear(2, 2)
-    module = LanguageModelModule(model, LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1), seed=0)
+    module = LanguageModelModule(model, learning_rate=0.1)
     module._trainer = SimpleNamespace(precision="16-mixed")  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(SettingError, match="must be 32-true or bf16-mixed for language models, but is 16-mixed"):
         module.on_fit_start()

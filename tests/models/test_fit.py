@@ -1,6 +1,7 @@
 """What all trainings share: the learning rate, Muon and the loss beside those of libraries, and shares of a batch."""
 
 import json
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,19 +12,21 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from pytorch_lightning import Callback
 from transformers import get_linear_schedule_with_warmup
 
 from core.errors import SettingError
 from models.batching import NOT_LEARNED, Task
 from models.conditional import PretrainedLM
-from models.fit import LearningCurve, find_checkpoint, learning_rate_factor, share_of_batch
-from models.muon import Muon
+from models.fit import LearningCurve, build_trainer, learning_rate_factor, share_of_batch
+from models.muon import MuonAdamW
 from models.tiny import TinyCausal, TinyT5
 from models.training import (
     MOVED,
     LanguageModelModule,
     LanguageModelSchedule,
     Lora,
+    TaskDataModule,
     batches_of_tasks,
     train_language_model,
 )
@@ -41,8 +44,7 @@ def test_the_learning_rate_is_that_of_transformers(steps: int, warm: int) -> Non
 
 @pytest.mark.parametrize(("steps", "expected"), [(1, [1]), (4, [1, 1, 2 / 3, 1 / 3]), (8, [0.5, 1, 1, 5 / 6])])
 def test_the_first_step_of_a_language_model_learns(steps: int, expected: list[float]) -> None:
-    schedule = LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1, warm_up=0.25)
-    warm_up, lead = LanguageModelModule(torch.nn.Linear(1, 1), schedule, seed=0).warm_up(steps)
+    warm_up, lead = LanguageModelModule(torch.nn.Linear(1, 1), learning_rate=0.1, warm_up=0.25).warm_up(steps)
     found = [learning_rate_factor(step / steps, warm_up, lead) for step in range(len(expected))]
     assert found == pytest.approx(expected)
 
@@ -82,13 +84,13 @@ def test_the_loss_is_that_of_all_logits(tiny: TinyCausal | TinyT5) -> None:
     model = lm.model.eval()
     tasks = [Task([5, 6, 7], [8, 9, 10], given=1), Task([5], [11, 12]), Task([6, 7], [13], given=1)]
     batch = lm.training_batch(tasks)
-    training = LanguageModelModule(model, LanguageModelSchedule(epochs=1, batch_size=3, learning_rate=0.1), seed=0)
+    training = LanguageModelModule(model, learning_rate=0.1)
     labels = batch["labels"]
     logits = model(**{name: tensor for name, tensor in batch.items() if name != "labels"}).logits
     rows = [(i, j) for i in range(3) for j in range(labels.shape[1]) if labels[i, j] != NOT_LEARNED]
     expected = -sum(logits[i, j].log_softmax(0)[labels[i, j]] for i, j in rows)
     assert len(rows) == 4
-    torch.testing.assert_close(training.loss(batch), expected)
+    torch.testing.assert_close(training.cross_entropy(batch), expected)
 
 
 def test_a_killed_training_ends_as_a_whole_one_also_where_its_folder_was_moved(tmp_path: Path) -> None:
@@ -153,11 +155,6 @@ def test_no_gradient_comes_from_the_attention_of_cudnn(tmp_path: Path) -> None:
     assert is_allowed == [False]
 
 
-def test_without_the_last_checkpoint_a_training_starts_again(tmp_path: Path) -> None:
-    (tmp_path / "epoch_0.ckpt").touch()
-    assert find_checkpoint(tmp_path) is None
-
-
 def test_settings_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(SettingError, match=r"^lora trains with AdamW alone, but muon is set: set muon=null$"):
         LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1, muon=0.1, lora=Lora())
@@ -168,7 +165,110 @@ def test_processes_share_the_rows_of_a_batch_and_one_without_a_row_learns_nothin
     first, second, idle = (share_of_batch(batch, process, 3) for process in range(3))
     assert torch.cat([first["ids"], second["ids"]]).tolist() == batch["ids"].tolist()
     assert (idle["labels"].tolist(), idle["weights"].tolist(), len(idle["ids"])) == ([NOT_LEARNED], [0.0], 1)
-    assert {int(share["learned"]) for share in (first, second, idle)} == {2}
+
+
+UNEQUAL = [Task([5, 6], list(range(8, 9 + 2 * i))) for i in range(6)]
+
+
+class Gradients(Callback):
+    """Keeps the gradient of the last step."""
+
+    def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
+        self.found = torch.cat([weight.grad.flatten().clone() for weight in pl_module.parameters()])
+
+
+def read_gradient(folder: Path, batch_size: int, **settings: Any) -> torch.Tensor:
+    """The gradient of an epoch of one step, on tasks of unequal lengths."""
+    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    schedule = LanguageModelSchedule(epochs=1, batch_size=batch_size, learning_rate=0.05)
+    gradients = Gradients()
+    trainer = partial(QUIET, callbacks=[gradients], **settings)
+    train_language_model(lm, lambda seed: UNEQUAL, UNEQUAL[:2], schedule, folder, trainer)
+    return gradients.found
+
+
+@pytest.mark.parametrize(("batch_size", "parts"), [(2, 3), (3, 2), (1, 6)])
+def test_the_loss_of_a_step_is_the_mean_over_the_tokens_of_all_its_parts(
+    batch_size: int, parts: int, tmp_path: Path
+) -> None:
+    """Lightning's own accumulation weighs the parts alike, whatever number of tokens each has."""
+    whole = read_gradient(tmp_path / "whole", 6)
+    found = read_gradient(tmp_path / "parts", batch_size, accumulate_grad_batches=parts)
+    torch.testing.assert_close(found, whole, atol=1e-6, rtol=0)
+
+
+def test_a_token_budget_bounds_a_batch_and_as_many_batches_make_a_step_as_have_its_tasks(tmp_path: Path) -> None:
+    sizes: list[int] = []
+    steps: list[int] = []
+
+    class Watcher(Callback):
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+            sizes.append(batch["input_ids"].numel())
+            steps.append(trainer.global_step)
+
+    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    schedule = LanguageModelSchedule(epochs=1, batch_size=6, learning_rate=0.05, token_budget=20)
+    trainer = partial(QUIET, callbacks=[Watcher()])
+    train_language_model(lm, lambda seed: UNEQUAL, UNEQUAL[:2], schedule, tmp_path, trainer)
+    assert len(sizes) > 2
+    assert max(sizes) <= 20
+    assert steps == [0] * (len(steps) - 1) + [1]  # one step of six tasks
+
+
+class Stops(Callback):
+    """Ends a training after its first epoch."""
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        trainer.should_stop = True
+
+
+def test_what_a_trainer_says_has_the_last_word_and_its_callbacks_are_called(tmp_path: Path) -> None:
+    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    schedule = LanguageModelSchedule(epochs=4, batch_size=2, learning_rate=0.05)
+    tasks = [Task([5, 6, 7], [8, 9])]
+    train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path / "stops", partial(QUIET, callbacks=[Stops()]))
+    trainer = partial(QUIET, max_epochs=2)
+    train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path / "short", trainer)
+    counts = []
+    for folder in ("stops", "short"):
+        curve = json.loads((tmp_path / folder / "curve.json").read_text("utf-8"))
+        counts.append(sum("val/loss" in point for point in curve))
+    assert counts == [1, 2]
+
+
+def test_a_single_callback_of_a_trainer_is_kept_beside_others() -> None:
+    own, added = Stops(), LearningCurve()
+    trainer = build_trainer(partial(QUIET, callbacks=own, logger=False, enable_checkpointing=False), [added])
+    assert {own, added} <= {*trainer.callbacks}
+
+
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_a_training_whose_time_runs_out_is_not_kept_and_goes_on_with_more_time(epochs: int, tmp_path: Path) -> None:
+    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    schedule = LanguageModelSchedule(epochs=epochs, batch_size=2, learning_rate=0.05)
+    tasks = [Task([5, 6, 7], [8, 9, 10 + i]) for i in range(8)]
+    train = partial(train_language_model, lm, lambda seed: tasks, tasks, schedule, tmp_path)
+    with pytest.raises(SettingError, match=r"trainer\.max_time\) ran out in epoch 1 of .*, so it is not kept"):
+        train(partial(QUIET, max_time={"seconds": 0}))
+    assert not (tmp_path / "config.json").exists()
+    train(QUIET)
+    assert (tmp_path / "config.json").is_file()
+
+
+def test_a_checkpoint_is_read_by_the_module_itself(tmp_path: Path) -> None:
+    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    module = LanguageModelModule(lm.model, learning_rate=0.05, muon=0.02, seed=3)
+    tasks = [Task([5, 6, 7], [8, 9])]
+    trainer = QUIET(max_epochs=1, default_root_dir=tmp_path, logger=False, reload_dataloaders_every_n_epochs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Lightning's, on the machine
+        trainer.fit(module, TaskDataModule(lm, lambda seed: tasks, tasks, batch_size=1))
+    trainer.save_checkpoint(tmp_path / "a.ckpt")
+    other = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=1).model
+    found = LanguageModelModule.load_from_checkpoint(tmp_path / "a.ckpt", model=other, weights_only=True)
+    assert (found.hparams["muon"], found.seed) == (0.02, 3)
+    for name, value in found.model.state_dict().items():
+        assert torch.equal(value, lm.model.state_dict()[name])
 
 
 def draw_parameters(seed: int = 0) -> list[torch.nn.Parameter]:
@@ -180,7 +280,7 @@ def draw_parameters(seed: int = 0) -> list[torch.nn.Parameter]:
 def test_the_rule_of_muon_is_that_of_torch() -> None:
     ours, theirs = draw_parameters(), draw_parameters()
     optimizers = (
-        Muon(ours, lr=0.01, weight_decay=0.1),
+        MuonAdamW([{"params": ours, "muon": True}], lr=0.01, weight_decay=0.1),
         torch.optim.Muon(theirs, lr=0.01, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
     )
     generator = torch.Generator().manual_seed(1)
@@ -197,14 +297,34 @@ def test_the_rule_of_muon_is_that_of_torch() -> None:
         assert (mine - other).norm() < 0.02 * moved  # torch's products are rounded to bfloat16's 8 bits
 
 
+def test_one_optimizer_steps_as_two_and_its_state_is_restored() -> None:
+    ours, theirs = draw_parameters(), draw_parameters()
+    groups: list[dict[str, Any]] = [{"params": ours[:1]}, {"params": ours[1:], "muon": True, "lr": 0.02}]
+    one = MuonAdamW(groups, lr=0.01)
+    adam, muon = torch.optim.AdamW(theirs[:1], lr=0.01), MuonAdamW([{"params": theirs[1:], "muon": True}], lr=0.02)
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(4):
+        for mine, other in zip(ours, theirs, strict=True):
+            mine.grad = torch.randn(mine.shape, generator=generator)
+            other.grad = mine.grad.clone()
+        again = MuonAdamW(groups, lr=0.01)
+        again.load_state_dict(one.state_dict())
+        one = again
+        for optimizer in (one, adam, muon):
+            optimizer.step()
+    assert all(map(torch.equal, ours, theirs))
+
+
 @pytest.mark.parametrize(("batches", "steps"), [(3, [3]), (25, [25]), (30, [25, 30])])
 def test_a_training_of_few_batches_has_a_curve(batches: int, steps: list[int]) -> None:
     curve = LearningCurve()
     nothing: Any = None
     for loss in range(batches):
-        trainer: Any = SimpleNamespace(callback_metrics={"train/loss": torch.tensor(float(loss))})
+        metrics = {"train/loss": torch.tensor(float(loss))}
+        trainer: Any = SimpleNamespace(callback_metrics=metrics, global_step=loss + 1)
         curve.on_train_batch_end(trainer, nothing, nothing, nothing, loss)
-    validated: Any = SimpleNamespace(callback_metrics={"val/loss": torch.tensor(0.5)})
+    metrics = {"val/loss": torch.tensor(0.5)}
+    validated: Any = SimpleNamespace(callback_metrics=metrics, global_step=batches, sanity_checking=False)
     curve.on_validation_end(validated, nothing)
     *learned, held_out = curve.points
     assert [point["step"] for point in learned] == steps

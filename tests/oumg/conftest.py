@@ -7,8 +7,8 @@ import torch
 
 from core.example import Example
 from data.corpus import Corpus
+from discriminators.architectures.causal_lstm import CausalLSTM
 from discriminators.guides import CausalGuide
-from discriminators.networks import CausalLSTM
 from models.causal import CausalLM
 from models.tiny import TinyCausal
 

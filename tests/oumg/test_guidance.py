@@ -18,9 +18,10 @@ from transformers import (
 )
 
 from core.errors import SettingError
+from discriminators.architectures.bert import BertClassifier
+from discriminators.architectures.causal_lstm import CausalLSTM
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
 from discriminators.guides import CausalGuide
-from discriminators.networks import CausalLSTM
 from discriminators.vocabulary import EncoderTokens
 from models.causal import CausalLM
 from models.tiny import TinyCausal, train_tokenizer
@@ -55,7 +56,7 @@ def judges(lm: CausalLM) -> dict[str, CausalGuide | Discriminator]:
     words = new_bilstm([(text,) for text in TEXTS], "words", min_count=1, embedding_dim=8, hidden_dim=6)
     randomise(words.network)
     other = causal_judge(train_tokenizer(["a cat and a mat, hello"], 270, sentinels=()))
-    bert = Discriminator(words.network, EncoderTokens(lm.tokenizer, 64), {"kind": "bert"})
+    bert = Discriminator(BertClassifier(lm.model), EncoderTokens(lm.tokenizer, 64), {})
     return {"causal": causal_judge(lm.tokenizer), "bilstm": bilstm, "words": words, "other": other, "bert": bert}
 
 
@@ -195,15 +196,16 @@ def test_fewer_possible_tokens_than_k(lm: CausalLM, guidance: Guide) -> None:
     assert abs(float(raised[0] - raised[1])) == pytest.approx(2.0, abs=1e-5)
 
 
-def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidance: Guide) -> None:
+@pytest.mark.parametrize("strength", [0.0, 2.0])
+def test_ids_that_the_tokenizer_does_not_have_are_no_candidates(lm: CausalLM, guidance: Guide, strength: float) -> None:
     size = len(lm.tokenizer)
     scores = torch.zeros(1, size + 7)  # models pad their vocabulary
-    scores[0, size + 3], scores[0, 9] = 5.0, 4.0
+    scores[0, [size + 3, 9, 11]] = torch.tensor([5.0, 4.0, 3.0])
     for name in ("causal", "bilstm"):
-        guided = guidance(2.0, 2, name)
-        found = guided(torch.tensor([[5]]), scores)
-        assert (found > -torch.inf).nonzero()[:, 1].tolist() == [9, size + 3]
-        assert guided(torch.tensor([[5, size + 3]]), scores).isfinite().sum() == 2  # read as an unknown token
+        guided = guidance(strength, 2, name)
+        for read in ([[5]], [[5, size + 3]]):  # a prompt may hold one: it is read as an unknown token
+            found = guided(torch.tensor(read), scores)
+            assert (found > -torch.inf).nonzero()[:, 1].tolist() == [9, 11]
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
+from experiments.runner.configuration import leaves
 from experiments.runner.hardware import check_trainer
-from experiments.runner.trust import leaves
 from models.folders import find_folder
 from tests.composing import compose_run, expand_sweep, list_misfits
 from tests.rehearsal.hub import CHECKPOINTS, into_cache, write_hub

@@ -29,7 +29,7 @@ def write_model(folder: Path, file: str, content: Any, name: str = "judge") -> N
     (place / file).write_text(json.dumps(content), "utf-8")
     (place / "curve.json").write_text(json.dumps(CURVE), "utf-8")
     (place / "depends.json").write_text(
-        json.dumps({"plan": PLAN, "precision": "32-true", "seed": 3, "code": {}}), "utf-8"
+        json.dumps({"plan": PLAN, "trainer": {"precision": "32-true"}, "seed": 3, "code": {}}), "utf-8"
     )
 
 

@@ -9,7 +9,7 @@ from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
 from ctrl_eval.frequency import WordFrequencies
-from discriminators.networks import AttentionBiLSTM
+from discriminators.architectures.bilstm import AttentionBiLSTM
 from models.encoders import mean_pool
 
 

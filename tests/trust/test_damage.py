@@ -1,6 +1,5 @@
 """Damaged and planted files of kept stages: recognised, built again with the same result, and never run."""
 
-import hashlib
 import pickle
 from collections.abc import Callable
 from functools import partial
@@ -11,9 +10,8 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from core.errors import InputError
 from core.stages import FILES, Stages
-from models.fit import SEALS, ChecksummedCheckpointIO, fit, is_whole
+from models.fit import fit
 from tests.toy_models import QUIET
 
 
@@ -133,21 +131,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> float:
 
 
 @pytest.mark.filterwarnings("default")
-@damages
-@pytest.mark.parametrize("file", ["last.ckpt", "epoch_1.ckpt"])
-def test_a_damaged_checkpoint_is_not_continued(
-    tmp_path: Path, undisturbed: float, damage: Callable[[bytes], bytes], file: str
-) -> None:
-    with pytest.raises(RuntimeError, match="stopped"):
-        fit_slope(tmp_path, stops=2)
-    checkpoint = tmp_path / "checkpoints" / file
-    assert is_whole(checkpoint)
-    checkpoint.write_bytes(damage(checkpoint.read_bytes()))
-    assert not is_whole(checkpoint)
-    assert fit_slope(tmp_path) == undisturbed
-
-
-@pytest.mark.filterwarnings("default")
 def test_a_whole_checkpoint_is_continued(tmp_path: Path, undisturbed: float) -> None:
     with pytest.raises(RuntimeError, match="stopped"):
         fit_slope(tmp_path, stops=2)
@@ -170,16 +153,9 @@ def test_a_planted_pickle_does_not_run(tmp_path: Path) -> None:
         fit_slope(tmp_path, stops=2)
     checkpoints, trace = tmp_path / "checkpoints", tmp_path / "trace"
     for write in (torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))):
-        write({"state_dict": Planted(trace)}, checkpoints / "planted.ckpt")
-        planted = (checkpoints / "planted.ckpt").read_bytes()
-        ChecksummedCheckpointIO().save_checkpoint({}, checkpoints / "last.ckpt")
-        (checkpoints / "last.ckpt").write_bytes(planted)
-        with (checkpoints / SEALS).open("a") as seals:
-            seals.write(hashlib.sha256(planted).hexdigest() + "\n")
-        with pytest.raises(InputError, match=r"last\.ckpt: a checkpoint must hold tensors and plain values only"):
+        write({"state_dict": Planted(trace)}, checkpoints / "last.ckpt")
+        with pytest.raises(pickle.UnpicklingError):
             fit_slope(tmp_path)
-        with pytest.raises(InputError):
-            ChecksummedCheckpointIO().load_checkpoint(checkpoints / "last.ckpt", weights_only=False)
         assert not trace.exists()
     pickle.loads(pickle.dumps(Planted(trace)))
     assert trace.exists()  # it would run

@@ -2,17 +2,17 @@
 
 import inspect
 import itertools
+from typing import Any
 
 import pytest
 from hydra.utils import get_object
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from core.configs import CONFIGS
 from core.errors import SettingError
 from experiments.contracts import Outcome
-from experiments.runner.configuration import build_experiment, resolve
-from experiments.runner.execution import name_recipe
-from experiments.runner.trust import own_targets
+from experiments.runner.configuration import build_experiment, list_faults, resolve
+from experiments.runner.experiment import name_recipe
 from tests.composing import compose_all, compose_run, expand_sweep, list_misfits
 from tests.experiments.conftest import TOY
 
@@ -108,43 +108,78 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
         (["+exp=oumg"], "data.g1 must be given: data.g1=VALUE\ndata.g2 must be given: data.g2=VALUE\n"),
         (["+exp=cdm_sentences", "seed=-1"], "seed must be greater than or equal to 0, but is -1"),
         (["+exp=cdm_sentences", "cues=lasso"], "cues must be 'ridge' or 'none', but is 'lasso'"),
-        (["+exp=cdm_sentences", "plots=[gif]"], "plots[0] must be 'png', 'svg' or 'pdf', but is 'gif'"),
+        (["+exp=cdm_sentences", "plots=gif"], "plots must be 'png', 'svg' or 'pdf', but is 'gif'"),
+        (["+exp=cdm_sentences", "plots=[gif]"], "plots must be 'png', 'svg' or 'pdf', but is 'gif'"),
     ],
 )
 def test_a_fault_of_a_common_setting_names_it(settings: list[str], message: str) -> None:
     config = compose_all(settings)
-    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in ("hydra", "name")])
+    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in ("hydra", "name", "logger")])
     with pytest.raises(SettingError) as caught:
         resolve(run)
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["+exp=cdm_dialogue", "model.negatives.dialogues=1"], "model.negatives.dialogues must be greater than or"),
-        (["+exp=cdm_dialogue", "model.pooler.strength=0"], "model.pooler.strength must be greater than 0, but is 0"),
-        (
-            ["+exp=guided_text", "data=builtin_reviews", "strengths=[1,2]"],
-            "strengths must begin with 0, the generator alone",
-        ),
-        (["+exp=guided_text", "data=builtin_reviews", "ks=[0]"], "ks[0] must be greater than or equal to 1, but is 0"),
-        (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be non-empty and without duplicates, but is [0, 0]"),
-        (
-            ["+exp=guided_text", "data=builtin_reviews", "model.generator.schedule.epochs=0"],
-            "model.generator.schedule.epochs must be greater than or equal to 1, but is 0",
-        ),
-    ],
-)
+SAID_BEFORE = [
+    (["+exp=cdm_dialogue", "model.negatives.dialogues=1"], "model.negatives.dialogues must be greater than or"),
+    (["+exp=cdm_dialogue", "model.pooler.strength=0"], "model.pooler.strength must be greater than 0, but is 0"),
+    (
+        ["+exp=cdm_dialogue", "+model.negatives.sampling.gama=1"],
+        "model.negatives.sampling.gama is no setting of Sampling (did you mean gamma?)",
+    ),
+    (["+exp=oumg_poetry", "+experiment.plan.seed=1"], "experiment.plan.seed is no setting of "),
+    (
+        ["+exp=guided_text", "data=builtin_reviews", "model.generator.schedule.epochs=0"],
+        "model.generator.schedule.epochs must be greater than or equal to 1, but is 0",
+    ),
+]
+SAID_LATER = [
+    (
+        ["+exp=guided_text", "data=builtin_reviews", "strengths=[1,2]"],
+        "strengths must begin with 0, the generator alone",
+    ),
+    (["+exp=guided_text", "data=builtin_reviews", "ks=[0]"], "ks[0] must be greater than or equal to 1, but is 0"),
+    (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be non-empty and without duplicates, but is [0, 0]"),
+]
+
+
+def compose_few(settings: list[str]) -> tuple[DictConfig, Any]:
+    """A configuration with few texts, and its values before they are resolved."""
+    config = compose_all([*settings, "data.train=40", "data.held_out=8"])
+    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in ("hydra", "name", "logger")])
+    return run, OmegaConf.to_container(run, resolve=False)
+
+
+@pytest.mark.parametrize(("settings", "message"), SAID_BEFORE)
+def test_a_wrong_name_or_number_is_found_without_importing_what_takes_it(settings: list[str], message: str) -> None:
+    run, _ = compose_few(settings)
+    with pytest.raises(SettingError) as caught:
+        resolve(run)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(("settings", "message"), SAID_LATER)
 def test_a_fault_of_an_argument_names_the_setting_that_is_typed(settings: list[str], message: str) -> None:
-    few = ["data.train=40", "data.held_out=8"]
-    config = compose_all([*settings, *few])
-    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in ("hydra", "name")])
-    unresolved = OmegaConf.to_container(run, resolve=False)
+    run, unresolved = compose_few(settings)
     OmegaConf.resolve(run)
     with pytest.raises(SettingError) as caught:
-        build_experiment(run, unresolved)  # pyright: ignore[reportArgumentType]
+        build_experiment(run, unresolved)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("choices", CHOICES, ids=" ".join)
+def test_no_setting_of_this_project_is_taken_for_a_fault(choices: list[str]) -> None:
+    config = compose_all(choices)
+    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in ("hydra", "name", "logger")])
+    unresolved: Any = OmegaConf.to_container(run, resolve=False)
+    assert list_faults(unresolved["experiment"], unresolved) == []
+
+
+def test_the_sweep_of_wandbs_agent_varies_settings_that_there_are() -> None:
+    sweep: Any = OmegaConf.to_container(OmegaConf.load(CONFIGS / "wandb_sweep.yaml"))
+    words = [word for word in sweep["command"] if "=" in word]
+    config = compose_run([*words, *(f"{name}=0" for name in sweep["parameters"])])
+    assert config.model.negatives.sampling.gamma == 0
 
 
 def test_a_sweep_is_all_combinations_the_last_fastest_and_the_command_line_wins() -> None:
@@ -152,7 +187,3 @@ def test_a_sweep_is_all_combinations_the_last_fastest_and_the_command_line_wins(
     expected = [(f"gamma={gamma}", f"seed={seed}") for gamma in (0.25, 0.75) for seed in (0, 1)]
     assert [(job[0], job[-1]) for job in jobs] == expected
     assert compose_run(jobs[-1], TOY).gamma == 0.75
-
-
-def test_what_the_configuration_names_is_listed() -> None:
-    assert "experiments.cdm.experiment.cdm" in own_targets()

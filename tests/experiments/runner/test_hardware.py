@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import pytorch_lightning as pl
 import torch
 from omegaconf import OmegaConf
+from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback
 from pytorch_lightning.core.optimizer import LightningOptimizer
 from torch.utils.data import DataLoader, TensorDataset
 
-from experiments.runner.hardware import build_trainer
+from experiments.runner.hardware import build_trainer, choose_training
+from tests.experiments.conftest import show_nothing
 
 
 class TwoOptimizers(pl.LightningModule):
@@ -48,3 +51,26 @@ def test_a_step_counts_once_however_many_optimizers_it_has(tmp_path):
     trainer = build_trainer(config, tmp_path, progress, enable_checkpointing=False)
     trainer.fit(TwoOptimizers(), DataLoader(TensorDataset(torch.ones(3))))
     assert shown == [6, 0, 1, 1, 1, 1, 1, 1]
+
+
+def test_callbacks_of_the_configuration_are_called_and_its_settings_have_the_last_word(tmp_path: Path) -> None:
+    callback = {"_target_": "pytorch_lightning.callbacks.EarlyStopping", "monitor": "val/loss", "patience": 7}
+    trainer = {"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "cpu", "max_epochs": 2}
+    config = OmegaConf.create({**trainer, "precision": "bf16-mixed", "gradient_clip_val": 0.5, "callbacks": [callback]})
+    added = LambdaCallback()
+    settings: Any = {"callbacks": [added], "max_epochs": 9, "gradient_clip_val": 1.0, "enable_checkpointing": False}
+    first: Any = build_trainer(config, tmp_path, show_nothing, **settings)
+    second: Any = build_trainer(config, tmp_path, show_nothing, precision="32-true", **settings)
+    assert (first.max_epochs, first.gradient_clip_val) == (2, 0.5)
+    assert (first.precision, second.precision) == ("bf16-mixed", "32-true")  # the latter for scoring
+    stopping = [next(c for c in each.callbacks if isinstance(c, EarlyStopping)) for each in (first, second)]
+    assert stopping[0].patience == 7
+    assert stopping[0] is not stopping[1]  # each training has callbacks of its own
+    assert added in first.callbacks
+
+
+def test_what_ends_or_changes_a_training_is_part_of_it_and_where_it_runs_is_not() -> None:
+    trainer = {"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "gpu", "devices": 2}
+    ending = {"max_steps": 3, "precision": "bf16-mixed", "callbacks": [{"_target_": "mine.Stops", "patience": 2}]}
+    config = OmegaConf.create({**trainer, "strategy": "ddp", "max_time": "00:00:00:02", **ending})
+    assert choose_training(config) == ending

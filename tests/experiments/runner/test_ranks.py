@@ -39,13 +39,12 @@ def test_a_rank_counts_where_a_trainer_has_several_devices_or_nodes(
 ) -> None:
     monkeypatch.setattr("lightning_utilities.core.rank_zero.rank_zero_only.rank", None, raising=False)
     config = configure(**trainer)
-    assert hardware.is_first_process(config)
+    assert hardware.claim_rank(config)
     monkeypatch.setenv("LOCAL_RANK", "1")
-    hardware.ignore_ranks(config)
-    assert not hardware.is_first_process(config)
+    assert not hardware.claim_rank(config)
     monkeypatch.setenv("RANK", "x")
     with pytest.raises(SettingError, match=r"RANK must be the rank of a process, a number from 0 on, but is 'x'"):
-        hardware.is_first_process(config)
+        hardware.claim_rank(config)
 
 
 @pytest.mark.parametrize("trainer", SINGLE)
@@ -54,12 +53,11 @@ def test_a_rank_does_not_count_where_a_trainer_has_one_device(
 ) -> None:
     config = configure(**trainer)
     monkeypatch.setenv("LOCAL_RANK", "1")
-    hardware.ignore_ranks(config)
-    assert hardware.is_first_process(config)
+    assert hardware.claim_rank(config)
 
 
 def test_all_gpus_are_several_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "count_gpus", lambda: 4)
-    assert hardware.has_several_processes(configure(accelerator="auto", devices="auto"))
-    assert hardware.has_several_processes(configure(accelerator="gpu", devices=-1))
-    assert not hardware.has_several_processes(configure(devices="auto"))
+    assert hardware.count_processes(configure(accelerator="auto", devices="auto")) == 4
+    assert hardware.count_processes(configure(accelerator="gpu", devices=-1)) == 4
+    assert hardware.count_processes(configure(devices="auto")) == 1

@@ -130,7 +130,7 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     assert (results["experiment"], results["signature"], results["seed"]) == ("toy", "toy|gamma:0.5", 5)
     assert [r["metric"] for r in results["table"]] == ["count", "noise", "constant"]
     assert results["timings"]["training"] > 0
-    assert results["command"][2:] == [f"--config-dir={TOY}", "allow=[toy]", "+exp=toy", "seed=5"]
+    assert results["command"][2:] == [f"--config-dir={TOY}", "+exp=toy", "seed=5"]
     assert "seed: 5" in (folder / "config.yaml").read_text()
     assert len((folder / "scores.jsonl").read_text().splitlines()) == 12
     assert (folder / "models" / "expert" / "weight.pt").is_file()

@@ -13,7 +13,7 @@ import pytest
 
 from judge.cli import main as judge
 from report.terminal import StandardStream
-from tests.experiments.conftest import ALLOWED, TOY
+from tests.experiments.conftest import TOY
 
 RUN = Path(__file__).parents[3] / "experiments" / "run.py"
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -102,7 +102,7 @@ def test_without_a_terminal_a_line_a_minute_says_where_a_run_is(
 
 def test_a_terminal_shows_bars_and_no_librarys_noise(tmp_path: Path) -> None:
     primary, secondary = pty.openpty()
-    command = [sys.executable, str(RUN), *ALLOWED, "+exp=toy", "logger=csv", "hydra.run.dir=here"]
+    command = [sys.executable, str(RUN), "--config-dir", str(TOY), "+exp=toy", "logger=csv", "hydra.run.dir=here"]
     environment = {**os.environ, "PYTHONPATH": str(TOY), "TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=secondary, stderr=secondary)
     os.close(secondary)

@@ -11,7 +11,6 @@ import pytest
 from omegaconf import OmegaConf
 
 from experiments.runner.hardware import count_processes
-from experiments.runner.sweep import read_jobs
 
 Start = Callable[..., "subprocess.Popen[str]"]
 SWEEP = ("-m", "+exp=toy", "seed=0,1", "logger=none", "hydra.sweep.dir=here", "outputs=out")
@@ -96,19 +95,6 @@ def test_a_cluster_that_is_not_there_is_named_in_one_line(
     assert ended.returncode == 2
     (line,) = ended.stderr.splitlines()
     assert line.startswith("hydra/launcher=slurm needs the commands of SLURM, but srun is not on this machine: ")
-
-
-def test_jobs_of_an_earlier_version_have_results_where_they_ended_well(tmp_path: Path) -> None:
-    """Its files do not say whether there are results, but have an exit code."""
-    for number, exit_code in enumerate([0, 1]):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        job = {"number": number, "settings": {}, "exit_code": exit_code}
-        (folder / "job.json").write_text(json.dumps(job), "utf-8")
-    (tmp_path / "0" / "results.json").write_text('{"notes": ["n"]}', "utf-8")
-    fine, failed = read_jobs(tmp_path)
-    assert (fine["has_results"], fine["notes"]) == (True, ["n"])
-    assert failed["has_results"] is False
 
 
 ENDINGS = ("-m", "+exp=toy", "logger=none", "ending=fine,failure,faults", "hydra.sweep.dir=here")

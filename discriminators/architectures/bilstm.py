@@ -1,0 +1,165 @@
+"""The attention Bi-LSTM (Zhou et al. 2016), as used by OUMG, and its guide.
+
+The backward half of the guide must read the prefix again for each candidate, so the cost of a candidate grows with the
+length of the prefix.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from core.errors import SettingError
+from discriminators.architectures import Guide, Network
+from discriminators.networks import Hidden, Ids, Mask, attention_pool, drop_single_axis
+from discriminators.vocabulary import Vocabulary
+
+AT_ONCE = 2**16  # padded tokens that a guide reads at once
+NOT_READ = -1  # for special tokens, which the guide does not read
+
+
+def reversal(mask: Mask) -> Ids:
+    """Returns positions that reverse each row and leave padding at its end; applied twice, they change nothing.
+
+    >>> reversal(torch.tensor([[True, True, True, False]])).tolist()
+    [[2, 1, 0, 3]]
+    """
+    position = torch.arange(mask.shape[1], device=mask.device)
+    length = mask.sum(dim=1, keepdim=True)
+    return torch.where(mask, length - 1 - position, position)
+
+
+class AttentionBiLSTM(Network):
+    """Embedding, Bi-LSTM with its two directions summed, attention, tanh, dropout, one logit or one per label.
+
+    The directions are two LSTMs; the second one reads each row reversed within its own length. Neither reads padding
+    before a real token. Packed sequences would do the same, but on a CPU training would take three times as long.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        embedding_dim: int = 128,
+        hidden_dim: int = 256,
+        dropout: float = 0.3,
+        outputs: int = 1,
+    ):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary_size, embedding_dim, padding_idx=0)
+        self.forward_lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
+        self.backward_lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
+        self.w = nn.Parameter(torch.zeros(hidden_dim))  # attention starts as the mean
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(hidden_dim, outputs)
+
+    def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch ..."]:
+        """Returns one logit per row (higher means human or good), or one per label.
+
+        Padding must be at the end of a row.
+        """
+        hidden = self.hidden(ids, mask)
+        pooled, _ = attention_pool(hidden, mask, self.w)
+        features = self.dropout(torch.tanh(pooled))
+        return drop_single_axis(self.head(features))
+
+    def hidden(self, ids: Ids, mask: Mask) -> Hidden:
+        """Returns the summed states of the two directions. The states at padding are meaningless."""
+        embedded = self.dropout(self.embedding(ids))
+        backwards = reversal(mask)[..., None]
+        onward, _ = self.forward_lstm(embedded)
+        reversed_rows = embedded.take_along_dim(backwards, dim=1)
+        reverse, _ = self.backward_lstm(reversed_rows)
+        return onward + reverse.take_along_dim(backwards, dim=1)
+
+    def as_guide(self, tokens: Any, tokenizer: PreTrainedTokenizerBase) -> Guide:
+        """Makes the paper's guide. Raises SettingError for a network that reads other tokens than the generator."""
+        return BiLSTMGuide(self, tokens, tokenizer)
+
+
+NETWORK = AttentionBiLSTM
+
+
+def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
+    """Maps each token id of the generator to the guide's id; NOT_READ for special tokens and unknown ids.
+
+    Ids beyond the last token of the tokenizer are unknown. Raises SettingError for a guide of another vocabulary.
+    """
+    size = len(tokenizer)
+    if vocabulary.tokenizer.get_vocab() != tokenizer.get_vocab():
+        raise SettingError(
+            "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
+            f"{len(vocabulary)} tokens and the generator's {size} different ones: train the guide on the tokens of the "
+            "generator"
+        )
+    token_map = vocabulary.first + torch.arange(size + 1)
+    token_map[[*tokenizer.all_special_ids, size]] = NOT_READ
+    return token_map
+
+
+class BiLSTMState(NamedTuple):
+    """The tokens of the prefixes, one row each, aligned at the left without gaps."""
+
+    # the guide's tokens of each prefix
+    ids: Int[Tensor, "rows time"]
+    # how many of them are real
+    lengths: Int[Tensor, " rows"]
+
+
+class BiLSTMGuide:
+    """An attention Bi-LSTM that gives every candidate the logit of the text prefix + candidate, which it reads anew.
+
+    Special tokens are not read, so a special candidate gets the logit of the prefix. A text without tokens gets 0.
+    """
+
+    def __init__(
+        self,
+        network: AttentionBiLSTM,
+        vocabulary: Vocabulary,
+        tokenizer: PreTrainedTokenizerBase,
+    ) -> None:
+        self.network = network.eval()  # a guide steers without dropout
+        self.token_map = map_tokens(vocabulary, tokenizer).to(network.w.device)
+
+    @property
+    def device(self) -> torch.device:
+        return self.token_map.device
+
+    def start(self, rows: int) -> BiLSTMState:
+        return BiLSTMState(self.token_map.new_zeros(rows, 0), self.token_map.new_zeros(rows))
+
+    def advance(
+        self,
+        state: BiLSTMState,
+        tokens: Int[Tensor, " rows"],
+        read: Bool[Tensor, " rows"] | None = None,
+    ) -> BiLSTMState:
+        """Returns the state after each row's next token. A row whose `read` is False stays unchanged."""
+        guide_ids = self._to_guide(tokens)
+        is_read = guide_ids != NOT_READ
+        if read is not None:
+            is_read &= read
+        # A row that does not read gets an id beyond its length; its next token overwrites it.
+        ids = F.pad(state.ids, (0, 1)).scatter_(1, state.lengths[:, None], guide_ids.clamp(min=0)[:, None])
+        return BiLSTMState(ids, state.lengths + is_read)
+
+    @torch.no_grad()
+    def candidates(self, state: BiLSTMState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
+        """Computes the logit of each row's prefix with each of its candidates, in time linear in the prefix."""
+        guide_ids = self._to_guide(tokens)
+        prefixes = state.lengths[:, None].expand_as(tokens)
+        ids = F.pad(state.ids, (0, 1))[:, None].repeat(1, tokens.shape[1], 1)
+        ids.scatter_(2, prefixes[..., None], guide_ids.clamp(min=0)[..., None])
+        lengths = (prefixes + (guide_ids != NOT_READ)).flatten()
+        is_real = torch.arange(ids.shape[2], device=ids.device) < lengths.clamp(min=1)[:, None]
+        at_once = max(1, AT_ONCE // ids.shape[2])
+        parts = zip(ids.flatten(0, 1).split(at_once), is_real.split(at_once), strict=True)
+        logits = torch.cat([self.network(rows, mask) for rows, mask in parts])
+        return logits.masked_fill(lengths == 0, 0.0).view_as(tokens)
+
+    def _to_guide(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+        """The guide's ids of the generator's tokens; NOT_READ for those that it does not read."""
+        last = len(self.token_map) - 1
+        return self.token_map[tokens.clamp(max=last)]

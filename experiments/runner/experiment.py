@@ -1,0 +1,183 @@
+"""Runs one experiment of a checked configuration, and writes, publishes and shows what it found."""
+
+import logging
+import os
+import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hydra.conf import HydraConf
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from core.configs import CONFIGS
+from core.errors import SettingError
+from core.stages import Stages, check_place, check_writable
+from experiments.contracts import Outcome, Run
+from experiments.runner import hardware
+from experiments.runner.configuration import build_experiment, leaves
+from experiments.runner.run_log import begin_log, quiet_libraries, shorten
+from experiments.runner.sweep import FAILED, FINE, name_job
+from report import model_cards, page, results, terminal
+from report.outcome import print_outcome
+from report.wording import literal
+
+log = logging.getLogger(__name__)
+
+
+def run_experiment(
+    config: DictConfig, unresolved: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
+) -> None:
+    """Builds the experiment, which reads the input and raises its faults, runs it, and keeps what it found.
+
+    Of several processes of a distributed run, only the first one writes.
+    """
+    started = datetime.now().astimezone()
+    hydra = HydraConfig.get()
+    is_job = hydra.mode == RunMode.MULTIRUN
+    if is_job:
+        hardware.refuse_processes(config, hydra.runtime.choices["hydra/launcher"])
+    first = hardware.claim_rank(config)
+    with ExitStack() as held:
+        if first:
+            held.enter_context(results.claim_folder(folder, beside=name_written(hydra)))
+            begin_log(folder)
+        _check_paths(settings, folder)
+        check_place("stages_dir", Path(config.stages_dir))
+        check_writable("stages_dir", Path(config.stages_dir))
+        hardware.check_devices(settings)
+        hardware.check_trainer(config.trainer)
+        hardware.seed_generators(config.seed)
+        tracking = instantiate(config.logger)
+        experiment = build_experiment(config, unresolved)
+        quiet_libraries()
+        if first:
+            results.clear_folder(folder)
+            OmegaConf.save(config, folder / "config.yaml")
+        log.info("%s, seed %d, in %s", config.name, config.seed, shorten(folder))
+        job = name_job(hydra) if is_job else ""
+        exit_code = FAILED
+        tracking.open(folder, config.name, settings, first=first, job=job)
+        try:
+            run, outcome = _call(experiment, config, tracking.loggers, folder, first)
+            if first:
+                outcome = name_recipe(outcome, config)
+                about = describe_run(config, run, started)
+                _deliver(outcome, about, config, folder)
+                tracking.publish(outcome, folder)
+                _summarise(outcome, about["seconds"], folder, job)
+            exit_code = FINE
+        finally:
+            tracking.close(exit_code)
+
+
+def _call(experiment: Any, config: DictConfig, loggers: Any, folder: Path, first: bool) -> tuple[Run, Outcome]:
+    """Calls the experiment with its Run. Raises TypeError if it returns no Outcome."""
+    with terminal.show_steps() as progress:
+        run = Run(
+            name=config.name,
+            folder=folder,
+            stages=Stages(Path(config.stages_dir), first=first),
+            seed=config.seed,
+            trainer=partial(hardware.build_trainer, config.trainer, folder, progress=progress),
+            loggers=loggers,
+            progress=progress,
+            training=hardware.choose_training(config.trainer),
+            cues=config.cues != "none",
+        )
+        outcome = experiment(run)
+    if not isinstance(outcome, Outcome):
+        kind = type(outcome).__name__
+        raise TypeError(f"an experiment must return an Outcome, but {config.name} returned {kind}")
+    return run, outcome
+
+
+def describe_run(config: DictConfig, run: Run, started: datetime) -> dict[str, Any]:
+    """Returns the facts about a run that results.json has besides the outcome."""
+    return {
+        "experiment": config.name,
+        "verb": "",
+        "description": config.description,
+        "seed": config.seed,
+        "command": name_command(HydraConfig.get()),
+        **describe_code(),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": (datetime.now().astimezone() - started).total_seconds(),
+        "timings": run.timings,
+    }
+
+
+def describe_code() -> dict[str, Any]:
+    """Names the commit of the repository that runs, and its files that differ from it; {} outside a repository."""
+    root = CONFIGS.parent
+    asked = {"commit": ["rev-parse", "--show-toplevel", "HEAD"], "changed": ["diff", "--name-only", "HEAD"]}
+    found: dict[str, list[str]] = {}
+    for name, words in asked.items():
+        try:
+            ended = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return {}
+        found[name] = ended.stdout.splitlines()
+    place, commit = found["commit"]
+    return {"commit": commit, "changed_files": found["changed"]} if Path(place) == root else {}
+
+
+def name_command(hydra: HydraConf) -> list[str]:
+    """Lists the words of a command line that repeats this experiment, or this one job of a sweep."""
+    sources = hydra.runtime.config_sources
+    folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]
+    return ["python", "experiments/run.py", *folders, *hydra.overrides.task]
+
+
+def name_written(hydra: HydraConf) -> list[str]:
+    """Lists what Hydra may have written into a run's folder before the run begins: a log and its own settings."""
+    log_file = f"{hydra.job.name}.log"
+    return [log_file] if hydra.output_subdir is None else [log_file, hydra.output_subdir]
+
+
+def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
+    """Adds the name of the recipe (`configs/recipe`) to the signature and the notes of an outcome."""
+    if config.recipe.name is None:
+        return outcome
+    note = f"recipe {config.recipe.name}: settings chosen: {config.recipe.chosen}"
+    signature = f"{outcome.signature}|recipe={config.recipe.name}"
+    return replace(outcome, signature=signature, notes=[note, *outcome.notes])
+
+
+def _deliver(outcome: Outcome, about: Mapping[str, Any], config: DictConfig, folder: Path) -> None:
+    """Writes an outcome into the run folder, results.json last."""
+    found = results.results(outcome, about)
+    results.write_plots(outcome, folder, config.plots)
+    results.write_models(outcome, folder)
+    model_cards.write_cards(outcome, found, folder)
+    results.write_scores(outcome, folder)
+    results.write_tables(outcome, folder)
+    page.write_report(outcome, found, OmegaConf.to_yaml(config), folder)
+    results.write_json(found, folder / "results.json")
+
+
+def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
+    """Raises SettingError for a setting that names what the run would clear or overwrite."""
+    for key, value in leaves({name: node for name, node in settings.items() if name != "experiment"}):
+        if not isinstance(value, str) or not value:
+            continue
+        path = Path(os.path.realpath(value.replace("\0", "")))  # Path.resolve fails where links form a loop
+        if results.is_cleared(path, folder):
+            where = f"{key}={value} is in {shorten(folder)}, which the run clears"
+            raise SettingError(f"{where}: choose another hydra.run.dir")
+
+
+def _summarise(outcome: Outcome, seconds: float, folder: Path, job: str) -> None:
+    """Prints what a run found; a job of a sweep prints one line, because the sweep shows the results of all jobs."""
+    out = terminal.console()
+    if not job:
+        print_outcome(outcome, out, name=shorten)
+    start = f"{job}: " if job else ""
+    out.print(literal(f"{start}{seconds:.1f} s, {shorten(folder)}/report.html"))
