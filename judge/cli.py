@@ -29,6 +29,7 @@ from core.errors import (
     OutsideError,
     QuestionError,
     SettingError,
+    blame_file,
     fault,
     printable,
     suggest_similar,
@@ -40,20 +41,8 @@ from core.signature import PACKAGE, version
 from core.threads import share_cores
 from judge import commands
 from judge.input_flags import IN_PLACE, SET, SYSTEM_FILES, TEXT_FILES, read_inputs
-from judge.metric_flags import describe_metrics, plan_named
-from judge.options import (
-    NamedWords,
-    Place,
-    Strings,
-    check_flags,
-    declare_command,
-    flag,
-    fold,
-    group_words,
-    list_names,
-    read_config,
-    read_words,
-)
+from judge.metric_flags import JUDGE, METRICS, add_inner, describe_metrics, plan_named
+from judge.options import FILE, INNER, Place, Strings, declare_command, flag, spell_out
 from report.terminal import console as make_console
 from report.terminal import describe_failure, open_streams, say, show_messages, show_steps
 
@@ -98,11 +87,11 @@ class Verb:
 
 
 VERBS = {
-    "score": Verb(commands.score, "source", (*TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "agree": Verb(commands.agree, "source", (*TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "compare": Verb(commands.compare, "source", (*TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "prefer": Verb(commands.prefer, "source", (*SYSTEM_FILES, *SET, *REPORT, *COMMON)),
-    "audit": Verb(commands.audit, "source", (*TEXT_FILES, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
+    "score": Verb(commands.score, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "agree": Verb(commands.agree, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "compare": Verb(commands.compare, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "prefer": Verb(commands.prefer, "source", (*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
+    "audit": Verb(commands.audit, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
     "plan": Verb(commands.plan, "pilot", (*SET, *REPORT, *COMMON)),
     "label": Verb(commands.label, "source", (*SYSTEM_FILES, *REPORT, *COMMON)),
     "steer": Verb(commands.steer, "", (*REPORT, *COMMON)),
@@ -209,31 +198,26 @@ def run(first: str, words: Sequence[str]) -> int:
 
 def show_help(app: App, words: Sequence[str]) -> int:
     """Prints the help of a verb, and of the settings of the metrics that the command names."""
-    first, *others = words
-    groups = group_words([word for word in others if word not in HELP])
+    name, *others = words
     app.help_epilogue = None
-    app.help_print([first])
-    if "metrics" in list_flags(app, first):
-        given = [NamedWords(f"--{name}", tuple(groups[name]), {}) for name in METRIC_FLAGS if groups.get(name)]
-        print(describe_metrics(given))
+    app.help_print([name])
+    if METRICS[0] in VERBS[name].flags:
+        try:
+            given = parse_words(app, name, [word for word in others if word not in HELP])
+        except SettingError:  # of words that help does not need
+            given = {}
+        print(describe_metrics({flag: given[flag] for flag in METRIC_FLAGS if flag in given}))
     return FINE
-
-
-def list_flags(app: App, verb: str) -> list[str]:
-    """Lists the flags of a verb."""
-    return list_names(app[verb].default_command)
 
 
 def run_verb(app: App, words: Sequence[str]) -> int:
     """Reads the words of a command, calls the verb's function and shows the result; returns the exit code."""
     name, *others = words
-    groups = group_words(others)
-    check_file(VERBS[name], groups[""])
-    flags = list_flags(app, name)
-    check_flags([given for given in groups if given], flags, f"judge {name}")
-    if groups.get("config"):
-        groups = {"": [], **read_config(Path(groups["config"][0]), flags, f"judge {name}"), **groups}
-    given = parse_words(app, name, [*fold(groups)])
+    check_file(VERBS[name], others)
+    given = parse_words(app, name, others)
+    if "config" in given:
+        app.config = [read_config(Path(given["config"]))]
+        given = parse_words(app, name, others)
     set_defaults(given)
     with show_messages():
         began = time.perf_counter()
@@ -244,9 +228,25 @@ def run_verb(app: App, words: Sequence[str]) -> int:
         result = call_verb(name, given)
         if result is None:
             return FINE
-        settings = {flag: read_words(words) for flag, words in groups.items() if flag not in ("", "report", "config")}
-        deliver(result, words, given, settings, time.perf_counter() - began)
+        deliver(result, words, given, time.perf_counter() - began)
     return FOUND if result.findings else FINE
+
+
+def read_config(path: Path) -> Any:
+    """Returns what reads the settings of a YAML file for cyclopts. Raises InputError for a faulty file."""
+    import yaml
+    from cyclopts.config import Yaml
+
+    from core.settings import refuse_in_file
+
+    if not path.is_file():
+        raise InputError([fault(path, 0, "no such file")])
+    with blame_file(path):
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(content, Mapping):
+            raise SettingError("settings must be NAME: VALUE")
+        refuse_in_file(content)
+    return Yaml(path, use_commands_as_keys=False)
 
 
 def check_file(verb: Verb, words: Sequence[str]) -> None:
@@ -254,26 +254,35 @@ def check_file(verb: Verb, words: Sequence[str]) -> None:
 
     Raises SettingError for a FILE that the verb does not take.
     """
-    if not verb.file and words:
-        raise SettingError(f"judge {verb.function.__name__} takes no file, but got {printable(words[0])}")
-    if len(words) != 1 or words[0] == STANDARD or "=" in words[0] or os.path.lexists(words[0]):
+    file = words[0] if words and not words[0].startswith("--") else STANDARD
+    if not verb.file and file != STANDARD:
+        raise SettingError(f"judge {verb.function.__name__} takes no file, but got {printable(file)}")
+    if file == STANDARD or "=" in file or os.path.lexists(file):
         return
     from data.workbooks import split_sheet
 
-    path, _ = split_sheet(words[0])
+    path, _ = split_sheet(file)
     if not os.path.lexists(path):
-        raise InputError([fault(words[0], 0, "no such file")])
+        raise InputError([fault(file, 0, "no such file")])
 
 
 def parse_words(app: App, name: str, words: Sequence[str]) -> dict[str, Any]:
     """Reads the words after a verb; returns the settings that they give. Raises SettingError."""
     try:
-        _, bound, _ = app.parse_args([name, *words], exit_on_error=False, print_error=False)
+        _, bound, _ = app.parse_args([name, *spell_out(words)], exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        if isinstance(error.__cause__, SettingError):  # of a reader in `judge.options`
+        if isinstance(error.__cause__, SettingError):  # of `judge.options`
             raise error.__cause__ from None
         raise SettingError(explain(error)) from None
-    return dict(bound.arguments)
+    given = dict(bound.arguments)
+    for word in given.get(FILE, ()):
+        if word.startswith("--"):
+            known = [*bound.signature.parameters]
+            similar = suggest_similar(word[2:].partition(".")[0], known, "--")
+            raise SettingError(f"{printable(word)} is no flag of judge {name}{similar}")
+    for named, inner in given.pop(INNER, {}).items():
+        given[named] = add_inner(given.get(named, {}), inner, named)
+    return given
 
 
 def explain(error: CycloptsError) -> str:
@@ -324,11 +333,13 @@ def collect_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         settings["stages"] = stages
     if "network" in parameters:
         settings["network"] = network
-    for setting in METRIC_FLAGS:
-        if setting in settings:
-            settings[setting] = plan_named(settings[setting], network=network, stages=stages)
-    if "judge" in settings:
-        settings["judge"] = next(iter(settings["judge"].values()), None)
+    if METRICS[0] in verb.flags:
+        planned = plan_named(given, ("metric", "metrics"), network=network, stages=stages)
+        if "metric" in parameters and not planned:
+            raise SettingError("--metric NAME is needed, or --metrics NAME NAME")
+        settings["metric" if "metric" in parameters else "metrics"] = planned
+    if "judge" in given:
+        settings["judge"] = next(iter(plan_named(given, ["judge"], network=network, stages=stages).values()), None)
     if verb.file:
         settings |= read_inputs(name, verb.file, verb.takes, given)
     return settings
@@ -337,9 +348,7 @@ def collect_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 # ---- what is shown --------------------------------------------------------------------------------------------------
 
 
-def deliver(
-    result: Any, words: Sequence[str], given: Mapping[str, Any], settings: Mapping[str, Any], seconds: float
-) -> None:
+def deliver(result: Any, words: Sequence[str], given: Mapping[str, Any], seconds: float) -> None:
     """Prints the tables and notes of a result, and writes its report if the command asks for one."""
     from report.outcome import print_outcome
 
@@ -351,7 +360,7 @@ def deliver(
         path = write_verb(
             replace(outcome, plots=result.draw()),
             ["judge", *words],
-            settings,
+            {name: value for name, value in given.items() if name not in (FILE, "report", "config")},
             folder=given["report"],
             plots=given.get("plots", PLOTS),
             seconds=seconds,

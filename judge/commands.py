@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from core.objects import find_object
-from judge.options import Counts, Keyed, NamedMetrics, NamedOne, Numbers, Place, Strings
+from judge.options import Counts, Keyed, Named, Numbers, Place, Strings
 
 if TYPE_CHECKING:
     from data.rating_words import GivenLevels
@@ -42,8 +42,7 @@ else:  # as a command line gives them
     Columns = GivenLevels = GivenScores = Labels = Margin = Pairs = Ray = Keyed
     Names = Strings
     File = Place
-    Metrics = NamedMetrics
-    Judge = NamedOne
+    Metrics = Judge = Named
     Source = Pilot = References = ScoredSet = CausalLM = GuideModel = str
 
 P = ParamSpec("P")

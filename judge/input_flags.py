@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import SettingError, printable
-from judge.options import FILE, NamedOne, NamedWords, Place, Strings, flag
+from judge.options import FILE, Named, Place, Strings, flag
 
 TEXT_FILES = (
     flag("text", Place, "in place of FILE: a file with one text per line"),
@@ -19,7 +19,7 @@ SYSTEM_FILES = (flag("systems", Strings, "in place of FILE: a file per system, o
 SET = (
     flag(
         "data",
-        NamedOne,
+        Named,
         "in place of FILE: builtin_sets, builtin_dialogues and others to audit; pandalm or alpaca_eval; "
         "--data.SETTING VALUE sets it",
     ),
@@ -55,7 +55,7 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
     if not sources:
         return {}
     if "data" in named:
-        return read_set(verb, parameter, named["data"][0], given.get("seed", 0))
+        return read_set(verb, parameter, named["data"], given.get("seed", 0))
     if "systems" in named:
         without_scores = {"scores": None} if "scores" in given else {}
         return {parameter: read_systems(named["systems"], given), "columns": None, **without_scores}
@@ -94,11 +94,14 @@ def read_systems(systems: Sequence[str], given: Mapping[str, Any]) -> Any:
     return read_scored(systems=systems, scores=given.get("scores"), columns=given.get("columns"), **list_how(given))
 
 
-def read_set(verb: str, parameter: str, named: NamedWords, seed: int) -> dict[str, Any]:
+def read_set(verb: str, parameter: str, named: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Loads the set that `--data` names, with its settings."""
     from judge.sets import load_set
 
-    loaded = load_set(" ".join(named.words), named.settings, seed)
+    if len(named) != 1:
+        raise SettingError(f"--data names one set, but got {', '.join(named)}")
+    ((name, settings),) = named.items()
+    loaded = load_set(name, settings, seed)
     has_pairs = isinstance(loaded, tuple)
     if verb == "audit" and has_pairs:
         raise SettingError("data must hold texts: preferences have none alone")

@@ -4,98 +4,79 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from core.errors import SettingError, suggest_similar
-from judge.options import NamedWords
+from judge.options import Named, flag
 from judge.registry import find_config, list_configs, short_name
 
-SEVERAL = "--metrics"  # the flag that names several
-
-
-@dataclass(frozen=True)
-class NamedMetric:
-    """A metric that the command names."""
-
-    # what its scores are called
-    name: str
-    # its name in `configs/metric`, or its YAML file
-    source: str
-    # what its settings are called in messages: `--metric.` before their names
-    place: str
-    settings: Mapping[str, Any]
-
-
-def list_metrics(named: Sequence[NamedWords]) -> list[NamedMetric]:
-    """The metrics that flags name, each once. Raises SettingError."""
-    metrics = [
-        metric for words in named for metric in (list_several(words) if words.flag == SEVERAL else list_one(words))
-    ]
-    names = [metric.name for metric in metrics]
-    for name in names:
-        if names.count(name) > 1:
-            raise SettingError(f"metrics must name each metric once, but {name} is named twice")
-    return metrics
-
-
-def list_one(named: NamedWords) -> Iterator[NamedMetric]:
-    """Yields the metric that `--metric` or `--judge` names; none for `null`."""
-    if not named.words:
-        raise SettingError(f"{named.flag} NAME is needed beside {named.flag}.{next(iter(named.settings))}")
-    word, *others = named.words
-    if others:
-        raise SettingError(f"{named.flag} names one, but got {', '.join(named.words)}: --metrics names several")
-    if word != "null":
-        name, source = split_name(word)
-        yield NamedMetric(name, source, f"{named.flag}.", named.settings)
-
-
-def list_several(named: NamedWords) -> Iterator[NamedMetric]:
-    """Yields the metrics that `--metrics` names, or those for which there are only settings."""
-    pairs = [split_name(word) for word in named.words or named.settings]
-    names = [name for name, _ in pairs]
-    for name, inner in named.settings.items():
-        if name not in names:
-            similar = suggest_similar(name, names)
-            raise SettingError(f"--metrics.{name} belongs to no metric{similar}: --metrics names {', '.join(names)}")
-        if inner is not True and not isinstance(inner, Mapping):
-            raise SettingError(f"--metrics.{name} has settings: --metrics.{name}.SETTING VALUE")
-    for name, source in pairs:
-        inner = named.settings.get(name, {})
-        yield NamedMetric(name, source, f"--metrics.{name}.", {} if inner is True else inner)
+METRICS = (
+    flag("metric", Named, "a metric; --metric.SETTING VALUE sets it, and --metric NAME --help lists its settings"),
+    flag("metrics", Named, "several metrics; --metrics.NAME.SETTING VALUE sets one of them"),
+)
+JUDGE = (flag("judge", Named, "a judge that compares pairs, in both orders: llm_judge; --judge.SETTING VALUE sets it"),)
 
 
 def split_name(word: str) -> tuple[str, str]:
-    """Splits a word into the name of a metric and the metric: `b2=bleu` is bleu, called b2.
+    """Splits a word into what a metric is called and its name: `b2=bleu` is bleu, called b2.
 
     >>> split_name("b2=bleu"), split_name("mine/ours.yaml")
     (('b2', 'bleu'), ('ours', 'mine/ours.yaml'))
     """
-    name, is_pair, source = word.partition("=")
-    return (name, source) if is_pair else (short_name(word), word)
+    called, is_pair, name = word.partition("=")
+    return (called, name) if is_pair else (short_name(word), word)
 
 
-def plan_named(named: Sequence[NamedWords], network: bool, stages: str | None) -> dict[str, Any]:
-    """Plans the metrics that flags name, by name; loads no model. Raises SettingError."""
+def add_inner(named: Mapping[str, Any], inner: Mapping[str, Any], flag: str) -> dict[str, Any]:
+    """Adds the settings that `--flag.SETTING` gives to what the flag names. Raises SettingError."""
+    if not inner:
+        return dict(named)
+    if flag != "metrics":
+        if len(named) != 1:
+            raise SettingError(f"--{flag} NAME is needed beside --{flag}.{next(iter(inner))}")
+        return {word: {**settings, **inner} for word, settings in named.items()}
+    words = {split_name(word)[0]: word for word in named}
+    for called, settings in inner.items():
+        if called not in words:
+            similar = suggest_similar(called, words)
+            raise SettingError(f"--metrics.{called} belongs to no metric{similar}: --metrics names {', '.join(words)}")
+        if not isinstance(settings, Mapping):
+            raise SettingError(f"--metrics.{called} has settings: --metrics.{called}.SETTING VALUE")
+    return {word: {**settings, **inner.get(split_name(word)[0], {})} for word, settings in named.items()}
+
+
+def write_place(name: str, called: str) -> str:
+    """Writes what stands before the settings of a metric: `--metric.`, or `--metrics.NAME.`."""
+    return f"--metrics.{called}." if name == "metrics" else f"--{name}."
+
+
+def plan_named(given: Mapping[str, Any], flags: Iterable[str], network: bool, stages: str | None) -> dict[str, Any]:
+    """Plans the metrics that flags name, by what they are called; loads no model. Raises SettingError."""
     from judge.metrics import plan_metric
 
     folder = None if stages is None else Path(stages)
-    return {
-        metric.name: plan_metric(metric.source, metric.settings, place=metric.place, network=network, stages=folder)
-        for metric in list_metrics(named)
-    }
+    planned: dict[str, Any] = {}
+    for name_of_flag in flags:
+        for word, settings in given.get(name_of_flag, {}).items():
+            called, name = split_name(word)
+            if called in planned:
+                raise SettingError(f"metrics must name each metric once, but {called} is named twice")
+            planned[called] = plan_metric(
+                name, settings, place=write_place(name_of_flag, called), network=network, stages=folder
+            )
+    return planned
 
 
-def describe_metrics(named: Sequence[NamedWords]) -> str:
+def describe_metrics(given: Mapping[str, Any]) -> str:
     """Writes the help of the named metrics' settings; if no metric is named, a list of all metrics."""
-    if not named:
-        return textwrap.fill(f"Metrics: {', '.join(list_configs('metric'))}", 100, subsequent_indent="  ")
     described: list[str] = []
-    for metric in list_metrics(named):
-        text = find_config(metric.source).read_text(encoding="utf-8")
-        settings = re.sub(r"^ *_[a-z]+_:.*\n", "", text, flags=re.MULTILINE).strip()
-        described.append(f"{metric.name}, set by {metric.place}SETTING VALUE\n{textwrap.indent(settings, '  ')}")
-    return "\n\n".join(described)
+    for name_of_flag, named in given.items():
+        for called, name in map(split_name, named):
+            text = find_config(name).read_text(encoding="utf-8")
+            settings = re.sub(r"^ *_[a-z]+_:.*\n", "", text, flags=re.MULTILINE).strip()
+            place = write_place(name_of_flag, called)
+            described.append(f"{called}, set by {place}SETTING VALUE\n{textwrap.indent(settings, '  ')}")
+    every = textwrap.fill(f"Metrics: {', '.join(list_configs('metric'))}", 100, subsequent_indent="  ")
+    return "\n\n".join(described) or every

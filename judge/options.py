@@ -1,139 +1,37 @@
-"""What a command line makes of the words behind a flag.
+"""Types of flags: what cyclopts makes of the words behind them, and of a file of settings."""
 
-`--flag.key value` sets a key of a flag: `fold` gathers such words in one word of JSON, which `read_keyed` reads.
-"""
-
-import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from inspect import Parameter, signature
-from pathlib import Path
+from itertools import zip_longest
 from typing import Annotated, Any, get_args
 
 import cyclopts
 
-from core.errors import InputError, SettingError, blame_file, fault, printable, suggest_similar
+from core.errors import SettingError
 
 PLAIN = {"true": True, "false": False, "null": None, "none": None}
 COMMA = re.compile(r"(?<=[^\s,]),(?=[^\s,])")  # of a list, without a space beside it
-KEYED = "="  # before a word of JSON
 FILE = "FILE"  # the words before all flags
+INNER = "inner"  # the hidden flag of settings of what other flags name
+NAMING = re.compile(r"^--(metrics?|judge|data)\.(?=.)")  # before such a setting
 
 
-@dataclass(frozen=True)
-class NamedWords:
-    """What stands behind a flag that names metrics or a set, before the names are looked up."""
+def spell_out(words: Sequence[str]) -> list[str]:
+    """Rewrites words for cyclopts: a switch takes its value by `=`, and a setting of what a flag names is one of INNER.
 
-    # with its dashes
-    flag: str
-    words: tuple[str, ...]
-    # by key
-    settings: Mapping[str, Any]
-
-
-# ---- words of a command ---------------------------------------------------------------------------------------------
-
-
-def group_words(words: Sequence[str]) -> dict[str, list[str]]:
-    """Groups words by the flag before them; those before all flags by "". Raises SettingError for a flag given twice.
-
-    >>> group_words(["in.csv", "--metrics", "bleu", "ter", "--seed=3"])
-    {'': ['in.csv'], 'metrics': ['bleu', 'ter'], 'seed': ['3']}
+    >>> spell_out(["in.csv", "--cues", "false", "--metric", "bleu", "--metric.order", "2", "--data.download"])
+    ['in.csv', '--cues=false', '--metric', 'bleu', '--inner.metric.order', '2', '--inner.data.download=true']
     """
-    groups: dict[str, list[str]] = {"": []}
-    name = ""
-    for word in words:
-        if not word.startswith("--"):
-            groups[name].append(word)
+    spelled: list[str] = []
+    for word, following in zip_longest(words, words[1:], fillvalue="--"):
+        if word.lower() in ("true", "false") and spelled and re.fullmatch(r"--\w+", spelled[-1]):
+            spelled[-1] += f"={word.lower()}"
             continue
-        name, is_pair, value = word.removeprefix("--").partition("=")
-        if name in groups:
-            raise SettingError(f"--{printable(name)} is given twice")
-        groups[name] = [value] if is_pair else []
-    return groups
-
-
-def check_flags(names: Collection[str], known: Collection[str], called: str) -> None:
-    """Raises SettingError for a flag that a command does not have."""
-    for name in names:
-        flag = name.partition(".")[0]
-        if flag not in known:
-            similar = suggest_similar(flag, known, "--")
-            raise SettingError(f"--{printable(name)} is no flag of {called}{similar}")
-
-
-def read_config(path: Path, known: Collection[str], called: str) -> dict[str, list[str]]:
-    """Reads the settings of a YAML file as words by flag. Raises InputError for a faulty file."""
-    import yaml  # not for help
-
-    from core.settings import refuse_in_file
-
-    if not path.is_file():
-        raise InputError([fault(path, 0, "no such file")])
-    with blame_file(path):
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(content, Mapping):
-            raise SettingError("settings must be NAME: VALUE")
-        settings = dict(flatten_settings(content))
-        refuse_in_file(settings)
-        check_flags(settings, known, called)
-    return settings
-
-
-def flatten_settings(settings: Mapping[Any, Any], place: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Yields nested settings as words by flag.
-
-    >>> dict(flatten_settings({"metrics": {"bleu": {"order": 1}, "ter": {}}, "cues": False}))
-    {'metrics.bleu.order': ['=1'], 'metrics.ter': ['={}'], 'cues': ['false']}
-    """
-    for name, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            yield from flatten_settings(value, f"{place}{name}.")
-        elif place:
-            yield f"{place}{name}", [KEYED + json.dumps(value, default=str)]
-        else:
-            yield f"{name}", [write_word(word) for word in (value if isinstance(value, list) else [value])]
-
-
-def write_word(value: Any) -> str:
-    """Writes a value as a word that `read_word` reads."""
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    return str(value)
-
-
-def fold(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yields the words of a command with one word of JSON for all `--flag.key value` of a flag.
-
-    >>> [*fold({"": ["in.csv"], "metrics": ["bleu"], "metrics.bleu.order": ["2"], "cues": ["false"]})]
-    ['in.csv', '--metrics', 'bleu', '--cues=false', '--metrics', '={"bleu": {"order": 2}}']
-    """
-    settings: dict[str, dict[str, Any]] = {}
-    for name, words in groups.items():
-        flag, *keys = name.split(".")
-        if keys:
-            set_inner(settings.setdefault(flag, {}), keys, read_words(words), name)
-        elif words and words[0].lower() in ("true", "false"):  # a switch takes its value by =
-            yield from (f"--{flag}={words[0].lower()}", *words[1:])
-        else:
-            yield from (f"--{flag}", *words) if flag else words
-    for flag, inner in settings.items():
-        yield from (f"--{flag}", KEYED + json.dumps(inner))
-
-
-def set_inner(settings: dict[str, Any], keys: Sequence[str], value: Any, name: str) -> None:
-    """Sets a key of nested settings."""
-    *outer, last = keys
-    for key in outer:
-        settings = settings.setdefault(key, {})
-        if not isinstance(settings, dict):
-            raise SettingError(f"--{name.rpartition('.')[0]} has either a value or settings by name, not both: {last}")
-    settings[last] = value
-
-
-# ---- words of a flag ------------------------------------------------------------------------------------------------
+        is_alone = following.startswith("--") and re.fullmatch(r"--[\w.]+\.[\w.]+", word)
+        spelled.append(NAMING.sub(rf"--{INNER}.\1.", f"{word}=true" if is_alone else word))
+    return spelled
 
 
 def read_word(word: str) -> Any:
@@ -148,61 +46,48 @@ def read_word(word: str) -> Any:
     return PLAIN.get(word.lower(), word)
 
 
-def read_words(words: Sequence[str]) -> Any:
-    """Reads words: none as True, one as its value, several as a list. A comma between words is a space.
-
-    >>> read_words([]), read_words(["2"]), read_words(["poor,fair", "good"])
-    (True, 2, ['poor', 'fair', 'good'])
-    """
-    if len(words) == 1 and words[0].startswith(KEYED):  # of a file of settings
-        return json.loads(words[0].removeprefix(KEYED))
-    values = [read_word(part) for word in words for part in COMMA.split(word)]
-    return values if len(values) > 1 else values[0] if values else True
+def list_words(tokens: Sequence[cyclopts.Token]) -> list[str]:
+    """Lists the words of tokens. A comma between two words of a command is a space."""
+    return [part for token in tokens for part in (COMMA.split(token.value) if token.source == "cli" else [token.value])]
 
 
-def read_keyed(_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
-    """Reads the settings of a flag by key, or else its words. Raises SettingError for both."""
-    words, settings = split_tokens(tokens)
-    if words and settings:
-        name = tokens[0].keyword
-        raise SettingError(f"{name} has either a value or settings by name, not both: {', '.join(settings)}")
-    return settings or read_words(words)
+def read_keyed(_: Any, tokens: Any) -> Any:
+    """Reads the settings of a flag by key, or else its words: one as its value, several as a list."""
+    if isinstance(tokens, Mapping):
+        return {key: read_keyed(None, inner) for key, inner in tokens.items()}
+    if isinstance(tokens[0].implicit_value, dict):  # {} in a file
+        return {}
+    values = [read_word(word) for word in list_words(tokens)]
+    return values if len(values) > 1 else values[0]
 
 
 def read_list(kind: Any, tokens: Sequence[cyclopts.Token]) -> list[Any]:
     """Reads words as a list of the type that the flag has."""
-    words, _ = split_tokens(tokens)
     item, *_ = get_args(kind)
-    return [item(part) for word in words for part in COMMA.split(word)]
+    return [item(word) for word in list_words(tokens)]
 
 
-def read_named(_: Any, tokens: Sequence[cyclopts.Token]) -> list[NamedWords]:
-    """Reads names with their settings, of each spelling of the flag."""
-    named: list[NamedWords] = []
-    for flag in dict.fromkeys(str(token.keyword) for token in tokens):
-        words, settings = split_tokens([token for token in tokens if token.keyword == flag])
-        named.append(NamedWords(flag, tuple(part for word in words for part in COMMA.split(word)), settings))
-    return named
+def read_named(_: Any, tokens: Any) -> dict[str, Any]:
+    """Reads names, each once; returns by name its settings, which only a file gives here. Raises SettingError."""
+    if isinstance(tokens, Mapping):
+        return read_keyed(None, tokens)
+    words = [word for word in list_words(tokens) if word != "null"]
+    twice = [word for word in words if words.count(word) > 1]
+    if twice:
+        raise SettingError(f"metrics must name each metric once, but {twice[0]} is named twice")
+    return {word: {} for word in words}
 
 
-def split_tokens(tokens: Sequence[cyclopts.Token]) -> tuple[list[str], dict[str, Any]]:
-    """The words of a flag, and its settings by key."""
-    words = [token.value for token in tokens]
-    plain = [word for word in words if not word.startswith(KEYED)]
-    settings = [json.loads(word.removeprefix(KEYED)) for word in words if word.startswith(KEYED)]
-    return plain, settings[0] if settings else {}
+def make_type(kind: Any, read: Callable[..., Any], **how: Any) -> Any:
+    """Makes the type of a flag that takes several words."""
+    return Annotated[kind, cyclopts.Parameter(converter=read, **how)]
 
 
-# ---- types of flags -------------------------------------------------------------------------------------------------
-
-Keyed = Annotated[Any, cyclopts.Parameter(converter=read_keyed, n_tokens=-1)]  # words, or settings by key
-Strings = Annotated[Sequence[str], cyclopts.Parameter(converter=read_list)]
-Numbers = Annotated[Sequence[float], cyclopts.Parameter(converter=read_list)]
-Counts = Annotated[Sequence[int], cyclopts.Parameter(converter=read_list)]
-NamedMetrics = Annotated[
-    Any, cyclopts.Parameter(name=("--metrics", "--metric"), converter=read_named, n_tokens=-1)
-]  # of either name
-NamedOne = Annotated[Any, cyclopts.Parameter(converter=read_named, n_tokens=-1)]
+Keyed = make_type(dict | list | str | float, read_keyed, accepts_keys=True, n_tokens=-1)  # words, or settings by key
+Named = make_type(dict, read_named, accepts_keys=True, n_tokens=-1)  # what is looked up by name
+Strings = make_type(Sequence[str], read_list)
+Numbers = make_type(Sequence[float], read_list)
+Counts = make_type(Sequence[int], read_list)
 Place = Annotated[str, cyclopts.Parameter(allow_leading_hyphen=True)]  # a file, or - for a standard stream
 
 
@@ -226,27 +111,16 @@ def declare_command(
         parameters.append(Parameter(FILE, Parameter.VAR_POSITIONAL, annotation=Place))
     for name, own in signature(verb).parameters.items():
         if name not in (file, *named) and own.kind is not Parameter.VAR_KEYWORD:
-            default = defaults.get(name, own.default)
-            parameters.append(own.replace(kind=Parameter.KEYWORD_ONLY, default=default))
+            parameters.append(own.replace(kind=Parameter.KEYWORD_ONLY, default=defaults.get(name, own.default)))
+    parameters += [*flags, flag(INNER, Keyed, "", show=False)]
 
     def command(*_: Any, **__: Any) -> None: ...
 
-    shown = [*parameters, *flags]
     command.__signature__ = signature(command).replace(  # pyright: ignore[reportFunctionMemberAccess]
-        parameters=[each.replace(annotation=annotate(each)) for each in shown]
+        parameters=[each.replace(annotation=annotate(each)) for each in parameters]
     )
     command.__doc__ = re.sub(r"\n {12}(?=\S)", " ", verb.__doc__ or "")  # a line for each parameter
     return command
-
-
-def list_names(command: Any) -> list[str]:
-    """Lists the flags of a command that `declare_command` made."""
-    names: list[str] = []
-    for parameter in signature(command).parameters.values():
-        if parameter.kind is Parameter.KEYWORD_ONLY:
-            spelled = [name for note in parameter.annotation.__metadata__ for name in note.name or ()]
-            names += [name.removeprefix("--") for name in spelled] or [parameter.name]
-    return names
 
 
 def annotate(parameter: Parameter) -> Any:

@@ -5,15 +5,15 @@ import shlex
 import subprocess
 import sys
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 
 from core.errors import check_names
-from judge.cli import METRIC_FLAGS, VERBS, list_flags, make_app, parse_words
-from judge.metric_flags import list_metrics
-from judge.options import check_flags, fold, group_words
+from judge.cli import METRIC_FLAGS, VERBS, make_app, parse_words
+from judge.metric_flags import split_name
 from judge.registry import find_config, read_config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,21 +73,20 @@ def test_names_of_the_paper_maps_exist(name: str):
 @pytest.mark.parametrize("command", verb_commands())
 def test_verbs_have_the_flags_that_pages_name(command: str) -> None:
     verb, *words = shlex.split(command)
-    groups = group_words([word for word in words if word != "--help"])
-    check_flags([name for name in groups if name], flags_of(verb), verb)
-    if "--help" in words:
-        return
-    given = parse_words(make_app(), verb, [*fold(groups)])
-    named = [words for flag in METRIC_FLAGS for words in given.get(flag, ())]
-    for metric in list_metrics(named):
-        if metric.source not in ("NAME", "ead") and "." not in metric.source:
-            check_names(metric.settings, list_settings(metric.source), metric.name)
+    given = parse_words(make_app(), verb, [word for word in words if word != "--help"])
+    for flag in METRIC_FLAGS:
+        for word, settings in given.get(flag, {}).items():
+            _, name = split_name(word)
+            if name not in ("NAME", "ead") and "." not in name:
+                check_names(settings, list_settings(name), name)
 
 
 @cache
 def flags_of(verb: str) -> list[str]:
     """The flags of a verb."""
-    return list_flags(make_app(), verb)
+    command = make_app()[verb].default_command
+    assert command is not None
+    return [*signature(command).parameters]
 
 
 def list_settings(metric: str) -> set[str]:
