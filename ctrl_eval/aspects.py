@@ -71,6 +71,10 @@ class Aspect(ABC):
         """Returns why a text has no score in this aspect; None for a text that has one."""
         return None
 
+    def find_remarks(self, patterns: Sequence[Pattern]) -> list[str]:
+        """Returns what is unusual about a text, by its patterns."""
+        return []
+
     @abstractmethod
     def patterns(self, example: Example, material: Material) -> list[Pattern]:
         """Makes the patterns of a text (f and g)."""
@@ -90,8 +94,10 @@ class Aspect(ABC):
         questions: list[dict[str, str]] = []
         for pattern in patterns:
             questions.append({"source": family.show(pattern.before, pattern.after), "target": pattern.target})
-        remarks = () if isf.any() else ("all weights are zero; its evaluators weigh alike",)
-        return Evaluations(log_p, normalised_isf(isf), questions, remarks)
+        remarks = self.find_remarks(patterns)
+        if not isf.any():
+            remarks.append("all weights are zero; its evaluators weigh alike")
+        return Evaluations(log_p, normalised_isf(isf), questions, tuple(remarks))
 
 
 class Coherence(Aspect):
@@ -109,12 +115,8 @@ class Coherence(Aspect):
     def patterns(self, example: Example, material: Material) -> list[Pattern]:
         return coherence_patterns(material.split(example.full_text))
 
-    def evaluate(self, example: Example, patterns: Sequence[Pattern], *given: Any) -> Evaluations:
-        evaluated = super().evaluate(example, patterns, *given)
-        if len(patterns) > 1:
-            return evaluated
-        remark = "a text of one sentence leaves only the mask to read"
-        return replace(evaluated, remarks=(remark, *evaluated.remarks))
+    def find_remarks(self, patterns: Sequence[Pattern]) -> list[str]:
+        return ["a text of one sentence leaves only the mask to read"] if len(patterns) == 1 else []
 
 
 class Consistency(Aspect):

@@ -41,7 +41,11 @@ Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
 
 def _list_fields(aspects: Sequence[str] = tuple(ASPECTS)) -> tuple[Field, ...]:
     """The fields that the aspects read besides the text."""
-    return tuple(chain.from_iterable(ASPECTS[aspect].reads for aspect in aspects if aspect in ASPECTS))
+    fields: list[Field] = []
+    for aspect in aspects:
+        if aspect in ASPECTS:
+            fields += ASPECTS[aspect].reads
+    return tuple(fields)
 
 
 @checked_dataclass

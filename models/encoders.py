@@ -111,7 +111,8 @@ def _load_sentence_transformer(
 
     model = load_pretrained(load, source)
     if _reads_tokens(model):
-        check_tokens(name, model.tokenizer, len(model[0].auto_model.get_input_embeddings().weight))
+        first: Any = model[0]
+        check_tokens(name, model.tokenizer, len(first.auto_model.get_input_embeddings().weight))
     return model
 
 
