@@ -337,15 +337,14 @@ def collect_settings(name: str, own: Mapping[str, Flag], given: Given) -> dict[s
 def deliver(result: Any, name: str, words: Sequence[str], given: Given, seconds: float) -> None:
     """Prints the tables and notes of a result, and writes its report if the command asks for one."""
     from report import terminal
-    from report.outcome import print_outcome
 
-    outcome = result.present()
+    study = result.present() if hasattr(result, "present") else result
     is_printed = name == "score" and str(given.get("output")) == STANDARD
-    print_outcome(outcome, terminal.console(stderr=is_printed))
+    study.print(terminal.console(stderr=is_printed))
     if given.get("report"):
         from judge.reports import write_verb
 
-        path = write_verb(replace(outcome, plots=result.draw()), name, ["judge", name, *words], given, seconds)
+        path = write_verb(study, name, ["judge", name, *words], given, seconds)
         say(f"wrote {path}")
 
 

@@ -14,16 +14,19 @@ from core.settings import Several, check, one_of
 from judge.flags import Given
 from report import page, results
 from report.asked import write_answers
-from report.outcome import Outcome
+from report.study import Study
 
 
 def check_report(given: Given) -> None:
     """Raises SettingError for a folder that cannot hold a report, and for unknown kinds of plots."""
     check(Several[one_of(results.ENDINGS)], plots=list(given.get("plots")))
+    if Path(given.get("report")).suffix in (".html", ".htm"):
+        rule = "report must name a folder, in which report.html is the page"
+        raise SettingError(f"{rule}, but is {given.get('report')}")
     results.check_run_folder(Path(os.path.realpath(given.get("report"))), "report")
 
 
-def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Given, seconds: float) -> Path:
+def write_verb(outcome: Study, name: str, command: Sequence[str], given: Given, seconds: float) -> Path:
     """Writes the report of a result; returns the path of its page."""
     folder = Path(os.path.realpath(given.get("report")))
     settings = {flag: value for flag, value in given.values.items() if flag not in ("report", "config")}

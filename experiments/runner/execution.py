@@ -23,7 +23,7 @@ from core.errors import InputError, MissingModelError, OutsideError, SettingErro
 from core.extras import suggest_extra
 from core.hosts import set_network
 from core.stages import Stages, check_writable
-from experiments.contracts import Outcome, Run
+from experiments.contracts import Run, Study
 from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, name_settings, resolve
 from experiments.runner.run_log import begin_log, quiet_libraries
@@ -31,7 +31,6 @@ from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import check_trusted, check_typed, leaves, walk
 from report import model_cards, page, results, terminal
-from report.outcome import print_outcome
 from report.wording import literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
@@ -205,9 +204,9 @@ def _perform(built: Built, config: DictConfig, folder: Path, started: datetime, 
                 cues=config.cues != "none",
             )
             outcome = built.experiment(run)
-        if not isinstance(outcome, Outcome):
+        if not isinstance(outcome, Study):
             kind = type(outcome).__name__
-            raise TypeError(f"an experiment must return an Outcome, but {config.name} returned {kind}")
+            raise TypeError(f"an experiment must return a Study, but {config.name} returned {kind}")
         if first:
             outcome = name_recipe(outcome, config)
             about = describe_run(config, run, started)
@@ -259,7 +258,7 @@ def name_written(hydra: HydraConf) -> list[str]:
     return [log_file] if hydra.output_subdir is None else [log_file, hydra.output_subdir]
 
 
-def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
+def name_recipe(outcome: Study, config: DictConfig) -> Study:
     """Adds the name of the recipe (`configs/recipe`) to the signature and the notes of an outcome."""
     if config.recipe.name is None:
         return outcome
@@ -268,7 +267,7 @@ def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
     return replace(outcome, signature=signature, notes=[note, *outcome.notes])
 
 
-def _deliver(outcome: Outcome, about: Mapping[str, Any], config: DictConfig, folder: Path) -> None:
+def _deliver(outcome: Study, about: Mapping[str, Any], config: DictConfig, folder: Path) -> None:
     """Writes an outcome into the run folder, results.json last."""
     found = results.results(outcome, about)
     results.write_plots(outcome, folder, config.plots)
@@ -291,11 +290,13 @@ def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
             raise SettingError(f"{where}: choose another hydra.run.dir")
 
 
-def _summarise(outcome: Outcome, seconds: float, folder: Path, job: str) -> None:
+def _summarise(outcome: Study, seconds: float, folder: Path, job: str) -> None:
     """Prints what a run found; a job of a sweep prints one line, because the sweep shows the results of all jobs."""
+    for line in [*outcome.said, *(f"{name}: {value:.6g}" for name, value in outcome.figures.items())]:
+        log.info("%s", line, extra={"unseen": True})  # on the terminal
     out = terminal.console()
     if not job:
-        print_outcome(outcome, out, name=_short)
+        outcome.print(out, name=_short)
     start = f"{job}: " if job else ""
     out.print(literal(f"{start}{seconds:.1f} s, {_short(folder)}/report.html"))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +22,7 @@ from core.signature import join_settings
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.rating_words import GivenLevels
-from judge.audits import AspectAudit, Audits, AuditSettings, MetricAudit
+from judge.audits import AspectAudit, AuditSettings, MetricAudit, present_audits
 from judge.engines import list_code, load_all, score_all
 from judge.inputs import Columns, Source, read
 from judge.metrics import Metrics, plan_metrics
@@ -35,6 +34,7 @@ from meta_eval.design import Floats, Layout, restrict
 from meta_eval.estimates import Estimate
 from meta_eval.grouping import estimate_correlation
 from meta_eval.scored_set import ScoredSet
+from report.study import Study
 
 Levels = Sequence[Sequence[Example]]  # the examples at each strength
 Perturbed = Mapping[str, tuple[Levels, Floats]]
@@ -52,9 +52,8 @@ def audit(
     cues: bool = True,
     levels: GivenLevels | None = None,
     stages: Path | str | None = None,
-    cards: Path | str | None = None,
     **settings: Any,
-) -> Audits:
+) -> Study:
     """Audits metrics on your texts: what their scores depend on, and what fools them.
 
     Args:
@@ -68,7 +67,6 @@ def audit(
         cues: whether the scores are compared with cheap cues.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
         stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
-        cards: an existing folder to write: NAME.md for the card of each metric, README.md for the table of all.
 
     Raises SettingError for wrong settings, InputError as `audit_metric` does.
     """
@@ -77,8 +75,6 @@ def audit(
     planned = plan_metrics(metrics, settings, stages=kept and kept.root)
     if not planned:
         raise SettingError(f"metrics must name the metrics to audit, as {setting('metrics', 'bleu')}")
-    if cards is not None and not Path(cards).is_dir():
-        raise SettingError(f"cards must be an existing folder, but there is no {cards}")
     sets: list[ScoredSet] = []
     if isinstance(source, list | tuple):
         sets = [scored for scored in source if isinstance(scored, ScoredSet)]
@@ -100,14 +96,7 @@ def audit(
             stages=kept,
         )
         by_metric[name] = replace(audited, name=name)
-    audits = Audits(by_metric)
-    if cards is None:
-        return audits
-    from judge.cards import write_cards
-
-    folder = Path(cards)
-    write_cards(folder, audits)
-    return replace(audits, written=(folder / "README.md",))
+    return present_audits(by_metric)
 
 
 def choose_set(
@@ -147,9 +136,7 @@ def audit_metric(
     places = draw(rated.examples, metric.requires, settings.texts, seed)
     drawn = rated.take(places)
     examples = drawn.examples
-    began = time.perf_counter()
     scored = score_all(drawn, metric)
-    cost = (time.perf_counter() - began) / len(examples)
     strengths = sorted(settings.strengths)
     perturbed = {name: damage_all(examples, name, strengths, seed) for name in DAMAGES}
     perturbed |= {name: edit_all(examples, name) for name in EDITS}
@@ -183,7 +170,6 @@ def audit_metric(
         name=scored.signature.split("|")[0],
         settings=settings,
         n=len(examples),
-        cost=cost,
         said=(*rated.notes, *scored.notes),
     )
 

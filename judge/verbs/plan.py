@@ -34,7 +34,8 @@ from meta_eval.planning import (
 )
 from meta_eval.preferences import Preferences
 from meta_eval.scored_set import ScoredSet
-from report.tables import Result, Table, pick, tabulate
+from report.study import Result
+from report.tables import Table, pick, tabulate
 from report.wording import join_names
 
 Pilot = Source | Preferences
