@@ -54,8 +54,8 @@ class Asking:
         question: str,
         repeat: int = 0,
         form: Form = "number",
-    ) -> bytes:
-        """Returns the body of a request as JSON; each repeat of a question has a different seed."""
+    ) -> dict[str, Any]:
+        """Returns the body of a request; each repeat of a question has a different seed."""
         schema = {"name": "verdict", "strict": True, "schema": SCHEMAS[form]}
         settings: dict[str, Any] = {
             "temperature": self.temperature,
@@ -70,7 +70,7 @@ class Asking:
         messages = [{"role": "user", "content": question}]
         if self.system is not None:
             messages.insert(0, {"role": "system", "content": self.system})
-        return json.dumps({"model": model, "messages": messages, **sent, **(self.extra or {})}).encode()
+        return {"model": model, "messages": messages, **sent, **(self.extra or {})}
 
 
 def follows_schema(choice: Choice) -> bool:

@@ -81,8 +81,8 @@ class CachedChat:
         keys = [question.key for question in questions]
         missing: list[int] = []
         for place, key in enumerate(keys):
-            if key in self.cache.values:
-                yield place, Reply.model_validate(self.cache.values[key], strict=False)
+            if key in self.cache:
+                yield place, Reply.model_validate(self.cache[key], strict=False)
             else:
                 missing.append(place)
         with closing(self.chat.ask_all([questions[place] for place in missing], parallel)) as replies:

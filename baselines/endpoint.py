@@ -5,38 +5,39 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
-from urllib.request import Request
 
 from baselines.asking import HEEDED, Asking
 from baselines.chat import Question, Replies, ask_in_threads
-from baselines.posting import CONNECTING, Answer, post
 from baselines.replies import ChatFault, Choice, Reply, read_completion, read_reply
 from baselines.verdicts import Form
 from core.errors import OutsideError, SettingError, check_names, printable
+from core.extras import suggest_extra
 from core.hosts import check_network
 from core.settings import Positive, Size, check
 
+if TYPE_CHECKING:
+    from openai import OpenAI
+
 GIVEN_UP = 20  # questions without an answer for the same cause, before any answer
-AGAIN = {408, 409, 429}  # statuses after which a question is asked again; those from 500 on too
+AGAIN = {408, 409, 429}  # statuses after which the same question may get an answer; those from 500 on too
+FEW_RETRIES = 2  # of an endpoint that has not answered yet
 SHORTEST_SECRET = 12  # characters: many local servers take a word as key, which an answer may have by chance
 REFUSED = {"400", "422", "501"}  # statuses of an endpoint that does not take a setting
-STOPPED = "the run has stopped"
 
 
 class EndpointChat:
     """A model behind an OpenAI-compatible endpoint (vLLM, llama.cpp, `transformers serve`, hosted ones).
 
-    A question is asked again, at most `retries` times, after 408, 409, 429, 5xx and cut connections. A pause that the
-    endpoint asks for (`Retry-After`) holds all questions, and is no try. A whole answer must come within `timeout`
-    seconds, in which all tries and pauses of its question lie. The key is read from the environment, goes to `base_url`
-    alone and is never written: where the endpoint repeats it, the reply has the variable's name in its place.
+    The openai library asks a question again, at most `retries` times, after 408, 409, 429, 5xx and cut connections. It
+    waits as long as the endpoint asks for (`Retry-After`, up to two minutes). Each try has `timeout` seconds for a
+    whole answer. The key is read from the environment, goes to `base_url` alone and is never written: where the
+    endpoint repeats it, the reply has the variable's name in its place.
 
     Raises SettingError for a URL that is none, and for other settings.
     """
@@ -62,17 +63,19 @@ class EndpointChat:
         self.timeout = timeout
         key = os.environ.get(key_variable, "").strip()
         self.secrets = sorted(list_written_forms(key), key=len, reverse=True)
-        self.headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        if key:
-            self.headers["Authorization"] = f"Bearer {key}"
-        self.trying = threading.Lock()
-        self.lock = threading.Lock()
-        self.stopped = threading.Event()
+        self.trying = threading.RLock()
         self.is_reached = False
         self.has_answered = False
-        self.failed = dict[str, int]()  # questions by the cause of their faults
-        self.held_until = 0.0  # by `Retry-After`, on the clock of time.monotonic
-        self.open = dict[int, Callable[[], None]]()  # by thread, what ends the connection that it waits for
+        self.failed = Counter[str]()  # questions by the cause of their faults
+
+    @cached_property
+    def client(self) -> OpenAI:
+        """The client, which is opened at the first question: its library takes long to import."""
+        with suggest_extra():
+            from baselines.posting import open_client
+
+        key = os.environ.get(self.key_variable, "").strip()
+        return open_client(self.url, key, timeout=self.timeout, retries=self.retries)
 
     @property
     def depends(self) -> dict[str, Any]:
@@ -109,7 +112,7 @@ class EndpointChat:
         except ChatFault as fault:
             if fault.cause in REFUSED:
                 return False
-            raise OutsideError(f"{self.place} does not answer: {fault}") from fault
+            raise OutsideError(f"{self.place} does not answer: {self._shown(str(fault))}") from None
 
     @property
     def most_tokens(self) -> int | None:
@@ -124,12 +127,7 @@ class EndpointChat:
             stop=self.stop,
         )
 
-    def ask(
-        self,
-        question: str,
-        repeat: int = 0,
-        form: Form = "number",
-    ) -> Reply:
+    def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
         """Asks a question. Raises ChatFault if there is no reply, SettingError if the key or the model is refused.
 
         Raises OutsideError if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for the same
@@ -139,95 +137,39 @@ class EndpointChat:
         try:
             reply = self._redact(read_reply(self._send(body)))
         except ChatFault as fault:
-            self._count(fault)
-            raise
+            said = self._shown(str(fault))
+            self.failed[fault.cause] += 1
+            if not self.has_answered and self.failed[fault.cause] >= GIVEN_UP:
+                raise OutsideError(f"{self.place} answered none of {GIVEN_UP} questions: {said}") from None
+            raise ChatFault(said, fault.cause, fault.passes) from None
         self.has_answered = True
         return reply
 
-    def _count(self, fault: ChatFault) -> None:
-        """Ends the run where the first questions fail alike."""
-        with self.lock:
-            self.failed[fault.cause] = self.failed.get(fault.cause, 0) + 1
-            if not self.has_answered and self.failed[fault.cause] >= GIVEN_UP:
-                self._stop(f"{self.place} answered none of {GIVEN_UP} questions: {fault}")
-
     def stop(self) -> None:
-        """Ends at once the questions that are being asked, and their pauses. Later questions are asked as usual."""
-        with self.lock:
-            self.stopped.set()
-            self.stopped = threading.Event()
-            for end in self.open.values():
-                end()
+        """Ends the questions that are being asked. Later questions are asked as usual, by a client of their own."""
+        if client := self.__dict__.pop("client", None):
+            client.close()
 
-    def _send(self, body: bytes) -> bytes:
-        """The body of the answer; raises as `ask`. Tries and pauses end `timeout` seconds after the beginning."""
-        stopped = self.stopped
-        started = time.monotonic()
-        deadline = started + self.timeout
-        tries = 0
-        while True:
-            self._wait_for_turn(deadline, stopped)
-            answered = self._try_once(body, deadline)
-            if isinstance(answered, bytes):
-                return answered
-            fault, asked_pause = answered
-            pause = min(0.5 * 2**tries, 8.0)
-            now = time.monotonic()
-            if not self.is_reached and now - started + pause > CONNECTING:
-                self._stop(f"{self.place} cannot be reached: {fault}")
-            if asked_pause:
-                self._hold(now + asked_pause)
-                continue
-            tries += 1
-            if tries > self.retries or now + pause > deadline or stopped.wait(pause):
-                raise fault
+    def _send(self, body: dict[str, Any]) -> bytes:
+        """The body of the answer; raises as `ask`."""
+        with self.trying:
+            client = self.client
+        from baselines.posting import post
 
-    def _try_once(self, body: bytes, deadline: float) -> bytes | tuple[ChatFault, float | None]:
-        """The body of the answer; or a fault that may pass, and the pause that the endpoint asks for."""
-        request = Request(self.url, body, self.headers, method="POST")
-        left = max(deadline - time.monotonic(), 1e-3)
         try:
-            answer = post(request, left, is_reached=self.is_reached, watch=self._watch)
-        except ConnectionError as error:  # cut, or never made
-            return ChatFault(f"the endpoint failed: {self._shown(str(error))}", "connection", passes=True), None
+            status, answer = post(client, body, self.retries if self.is_reached else min(self.retries, FEW_RETRIES))
+        except ConnectionError as error:
+            said = self._shown(str(error))
+            if not self.is_reached:
+                raise OutsideError(f"{self.place} cannot be reached: {said}") from None
+            raise ChatFault(f"the endpoint failed: {said}", "connection", passes=True) from None
         self.is_reached = True
-        if answer.status < 300:
-            return answer.body
-        fault = self._status_fault(answer)
-        if not fault.passes:
-            raise fault
-        return fault, answer.pause
+        if status < 300:
+            return answer
+        raise self._status_fault(status, answer)
 
-    def _hold(self, until: float) -> None:
-        with self.lock:
-            self.held_until = max(self.held_until, until)
-
-    @contextmanager
-    def _watch(self, end: Callable[[], None]) -> Iterator[None]:
-        """Lets `stop` end the connection of this thread."""
-        with self.lock:
-            self.open[threading.get_ident()] = end
-        try:
-            yield
-        finally:
-            with self.lock:
-                del self.open[threading.get_ident()]
-
-    def _wait_for_turn(self, deadline: float, stopped: threading.Event) -> None:
-        """Waits while the endpoint asks for a pause. Raises ChatFault where that is longer than the question has."""
-        if stopped.is_set():
-            raise ChatFault(STOPPED, "connection", passes=True)
-        while (pause := self.held_until - time.monotonic()) > 0:
-            if self.held_until > deadline:
-                what = f"the endpoint asks for a pause of {pause:.0f} seconds, but a question may take {self.timeout:g}"
-                raise ChatFault(what, "429", passes=True)
-            if stopped.wait(pause):
-                raise ChatFault(STOPPED, "connection", passes=True)
-
-    def _status_fault(self, answer: Answer) -> ChatFault:
+    def _status_fault(self, status: int, body: bytes) -> ChatFault:
         """What a status says. Raises SettingError where it says so of every question."""
-        status = answer.status
-        said = self._shown(answer.body.decode("utf-8", "replace"))
         if status in (401, 403):
             raise SettingError(f"{self.place} refuses the key in {self.key_variable} ({status})")
         if status == 404:
@@ -235,17 +177,15 @@ class EndpointChat:
         if status < 400:
             what = "sends the question elsewhere, which is not followed: set base_url to the endpoint itself"
             return ChatFault(f"the endpoint {what} ({status})", str(status))
+        said = self._shown(body.decode("utf-8", "replace"))
         passes = status in AGAIN or status >= 500
         return ChatFault(f"the endpoint failed with status {status}: {said}", str(status), passes)
-
-    def _stop(self, message: str) -> None:
-        self.stopped.set()  # for the questions of other threads
-        raise OutsideError(message)
 
     def _redact(self, reply: Reply) -> Reply:
         """The reply without secrets. Where there was one, its tokens are dropped, as they spell it in parts."""
         text = self._hide(reply.text)
-        return reply if text == reply.text else reply.model_copy(update={"text": text, "chosen": ()})
+        shown = reply.model_copy(update={"instead": self._shown(reply.instead)})
+        return shown if text == reply.text else shown.model_copy(update={"text": text, "chosen": ()})
 
     def _hide(self, text: str) -> str:
         for form in self.secrets:
@@ -272,8 +212,7 @@ def split_url(base_url: str) -> tuple[str, str]:
     if parts.username is not None:
         raise SettingError("base_url must have no user and no password: a key belongs into the environment")
     check_network("base_url", base_url)
-    path = quote(parts.path.rstrip("/"), safe="/%") + "/chat/completions"
-    return parts._replace(path=path, fragment="").geturl(), place
+    return parts._replace(path=quote(parts.path.rstrip("/"), safe="/%"), fragment="").geturl(), place
 
 
 def list_written_forms(secret: str) -> set[str]:

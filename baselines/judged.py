@@ -52,9 +52,11 @@ def judge_reply(reply: Reply | ChatFault, question: AspectQuestion) -> Judged:
     """Reads the verdict of a reply on the question, or the reason why there is none."""
     if isinstance(reply, ChatFault):
         return Judged(math.nan, f"{reply}{LOST if reply.passes else ''}")
+    tokens = reply.prompt_tokens + reply.answer_tokens
+    if reply.instead:
+        return Judged(math.nan, f"the judge gave no answer: {reply.instead}", reply.text, tokens)
     aspect = question.aspect
     verdict = rate(reply, question.form, aspect.scale, aspect.name)
-    tokens = reply.prompt_tokens + reply.answer_tokens
     if isinstance(verdict, str):
         lack = describe_lack(reply, question.form, aspect.scale, verdict)
         return Judged(math.nan, lack, reply.text, tokens)

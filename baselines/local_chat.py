@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 
 # What a chat template takes for today, whatever form it asks for, so that scores are the same tomorrow.
 TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"
+OPENING = ("<", "[")  # of tokens that mark a part of a conversation
 TRIALS = ("Answer with 1.", "Answer with 2.")
 LIKELIEST = 200  # tokens whose probabilities are kept where a verdict stands
 # Padded tokens of a batch: on a CPU few, which its caches hold and after which progress is shown, elsewhere many.
@@ -141,8 +143,18 @@ class LocalChat:
             raise reply
         return reply
 
+    @cached_property
+    def template_tokens(self) -> list[str]:
+        """Tokens of the chat template that a text could forge: they are not special, and so are read as tokens."""
+        added = self.lm.tokenizer.added_tokens_decoder.values()
+        forged = [str(token.content) for token in added if not token.special and token.content.startswith(OPENING)]
+        return [token for token in forged if token in (self.template or "")]
+
     def _read_whole(self, question: str) -> list[int]:
         """The tokens of a question. Raises ChatFault for one that the model cannot read."""
+        for token in self.template_tokens:
+            if token in question:
+                raise ChatFault(f"the question holds {token}, which this model reads as a token of its own")
         try:
             source = self.read(question)
         except Exception as error:  # a template may raise any class

@@ -1,151 +1,100 @@
-"""One request to an endpoint, which may only answer: no redirects, one deadline, an answer of bounded size.
+"""The client of an endpoint: the openai library, whose answers have a deadline and a bounded size.
 
-Python's own HTTP client asks, through the proxy of the environment where there is one; this machine is asked directly.
+Redirects are not followed and nothing is decompressed. An endpoint on this machine is asked without a proxy.
 """
 
 from __future__ import annotations
 
-import http.client
-import socket
-import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+import time
+from contextlib import closing
 from typing import Any
-from urllib.error import URLError
-from urllib.parse import urlsplit
-from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
+from urllib.parse import parse_qsl, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+import openai
 
 from baselines.replies import ChatFault
 from core.hosts import is_this_machine
 
 LARGEST = 2**24  # bytes of an answer: a token with its alternatives takes some 2,000
-LONGEST_WAIT = 10**6  # seconds that an endpoint may ask for
-CONNECTING = 2.0  # seconds of attempts to reach an endpoint that has not answered yet
+CONNECTING = 5.0  # seconds for a connection
 
 
-@dataclass(frozen=True)
-class Answer:
-    """An answer as it came."""
+class AnswerError(openai.OpenAIError):
+    """An answer is late, too large or compressed. The openai library does not ask again after errors of this class."""
 
-    status: int
-    # seconds to wait before another question (`Retry-After`); None where the endpoint says none
-    pause: float | None
-    body: bytes
+    def __init__(self, what: str, cause: str) -> None:
+        self.cause = cause
+        super().__init__(f"the endpoint {what}")
 
 
-def post(
-    request: Request,
-    timeout: float,
-    *,
-    is_reached: bool = True,
-    watch: Callable[[Callable[[], None]], AbstractContextManager[None]] = nullcontext,
-) -> Answer:
-    """The answer to a request.
+class BoundedTransport(httpx2.BaseTransport):
+    """Reads a whole answer within `timeout` seconds, and at most LARGEST bytes of it."""
 
-    Redirects are not followed, nothing is decompressed. Raises ConnectionError where the connection fails, ChatFault
-    for an answer that is not whole after `timeout` seconds, larger than LARGEST, or compressed. An endpoint that is not
-    `is_reached` yet has 2 CONNECTING seconds for the connection. An endpoint on this machine is asked without a proxy.
-    `watch` gets what ends the connection at once.
-    """
-    connections = Connections(connecting=timeout if is_reached else min(timeout, 2 * CONNECTING))
-    opener = OpenerDirector()
-    opener.add_handler(ProxyHandler({} if is_this_machine(urlsplit(request.full_url).hostname or "") else None))
-    opener.add_handler(WatchedHandler(connections))
-    late = ChatFault(f"the endpoint gave no whole answer in {timeout:.3g} seconds", "timeout", passes=True)
-    timer = threading.Timer(timeout, connections.end)
-    timer.start()
-    try:
-        with watch(connections.end), opener.open(request, timeout=timeout) as response:
-            body = response.read(LARGEST + 1)
-            headers = response.headers
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        if connections.is_ended or isinstance(error, TimeoutError):
-            if not connections.opened:
-                raise ConnectionError("no connection in time") from None
+    def __init__(self, inner: httpx2.BaseTransport, timeout: float) -> None:
+        self.inner = inner
+        self.timeout = timeout
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        late = AnswerError(f"gave no whole answer in {self.timeout:.3g} seconds", "timeout")
+        deadline = time.monotonic() + self.timeout
+        body = bytearray()
+        try:
+            response = self.inner.handle_request(request)
+            with closing(response):
+                if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+                    raise AnswerError("sent a compressed answer, which was not asked for", "compressed")
+                for part in response.iter_raw():
+                    body += part
+                    if len(body) > LARGEST:
+                        raise AnswerError(f"sent more than {LARGEST} bytes", "size")
+                    if time.monotonic() > deadline:
+                        raise late
+        except (httpx2.ReadTimeout, httpx2.WriteTimeout, httpx2.PoolTimeout):
             raise late from None
-        reason = error.reason if isinstance(error, URLError) else error
-        raise ConnectionError(f"{type(reason).__name__}: {reason}") from None
-    finally:
-        timer.cancel()
-        connections.close()
-    if connections.is_ended:
-        raise late
-    check_whole(body, headers)
-    pause = read_count(headers.get("Retry-After", ""), LONGEST_WAIT)
-    return Answer(response.status, None if pause is None else float(pause), body)
-
-
-def check_whole(body: bytes, headers: Mapping[str, str]) -> None:
-    """Raises ChatFault for a body that is too large or compressed, ConnectionError for a body that was cut."""
-    if len(body) > LARGEST:
-        raise ChatFault(f"the endpoint's answer has more than {LARGEST} bytes", "size")
-    if headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise ChatFault("the endpoint's answer is compressed, which was not asked for", "compressed")
-    promised = read_count(headers.get("Content-Length", ""), LARGEST)
-    if promised is not None and len(body) < promised:
-        raise ConnectionError("the connection was cut")
-
-
-def read_count(header: str, most: int) -> int | None:
-    """Returns the whole number in a header, at most `most`; None for a header that is not a whole number."""
-    if not (header.isascii() and header.isdecimal()):
-        return None
-    return most if len(header) > len(str(most)) else min(int(header), most)
-
-
-@dataclass
-class Connections:
-    """The sockets of one request, which a deadline can end at any point."""
-
-    # seconds for the connection alone
-    connecting: float
-    opened: list[socket.socket] = field(default_factory=list)
-    is_ended: bool = False
-
-    def end(self) -> None:
-        """Ends the request at once, whichever thread waits for it."""
-        self.is_ended = True
-        for opened in self.opened:
-            with suppress(OSError):  # the endpoint may have ended it
-                opened.shutdown(socket.SHUT_RDWR)
+        return httpx2.Response(response.status_code, headers=response.headers, content=bytes(body), request=request)
 
     def close(self) -> None:
-        """Closes the sockets."""
-        for opened in self.opened:
-            opened.close()
+        self.inner.close()
 
 
-class WatchedHandler(HTTPSHandler, HTTPHandler):
-    """Opens HTTP and HTTPS connections and records their sockets in `connections`, so that a deadline can end them."""
+def open_client(base_url: str, key: str, *, timeout: float, retries: int) -> openai.OpenAI:
+    """Opens a client that sends questions and the key to one endpoint alone."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    is_direct = is_this_machine(host) or bool(proxy_bypass(host))
+    proxy = None if is_direct else getproxies().get(parts.scheme)
+    transport = BoundedTransport(httpx2.HTTPTransport(proxy=proxy), timeout)
+    waits = httpx2.Timeout(timeout, connect=min(timeout, CONNECTING))
+    headers: dict[str, Any] = {"Accept-Encoding": "identity"}
+    # of hosted accounts, which the library reads from the environment
+    headers |= dict.fromkeys(("OpenAI-Organization", "OpenAI-Project"), openai.Omit())
+    return openai.OpenAI(
+        base_url=parts._replace(query="", fragment="").geturl(),
+        default_query=dict(parse_qsl(parts.query)),
+        api_key=key or "none",
+        default_headers=headers,
+        max_retries=retries,
+        http_client=httpx2.Client(transport=transport, timeout=waits, follow_redirects=False, trust_env=False),
+    )
 
-    def __init__(self, connections: Connections) -> None:
-        super().__init__()
-        self.connections = connections
 
-    def do_open(
-        self,
-        http_class: Any,
-        req: Request,
-        **settings: Any,
-    ) -> Any:
-        """Opens a connection, records its socket, and returns the answer."""
+def post(client: openai.OpenAI, body: dict[str, Any], retries: int) -> tuple[int, bytes]:
+    """Asks an endpoint; returns the status and the body of its last answer.
 
-        def make(
-            host: str,
-            timeout: float,
-            **more: Any,
-        ) -> Any:
-            """Makes a connection that opens, and records its socket, when it is first used."""
-
-            def create(address: tuple[str, int], *_: object) -> socket.socket:
-                made = socket.create_connection(address, self.connections.connecting)
-                made.settimeout(timeout)
-                self.connections.opened.append(made.dup())  # TLS takes the other one over
-                return made
-
-            connection = http_class(host, timeout=timeout, **more)
-            connection._create_connection = create
-            return connection
-
-        return super().do_open(make, req, **settings)  # pyright: ignore[reportArgumentType]
+    Raises ConnectionError where no connection is made, ChatFault where no whole answer comes.
+    """
+    try:
+        asking = client.with_options(max_retries=retries)
+        answer = asking.post("/chat/completions", body=body, cast_to=httpx2.Response)
+        return answer.status_code, answer.content
+    except openai.APIStatusError as error:
+        return error.status_code, error.response.content
+    except AnswerError as error:
+        raise ChatFault(str(error), error.cause, passes=error.cause == "timeout") from None
+    except openai.APIConnectionError as error:
+        cause = error.__cause__
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+            raise ConnectionError(f"{type(cause).__name__}: {cause}") from None
+        raise ChatFault(f"the endpoint failed: {type(cause).__name__}: {cause}", "connection", passes=True) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterator
 from typing import Annotated
@@ -14,6 +15,10 @@ from data.records import Record
 
 LONGEST = 10_000  # characters of a reply that are kept: its last ones
 MOST_TOKENS = 10**9  # that an endpoint may say it has counted
+WITHOUT_CONTENT = {  # why an answer ended without content
+    "content_filter": "the endpoint's filter withheld the answer",
+    "tool_calls": "the model called a tool",
+}
 
 
 class ChatFault(Exception):  # noqa: N818, a reason why there is no score
@@ -54,6 +59,8 @@ class Reply(Record):
     answer_tokens: int = 0
     # whether the answer ended at the greatest number of tokens
     is_cut: bool = False
+    # what the endpoint says in place of an answer: a refusal, its filter, a call of a tool
+    instead: str = ""
 
 
 def to_word(token: str) -> str:
@@ -108,9 +115,10 @@ class Positions(Record):
 
 
 class Message(Record):
-    """The answer itself."""
+    """The answer itself, or a refusal in its place."""
 
     content: str | None = None
+    refusal: str | None = None
 
 
 class Choice(Record):
@@ -140,9 +148,31 @@ def read_completion(body: bytes) -> Completion:
     try:
         return Completion.model_validate_json(body)
     except ValidationError as error:
+        if (said := find_error(body)) is not None:
+            raise ChatFault(f"the endpoint says in place of an answer: {said}", "error", passes=True) from None
         place, rule, _ = next(broken_rules(error))  # the value may hold a key
         what = f"{'.'.join(map(str, place))} {rule}".strip()
         raise ChatFault(f"the endpoint's answer cannot be read: {what}", "unreadable") from None
+
+
+def find_error(body: bytes) -> str | None:
+    """Finds what a body says of an error, in the form of OpenAI; None if it says nothing."""
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    error = content.get("error") if isinstance(content, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    return said if isinstance(said, str) else None
+
+
+def describe_lack_of_content(choice: Choice) -> str:
+    """Says what an endpoint gives in place of an answer; "" for an answer."""
+    if choice.message.content:
+        return ""
+    if choice.message.refusal:
+        return f"the model refused: {choice.message.refusal}"
+    return WITHOUT_CONTENT.get(choice.finish_reason or "", "")
 
 
 def read_reply(body: bytes) -> Reply:
@@ -158,6 +188,7 @@ def read_reply(body: bytes) -> Reply:
         prompt_tokens=usage.prompt_tokens,
         answer_tokens=usage.completion_tokens,
         is_cut=choice.finish_reason == "length",
+        instead=describe_lack_of_content(choice),
     )
 
 

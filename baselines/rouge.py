@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import chain
@@ -22,20 +20,6 @@ if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
 
 
-@contextmanager
-def hide_modules(*names: str) -> Iterator[None]:
-    """Hides modules that are not imported yet, as if they were not installed."""
-    hidden = [name for name in names if name not in sys.modules]
-    for name in hidden:
-        sys.modules[name] = None  # pyright: ignore[reportArgumentType]
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-
-
-UNUSED = ("sklearn", "scipy", "scipy.stats")  # rouge-score imports all of NLTK, which imports these
 TEXTS = 64  # whose words are remembered
 STEMS = 2**16  # words whose stems are remembered: stemming takes half of the time of ROUGE
 WORDS = "any-script"  # names the tokenizer in signatures
@@ -85,8 +69,7 @@ class AnyScript:
 @cache
 def make_tokenizer(stemmer: bool) -> AnyScript:
     """Makes the tokenizer, which remembers the words of the last texts, because each text is read several times."""
-    with hide_modules(*UNUSED):
-        tokenizer = AnyScript(stemmer)
+    tokenizer = AnyScript(stemmer)
     tokenizer.tokenize = lru_cache(TEXTS)(tokenizer.tokenize)
     return tokenizer
 
@@ -94,8 +77,8 @@ def make_tokenizer(stemmer: bool) -> AnyScript:
 @cache
 def make_scorer(kind: Kind, stemmer: bool) -> RougeScorer:
     """Makes the scorer of rouge-score. The library is imported only here, because its import is slow."""
-    with hide_modules(*UNUSED):
-        from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.rouge_scorer import RougeScorer
+
     return RougeScorer([kind], tokenizer=make_tokenizer(stemmer))
 
 

@@ -1,15 +1,13 @@
-"""Rubrics: the questions of a judge about a text, one per aspect, in a text file written by hand.
+"""Rubrics: the questions of a judge about a text, one per aspect, in a YAML file written by hand.
 
-    # a comment
-    [coherence]
-    Judge how coherent the text is.
-    1: its parts have nothing to do with one another
-    5: it reads as one whole
-
-    [faithful]
-    Does every statement of the text follow from its source? The source: {context}
-    no:
-    yes:
+    coherence:
+      instruction: Judge how coherent the text is.
+      levels:
+        1: its parts have nothing to do with one another
+        5: it reads as one whole
+    faithful:
+      instruction: "Does every statement of the text follow from its source? The source: {context}"
+      levels: {no: , yes: }
 
 An instruction may name fields in braces. Its levels are two or more whole numbers from 0 on, each with a description
 that may be empty, or `no` and `yes`, whose ratings are 0 and 1. The same aspect serves for comparing two texts. Texts
@@ -22,23 +20,25 @@ those of two; it may name `{instruction}`, `{aspect}`, `{levels}`, `{low}`, `{hi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
+
+import yaml
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, TypeAdapter, ValidationError
 
 from baselines.verdicts import Form
-from core.errors import InputError, SettingError, fault
+from core.errors import InputError, SettingError, blame_file, broken_rules, fault
 from core.example import Example
-from core.scores import Field
+from core.scores import Field as ExampleField
 from core.selection import references_of
 from core.settings import Several, Text, check
 from core.templates import NAME, fill_template, names_in, read_template
+from data.records import Record
 
-OWN = Path(__file__).parent / "rubric.txt"
-NAMED = re.compile(r"\[([^\[\]]+)\]")
-LEVEL = re.compile(r"(\d{1,6}|yes|no)[ \t]*:(.*)", re.I)
-YES_NO = {"no": 0, "yes": 1}
+OWN = Path(__file__).parent / "rubric.yaml"
+Level = Annotated[StrictInt, Field(ge=0, lt=10**6)]
 PAIR = ("text_a", "text_b")
 BACKTICKS = re.compile("`+")
 EXPLAIN = "First give your reasons in a few sentences. Then end with a line of its own:"
@@ -180,9 +180,41 @@ def read_prompt(file: str | None) -> str | None:
     return prompt
 
 
+def refuse_place_of_text(instruction: str) -> str:
+    """Returns an instruction; raises ValueError for one that marks the place of the text, which follows it."""
+    if "{text}" in instruction:
+        raise ValueError("must not contain {text}: the text follows it")
+    return instruction
+
+
+def check_levels(levels: dict[bool | int, str | None]) -> dict[bool | int, str | None]:
+    """Returns levels; raises ValueError unless they are two or more numbers, or no and yes."""
+    words = [level for level in levels if isinstance(level, bool)]
+    if len(levels) < 2 or len(words) not in (0, 2) or len(words) not in (0, len(levels)):
+        raise ValueError('must be two or more, such as "1: poor" and "5: good", or "no:" and "yes:"')
+    return levels
+
+
 def is_of_pairs(prompt: str) -> bool:
     """Whether a prompt asks which of two texts is better."""
     return bool(names_in(prompt, PAIR))
+
+
+class Written(Record):
+    """An aspect as a rubric holds it."""
+
+    instruction: Annotated[Text, AfterValidator(refuse_place_of_text)]
+    # whole numbers, or no and yes, each with what it means
+    levels: Annotated[dict[StrictBool | Level, str | None], AfterValidator(check_levels)]
+
+    def to_aspect(self, name: str) -> Aspect:
+        """Makes the aspect, with the levels in order."""
+        numbered = {int(level): (described or "").strip() for level, described in self.levels.items()}
+        is_yes_no = all(isinstance(level, bool) for level in self.levels)
+        return Aspect(name, self.instruction.strip(), dict(sorted(numbered.items())), is_yes_no)
+
+
+RUBRIC = TypeAdapter(Annotated[dict[str, Written], Field(min_length=1)])
 
 
 def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspect]:
@@ -192,91 +224,23 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
     """
     check(Several[Text] | None, aspects=list(aspects) or None)
     path = OWN if file is None else Path(str(file))  # it may be called 5
-    known: dict[str, Aspect] = {}
-    faults: list[str] = []
-    for part in split_rubric(read_template(path)):
-        problem = find_problem(part, known)
-        if problem:
-            faults.append(fault(path, part.line, problem))
-        elif part.name:
-            known[part.name] = part.to_aspect()
-    if not known and not faults:
-        faults.append(fault(path, 0, "a rubric must have an aspect, found none"))
-    if faults:
-        raise InputError(faults)
+    content = read_template(path)
+    with blame_file(path):
+        written = yaml.safe_load(content)
+    try:
+        known = {name: part.to_aspect(name) for name, part in RUBRIC.validate_python(written).items()}
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, place))} {rule}".strip() for place, rule, _ in broken_rules(error)]
+        raise InputError(fault(path, 0, what) for what in faults) from None
     lacking = [name for name in aspects if name not in known]
     if lacking:
-        raise SettingError(f"aspects: {path.name} has no [{lacking[0]}]; aspects there: {', '.join(known)}")
+        raise SettingError(f"aspects: {path.name} has no {lacking[0]}; aspects there: {', '.join(known)}")
     return {name: known[name] for name in aspects or known}
 
 
-@dataclass
-class Part:
-    """An aspect as it is written in a rubric; it may break the rules."""
-
-    # "" for what stands before the first aspect
-    name: str
-    # the number of its first line
-    line: int
-    instruction: list[str] = field(default_factory=list)
-    # the word or number of each level, with its description
-    levels: list[tuple[str, str]] = field(default_factory=list)
-
-    @property
-    def words(self) -> set[str]:
-        """The words of the levels, without their descriptions."""
-        return {level for level, _ in self.levels}
-
-    @property
-    def is_yes_no(self) -> bool:
-        return self.words == set(YES_NO)
-
-    @property
-    def text(self) -> str:
-        """The instruction, as one text."""
-        return "\n".join(self.instruction).strip()
-
-    def to_aspect(self) -> Aspect:
-        """Turns a part without a problem into an aspect."""
-        numbered = [(YES_NO[level] if self.is_yes_no else int(level), described) for level, described in self.levels]
-        return Aspect(self.name, self.text, dict(sorted(numbered)), self.is_yes_no)
-
-
-def split_rubric(content: str) -> list[Part]:
-    """Splits a rubric into its aspects; the first part has the lines before the first aspect."""
-    parts = [Part("", 0)]
-    for number, line in enumerate(content.splitlines(), start=1):
-        named = NAMED.fullmatch(line.strip())
-        level = LEVEL.fullmatch(line.strip())
-        if named:
-            parts.append(Part(named[1].strip(), number))
-        elif level and not line.startswith("#"):
-            parts[-1].levels.append((level[1].lower(), level[2].strip()))
-        elif not line.startswith("#"):
-            parts[-1].instruction.append(line)
-    return parts
-
-
-def find_problem(part: Part, known: Collection[str]) -> str:
-    """Returns what is wrong with a part of a rubric; "" if nothing is wrong. `known` names the aspects before it."""
-    if not part.name:
-        return "an aspect must begin with its [NAME]" if part.text or part.levels else ""
-    if part.name in known:
-        return f"each aspect must have a name of its own, found [{part.name}] twice"
-    if not part.text:
-        return f"[{part.name}] needs an instruction, found none"
-    if "{text}" in part.text:
-        return f"the instruction of [{part.name}] must not contain {{text}}: the text follows it"
-    is_mixed = not part.is_yes_no and not part.words.isdisjoint(YES_NO)
-    if is_mixed or len(part.words) < max(2, len(part.levels)):
-        rule = 'lines such as "1: poor" and "5: good", or "no:" and "yes:"'
-        return f"[{part.name}] needs levels, each once: {rule}"
-    return ""
-
-
-def fields_of(aspects: Iterable[Aspect], prompt: str | None = None) -> tuple[Field, ...]:
+def fields_of(aspects: Iterable[Aspect], prompt: str | None = None) -> tuple[ExampleField, ...]:
     """Lists the fields of an Example that instructions or the prompt name, except the text."""
-    known = get_args(Field)
+    known = get_args(ExampleField)
     templates = [*(aspect.instruction for aspect in aspects), prompt or ""]
     named = {name for template in templates for name in names_in(template, known)}
     return tuple(name for name in known if name in named)

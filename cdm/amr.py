@@ -1,7 +1,7 @@
 """Gaps at the tokens that AMR graphs of a dialogue relate: AMR-Multi (CDM, section 4.1.1, after DEAM).
 
 AMR graphs (abstract meaning representation) come from a file in PENMAN notation with alignments to tokens, as AMR
-parsers write it. Blank lines separate the graphs:
+parsers write it, and are read by the library penman (the extra `amr`). Blank lines separate the graphs:
 
     # ::tok The boy wants to sing .
     (w / want-01~e.2 :ARG0 (b / boy~e.1) :ARG1 (s / sing-01~e.4 :ARG0 b))
@@ -10,6 +10,8 @@ A sentence and its graph are matched by their letters, so tokenizers may differ.
 stand for an earlier concept (`:ARG0 b`).
 """
 
+from __future__ import annotations
+
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +19,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cdm.segments import LONGEST_SEGMENT, Gap, Pieces, Span
 from core.errors import InputError, fault
+from core.extras import suggest_extra
+from data.text_files import read_text
 
-PIECE = re.compile(r'(?P<open>\()|(?P<close>\))|(?P<node>/\s*[^\s()~]+|"[^"]*")(?:~(?:e\.)?(?P<token>\d+))?')
+if TYPE_CHECKING:
+    from penman import Graph
 
 
 def letters(text: str) -> str:
@@ -33,26 +39,33 @@ def letters(text: str) -> str:
     return "".join(c for c in text.lower() if c.isascii() and c.isalnum())
 
 
-def related_tokens(graph: str) -> Iterator[Span]:
-    """Yields for each aligned concept the span of tokens [start, stop) from it to its parent concept.
+def related_tokens(graph: Graph) -> Iterator[Span]:
+    """Yields for each aligned concept or value of a graph the span of tokens [start, stop) from it to its parent."""
+    from penman.layout import Push
+    from penman.surface import alignments
 
-    >>> list(related_tokens("(w / want-01~e.2 :ARG0 (b / boy~e.1) :ARG1 (s / sing-01~e.4))"))
-    [(2, 3), (1, 3), (2, 5)]
-    """
-    above: list[int | None] = [None]  # the token of every concept that is still open
-    for piece in PIECE.finditer(graph):
-        if piece["open"]:
-            above.append(None)
-        elif piece["close"]:
-            above.pop()
-        elif piece["token"] is not None:
-            token = int(piece["token"])
-            is_concept = piece["node"].startswith("/")
-            owner = above[-2 if is_concept else -1]
-            ends = [token] if owner is None else [token, owner]
-            yield min(ends), max(ends) + 1
-            if is_concept:
-                above[-1] = token
+    tokens = {triple: alignment.indices[0] for triple, alignment in alignments(graph).items()}
+    concepts = {variable: token for (variable, role, _), token in tokens.items() if role == ":instance"}
+    parents: dict[str, str] = {}
+    for (source, _, target), marks in graph.epidata.items():
+        for mark in marks:
+            if isinstance(mark, Push):  # here the notation opens the concept below
+                parents[mark.variable] = source if mark.variable == target else str(target)
+    for (variable, role, _), token in tokens.items():
+        parent = parents.get(variable, "") if role == ":instance" else variable
+        other = concepts.get(parent, token)
+        yield min(token, other), max(token, other) + 1
+
+
+def _align(graph: Graph) -> tuple[str, list[Span]]:
+    """The letters of a graph's sentence, and the spans of related tokens as positions in them."""
+    tokens = [letters(token) for token in graph.metadata.get("tok", "").split()]
+    related = list(related_tokens(graph))
+    needed = max((stop for _, stop in related), default=1)
+    if len(tokens) < needed:
+        raise ValueError(f"a graph needs a line # ::tok with its {needed} or more tokens, found {len(tokens)}")
+    ends = [0, *accumulate(map(len, tokens))]
+    return "".join(tokens), [(ends[start], ends[stop]) for start, stop in related]
 
 
 @dataclass(frozen=True)
@@ -63,28 +76,26 @@ class Graphs:
     spans: Mapping[str, Sequence[Span]]
 
     @classmethod
-    def read(cls, path: Path) -> "Graphs":
+    def read(cls, path: Path) -> Graphs:
         """Reads a file of graphs.
 
-        Raises InputError for graphs without tokens, and for alignments to tokens that do not exist.
+        Raises InputError for graphs that are not in PENMAN notation or lack their tokens, and for alignments to tokens
+        that do not exist; SettingError where penman is not installed.
         """
+        with suggest_extra():
+            from penman import DecodeError, decode
         spans: dict[str, list[Span]] = {}
         faults: list[str] = []
         line = 1
-        for block in re.split(r"(\n\s*\n)", path.read_text("utf-8")):
+        for block in re.split(r"(\n\s*\n)", read_text(path)):
             if "(" in block:
-                sentences = re.findall(r"^# ::tok (.*)$", block, re.MULTILINE)
-                first = sentences[0] if sentences else ""
-                tokens = [letters(token) for token in first.split()]
-                graph = re.sub(r"^#.*$", "", block, flags=re.MULTILINE)
-                related = list(related_tokens(graph))
-                needed = max((stop for _, stop in related), default=1)
-                if len(tokens) < needed:
-                    what = f"a graph needs a line # ::tok with its {needed} or more tokens, found {len(tokens)}"
-                    faults.append(fault(path, line, what))
-                else:
-                    ends = [0, *accumulate(map(len, tokens))]
-                    spans["".join(tokens)] = [(ends[start], ends[stop]) for start, stop in related]
+                try:
+                    sentence, related = _align(decode(block))
+                    spans[sentence] = related
+                except DecodeError as error:
+                    faults.append(fault(path, line + (error.lineno or 1) - 1, f"no AMR graph: {error.message}"))
+                except ValueError as error:
+                    faults.append(fault(path, line, str(error)))
             line += block.count("\n")
         if faults:
             raise InputError(faults)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pydantic import ValidationError
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 RULES = {
     "missing": "is required",
@@ -285,7 +286,7 @@ def format_value(value: object) -> str:
     return f"{text[:SHOWN_CHARACTERS]}…"
 
 
-def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:
+def broken_rules(error: "ValidationError") -> Iterator[tuple[tuple[int | str, ...], str, object]]:
     """Yields each error that pydantic raised: the path (field names, keys, indices), the rule in words, the value."""
     for problem in error.errors(include_url=False):
         message = problem["msg"].removeprefix("Value error, ")

@@ -9,7 +9,6 @@ from urllib.parse import quote, urlsplit
 
 from core.errors import SettingError
 from core.errors import setting as write_setting
-from core.settings import check
 
 HUB = "HF_HUB_OFFLINE"  # the switch of the model hub's library
 STAYS_OFFLINE = os.environ.get(HUB, "").upper() in ("1", "ON", "YES", "TRUE")  # as the user wishes
@@ -21,7 +20,8 @@ def set_network(network: bool) -> None:
 
     Raises SettingError unless `network` is true or false.
     """
-    check(bool, network=network)
+    if not isinstance(network, bool):
+        raise SettingError(f"network must be true or false, but is {network!r}")
     _is_allowed.set(network)
     is_offline = STAYS_OFFLINE or not network
     os.environ[HUB] = str(int(is_offline))  # read when the library is imported

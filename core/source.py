@@ -1,6 +1,6 @@
-"""Hashes of the source behind a function: a kept result is made anew only if code that makes it has changed.
+"""Hashes of the code behind a function: a kept result is made anew only if code that makes it has changed.
 
-Comments, docstrings and layout do not count.
+Comments, docstrings and layout do not count. What a function does not use, by name, does not count either.
 """
 
 import ast
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from importlib.metadata import distribution
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,9 +21,11 @@ Code: TypeAlias = Callable[..., Any] | Mapping[str, str]  # a function, a class,
 ROOT = Path(__file__).resolve().parents[1]
 DISTRIBUTION = "judging-generated-text"
 DATA = (".txt", ".toml", ".yaml")  # files that a module reads beside itself
-INSTALLED = {Path(folder) for folder in sysconfig.get_paths().values()}  # of Python and of packages
+INSTALLED = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
 UNUSED = ("TYPE_CHECKING", "__name__ == '__main__'")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+EFFECT = ""  # in place of a name: the statements that run for their effect, such as a block
+ALL = "*"  # in place of a name: all of a module
 
 
 def _list_packages() -> list[str]:
@@ -55,20 +58,16 @@ class Module:
     file: Path | None  # None for a cell of a notebook
     source: str = field(repr=False)
 
-    @cached_property
-    def root(self) -> Path | None:
-        """The folder in which the top-level package lies; None for a module without a file."""
-        if self.file is None:
-            return None
-        is_package = self.file.name == "__init__.py"
-        return self.file.parents[self.name.count(".") + is_package]
+    @property
+    def is_package(self) -> bool:
+        """Whether the module is the `__init__.py` of a package."""
+        return self.file is not None and self.file.name == "__init__.py"
 
-    @cached_property
+    @property
     def label(self) -> str:
-        """The path of the module's file, relative to the folder in which the top-level package lies."""
-        if self.file is None or self.root is None:
-            return self.name
-        return self.file.relative_to(self.root).as_posix()
+        """The path of the module's file, from the folder in which the top-level package lies."""
+        path = self.name.replace(".", "/")
+        return f"{path}/__init__.py" if self.is_package else f"{path}.py"
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -81,106 +80,106 @@ class Module:
         return tree
 
     @cached_property
-    def hash(self) -> str:
-        """The hash of the whole module."""
-        return _hash(ast.unparse(self.tree))
+    def defined(self) -> dict[str, list[ast.stmt]]:
+        """The top-level statements by the names that they define."""
+        statements: dict[str, list[ast.stmt]] = {}
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                continue
+            for name in _find_names(statement) or [EFFECT]:
+                statements.setdefault(name, []).append(statement)
+        return statements
 
     @cached_property
-    def data(self) -> dict[str, str]:
-        """Hashes by file: of the data files in the module's folder that it names, or that have its own name."""
-        if self.file is None:
-            return {}
-        beside = [file for file in self.file.parent.iterdir() if file.suffix in DATA and file.is_file()]
-        read = [file for file in beside if file.name in self.source or file.stem == self.file.stem]
-        return {Path(self.label).with_name(file.name).as_posix(): _hash(_read(file)) for file in read}
-
-    @cached_property
-    def imports(self) -> list[tuple[str, "Module"]]:
-        """The modules that this one imports, also inside functions: (local name, module)."""
-        return list(self._find_imports())
-
-    def _find_imports(self) -> Iterator[tuple[str, "Module"]]:
+    def imported(self) -> dict[str, list[tuple["Module", str]]]:
+        """What the module imports of this project or of the user's code, also inside functions, by its name here."""
+        found: dict[str, list[tuple[Module, str]]] = {}
         for node in ast.walk(self.tree):
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
-            origin = self._find_origin(node) if isinstance(node, ast.ImportFrom) else ""
             for alias in node.names:
-                imported = self._find(f"{origin}{alias.name}")
-                if imported is not None:
-                    yield alias.asname or alias.name.partition(".")[0], imported
+                module = find_module(alias.name)
+                name = ALL
+                if isinstance(node, ast.ImportFrom):
+                    module, name = self._find(node, alias.name)
+                if module is not None:
+                    local = alias.asname or alias.name.partition(".")[0]
+                    found.setdefault(local, []).append((module, name))
+        return found
 
-    def _find_origin(self, node: ast.ImportFrom) -> str:
-        """The absolute name of the module from which names are imported, and a dot."""
+    def _find(self, node: ast.ImportFrom, name: str) -> tuple["Module | None", str]:
+        """The module from which a name is imported, or which it names."""
         package = self.name.split(".")
-        if self.label.endswith("__init__.py"):
-            package.append("__init__")
-        above = package[: len(package) - node.level] if node.level else []
-        return "".join(f"{part}." for part in [*above, *filter(None, [node.module])])
+        if node.level:
+            package = package[: len(package) - node.level + self.is_package]
+            origin = ".".join([*package, *filter(None, [node.module])])
+        else:
+            origin = node.module or ""
+        module = find_module(origin)
+        inner = find_module(f"{origin}.{name}") if module is not None and module.is_package else None
+        return (module, name) if inner is None else (inner, ALL)
 
-    def _find(self, target: str) -> "Module | None":
-        """The module that an import names; None if it is outside this project and this module's package."""
-        top = target.partition(".")[0]
-        root = ROOT if top in PACKAGES else self.root
-        is_own = top == self.name.partition(".")[0] and root not in INSTALLED
-        if root is None or not (top in PACKAGES or is_own):
-            return None
-        return _find_module(root, target) or _find_module(root, target.rpartition(".")[0])
+    def follow(self, name: str) -> Iterator[tuple["Module", str]]:
+        """Yields what a name of this module uses, by module and name."""
+        yield self, EFFECT
+        if name == ALL:
+            for inner in (*self.defined, *self.imported):
+                yield self, inner
+        for statement in self.defined.get(name, ()):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name):
+                    yield self, node.id
+        yield from self.imported.get(name, ())
+        yield from self.imported.get(ALL, ())
 
-    @cached_property
-    def closure(self) -> dict[str, str]:
-        """Hashes by file: of this module, of all modules that it imports in turn, and of their data files."""
-        modules: dict[str, Module] = {self.label: self}
-        waiting: list[Module] = [self]
-        while waiting:
-            module = waiting.pop()
-            for _, imported in module.imports:
-                if imported.label not in modules:
-                    modules[imported.label] = imported
-                    waiting.append(imported)
-        hashes = {label: module.hash for label, module in modules.items()}
-        for module in modules.values():
-            hashes |= module.data
+    def hash(self, names: Iterable[str]) -> dict[str, str]:
+        """Hashes what defines these names, and the data files that the module names or that have its own name."""
+        statements = {ast.unparse(statement) for name in names for statement in self.defined.get(name, ())}
+        hashes = {self.label: _hash("\n".join(sorted(statements)))}
+        beside = [] if self.file is None else self.file.parent.iterdir()
+        for file in beside:
+            is_read = file.name in self.source or file.stem == self.name.rpartition(".")[2]
+            if file.suffix in DATA and is_read and file.is_file():
+                hashes[Path(self.label).with_name(file.name).as_posix()] = _hash(_read(file))
         return hashes
-
-    def trace(self, name: str) -> tuple[set[str], list["Module"]]:
-        """Follows the names that a top-level statement uses; returns the statements reached, and what they import."""
-        defined: dict[str, list[ast.stmt]] = {}
-        used = [statement for statement in self.tree.body if not isinstance(statement, ast.Import | ast.ImportFrom)]
-        for statement in used:
-            for defined_name in _find_names(statement) or [""]:
-                defined.setdefault(defined_name, []).append(statement)
-        waiting = {name if name in defined else "", ""}  # "": what runs for its effect, such as a block
-        known: set[str] = set()
-        while waiting:
-            known |= waiting
-            statements = [statement for name in waiting for statement in defined.get(name, [])]
-            words = {node.id for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)}
-            waiting = words - known
-        texts = {ast.unparse(statement) for name in known for statement in defined.get(name, [])}
-        return texts, [imported for name, imported in self.imports if name in known | {"*"}]
 
 
 def _find_names(statement: ast.stmt) -> list[str]:
     """The names that a top-level statement defines; none for a block and for a call."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [statement.name]
-    if isinstance(statement, ast.Assign):
-        targets = [node for target in statement.targets for node in ast.walk(target)]
-        return [node.id for node in targets if isinstance(node, ast.Name)]
-    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-        return [statement.target.id]
-    return []
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return [statement.name]
+        case ast.Assign():
+            nodes = [node for target in statement.targets for node in ast.walk(target)]
+        case ast.AnnAssign():
+            nodes = [statement.target]
+        case _:
+            nodes = []
+    return [node.id for node in nodes if isinstance(node, ast.Name)]
 
 
 @cache
-def _find_module(root: Path, name: str) -> Module | None:
-    folder = root.joinpath(*name.split("."))
-    for file in (folder.with_suffix(".py"), folder / "__init__.py"):
-        if file in SOURCES:
-            return Module(name, file, SOURCES[file])
-        if name.partition(".")[0] not in PACKAGES and file.is_file():
-            return Module(name, file, _read(file))
-    return None
+def find_module(name: str) -> Module | None:
+    """Finds a module of this project or of the user's code; None for one of Python, of a library, and for no module.
+
+    The source is as it was when the process first asked.
+    """
+    top, _, inner = name.partition(".")
+    if inner and find_module(top) is None:
+        return None
+    spec = find_spec(name) if top else None
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    file = Path(spec.origin)
+    is_installed = any(file.is_relative_to(folder) for folder in INSTALLED)
+    if is_installed and top not in PACKAGES:
+        return None
+    return _open_module(name, file)
+
+
+@cache
+def _open_module(name: str, file: Path) -> Module:
+    return Module(name, file, SOURCES.get(file) or _read(file))
 
 
 def _hash(text: str) -> str:
@@ -188,70 +187,60 @@ def _hash(text: str) -> str:
 
 
 def hash_sources(code: Iterable[Code]) -> dict[str, str]:
-    """Computes hashes, by file, of the source behind functions and classes.
+    """Computes hashes, by file, of the source behind functions and classes, with the data files that it names.
 
-    In the module of a function or class, the hash covers what the function uses there, by name; a nested function
-    counts with the outer one. Modules of this project that the function uses count as a whole, and so do the modules
-    that they import in turn, with the data files that they name. For a function outside this project, the modules of
-    its own package count too.
-
-    Calls of methods are not followed where no class is named: give the class as well.
+    Names are followed: what a function uses, and what this uses in turn, in every module outside Python and libraries.
+    A nested function counts with the outer one, a class as a whole. Calls of methods are not followed where no class
+    is named: give the class as well.
 
     Raises ValueError for code without source.
     """
-    texts: dict[str, set[str]] = {}
     hashes: dict[str, str] = {}
+    waiting: list[tuple[Module, str]] = []
     for part in code:
         if isinstance(part, Mapping):
             hashes |= part
-            continue
-        for root in _list_roots(part):
-            module = _find_module_of(root)
-            used, imported = module.trace(root.__qualname__.partition(".")[0])
-            texts.setdefault(module.label, set()).update(used)
-            hashes |= module.data
-            for other in imported:
-                hashes |= other.closure
-    own = {label: _hash("\n".join(sorted(parts))) for label, parts in texts.items()}
-    return dict(sorted((own | hashes).items()))
+        else:
+            waiting.append(_find_origin(part))
+    reached: dict[Module, set[str]] = {}
+    while waiting:
+        module, name = waiting.pop()
+        names = reached.setdefault(module, set())
+        if name not in names:
+            names.add(name)
+            waiting += module.follow(name)
+    for module, names in reached.items():
+        for label, own in module.hash(names).items():
+            hashes[label] = _hash(f"{hashes[label]} {own}") if label in hashes else own
+    return dict(sorted(hashes.items()))
 
 
-def _list_roots(code: Any) -> Iterator[Callable[..., Any]]:
-    """The functions and classes behind code: of a partial also those in its arguments, of a method its class."""
-    if isinstance(code, partial):
-        yield from _list_roots(code.func)
-        for value in [*code.args, *code.keywords.values()]:
-            function = value.func if isinstance(value, partial) else value
-            if callable(function) and str(getattr(function, "__module__", "")).partition(".")[0] in PACKAGES:
-                yield from _list_roots(value)
-    elif inspect.ismethod(code):
-        owner = code.__self__
-        yield owner if isinstance(owner, type) else type(owner)
-    elif inspect.isfunction(code):
-        yield inspect.unwrap(code)
-    else:
-        yield code if isinstance(code, type) else type(code)
+def _find_origin(code: Any) -> tuple[Module, str]:
+    """The module of code and its name there; of a method or an object, those of its class."""
+    while isinstance(code, partial):
+        code = code.func
+    if inspect.ismethod(code):
+        code = code.__self__
+    if inspect.isfunction(code):
+        code = inspect.unwrap(code)
+    elif not isinstance(code, type):
+        code = type(code)
+    module = _find_module_of(code)
+    name = code.__qualname__.partition(".")[0]
+    return module, name if name in module.defined else EFFECT
 
 
-def _find_module_of(root: Callable[..., Any]) -> Module:
+def _find_module_of(code: Callable[..., Any]) -> Module:
     """The module of a function or a class; in a notebook, the cell."""
-    name = root.__module__
+    name = code.__module__
     file = getattr(sys.modules.get(name), "__file__", None)
-    if name.partition(".")[0] in PACKAGES and (module := _find_module(ROOT, name)):
-        return module
     if file is not None:
-        return _read_module(name, Path(file))
-    methods = vars(root).values() if isinstance(root, type) else [root]
-    function = next(filter(inspect.isfunction, methods), root)
+        return _open_module(name, Path(file))
+    methods = vars(code).values() if isinstance(code, type) else [code]
+    function = next(filter(inspect.isfunction, methods), code)
     try:
         lines, _ = inspect.findsource(function)
     except (OSError, TypeError):
         rule = "a result is kept under a hash of the code that makes it"
-        raise ValueError(f"{rule}, but {name}.{root.__qualname__} has no source: write it in a file") from None
+        raise ValueError(f"{rule}, but {name}.{code.__qualname__} has no source: write it in a file") from None
     return Module(name, None, "".join(lines))
-
-
-@cache
-def _read_module(name: str, file: Path) -> Module:
-    """A module outside this project, as it is when a process first asks."""
-    return Module(name, file, _read(file))

@@ -1,10 +1,10 @@
-"""Stages: results worth keeping (a trained model, generated negatives), stored under a hash of what they depend on.
+"""Keeps the results of steps (a trained model, generated negatives, scores) under a hash of what they depend on.
 
-They depend on settings, data, and the source of the code (`core.source`). A stage is a folder that is kept as a whole.
-A `Cache` beside the stages keeps single values: replies of a chat model, filled references.
+They depend on settings, data, and the source of the code (`core.source`). `Stages.get` keeps a folder as a whole; a
+`Cache` keeps single values: scores of chunks, replies of a chat model, filled references. Whatever is damaged among
+them is made again.
 """
 
-import glob
 import hashlib
 import json
 import logging
@@ -12,18 +12,17 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property, partial
-from itertools import chain
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any, TypeAlias
 
 from filelock import FileLock
 
-from core.errors import InputError, SettingError, fault
+from core.errors import SettingError
 from core.source import Code, hash_sources
 
 log = logging.getLogger(__name__)
@@ -31,10 +30,10 @@ log = logging.getLogger(__name__)
 Depends: TypeAlias = Mapping[str, Any]  # what a stage or a cache depends on
 
 FILES = "files.json"  # of a finished stage: the sha256 of its other files
-DEPENDS = "depends.json"  # of every stage and cache
+DEPENDS = "depends.json"  # of every stage
 CODE = "code"  # in it, by file, the hash of the source
+VALUES = ".values"  # ends the name of a cache
 SHARED = 0o666  # the mode of a lock: another user's lock must not close a shared folder
-VALUES = "values.tsv"  # of a cache: a line per value, with its checksum, its key and the value as JSON
 SETTLED = 2.0  # seconds after which the time of a file's last change has surely moved if the file changes again
 
 
@@ -136,96 +135,76 @@ def check_writable(setting: str, folder: Path) -> None:
         raise SettingError(f"{rule}, but {folder} cannot: {error.strerror}") from error
 
 
-def _write_depends(folder: Path, depends: Depends) -> None:
-    aside = folder / f".{DEPENDS}.partial"
-    aside.write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
-    aside.replace(folder / DEPENDS)
+def is_whole(stage: Path) -> bool:
+    """Whether a finished stage has the files that it was finished with, in a folder of its own name."""
+    try:
+        return json.loads((stage / FILES).read_text(encoding="utf-8")) == _list_sums(stage, stage.name)
+    except (OSError, ValueError):
+        return False
 
 
-def _read_depends(folder: Path) -> Any:
+def _list_sums(stage: Path, name: str) -> dict[str, str]:
+    """The name of a stage, and the sha256 of every file but `files.json`."""
+    sums = {"": name}
+    for path in _list_files(stage):
+        if path != stage / FILES:
+            sums[path.relative_to(stage).as_posix()] = file_sha256(path) if _is_plain(path) else "no file"
+    return sums
+
+
+def _list_files(folder: Path) -> list[Path]:
+    """Every file and link of a folder, in order; a link as the folder stands for itself."""
+    if folder.is_symlink() or not folder.is_dir():
+        return [folder]
+    return sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _read_depends(place: Path) -> Any:
     """What a stage or a cache depends on; None if this cannot be read."""
     try:
-        return json.loads((folder / DEPENDS).read_text(encoding="utf-8"))
+        if place.suffix != VALUES:
+            return json.loads((place / DEPENDS).read_text(encoding="utf-8"))
+        with place.open(encoding="utf-8") as file:
+            return json.loads(file.readline().rpartition("\t")[2])
     except (OSError, ValueError):
         return None
 
 
-def _find_changed_code(place: Path, depends: Depends) -> tuple[Path, list[str]] | None:
-    """The last stage or cache that differs from this one in its code alone, and the files that differ."""
-    name, _, digits = place.name.rpartition("-")
-    others = place.parent.glob(f"{glob.escape(name)}-{'?' * len(digits)}")
-    code = depends[CODE]
-    for folder in sorted(others, key=os.path.getmtime, reverse=True):
-        kept = _read_depends(folder)
-        if folder == place or not isinstance(kept, dict):
-            continue
-        if {**kept, CODE: code} == depends:
-            earlier = kept.get(CODE, {})
-            return folder, [file for file in sorted(earlier | code) if earlier.get(file) != code.get(file)]
-    return None
-
-
 def _report_changed_code(place: Path, depends: Depends) -> None:
-    """Says which files make that an earlier stage or cache is not used."""
-    changed = _find_changed_code(place, depends)
-    if changed:
-        earlier, files = changed
-        log.info("%s was made by other code, so it is made again. These files differ: %s", earlier, ", ".join(files))
-
-
-def find_damage(stage: Path) -> str | None:
-    """Finds a file of a finished stage that is missing, has changed or was added; returns its name, or None.
-
-    Returns `depends.json` if the folder's name does not match the hash of this file: then another stage was put here.
-    """
-    try:
-        written = json.loads((stage / FILES).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return FILES
-    if not isinstance(written, dict) or DEPENDS not in written:  # every stage has it
-        return FILES
-    digests = _digests(stage)
-    for name in sorted(written | digests):
-        if digests.get(name) != written.get(name):
-            return name
-    _, _, expected = stage.name.rpartition("-")
-    return None if fingerprint(_read_depends(stage)) == expected else DEPENDS
-
-
-def _digests(stage: Path) -> dict[str, str]:
-    """The sha256 of every file but `files.json`; empty for a link or a pipe, which no stage has."""
-    digests: dict[str, str] = {}
-    for path in sorted(stage.rglob("*")):
-        is_link = path.is_symlink()
-        is_folder = path.is_dir() and not is_link
-        if path == stage / FILES or is_folder:
+    """Says which files make that an earlier stage or cache is not used: the last one that differs in its code alone."""
+    name = place.name.removesuffix(place.suffix).rpartition("-")[0]
+    others = [other for other in place.parent.iterdir() if other.name.startswith(f"{name}-") and other != place]
+    for other in sorted(others, key=lambda path: path.lstat().st_mtime, reverse=True):
+        kept = _read_depends(other) if other.suffix == place.suffix else None
+        if not isinstance(kept, dict) or {**kept, CODE: depends[CODE]} != depends:
             continue
-        is_plain = path.is_file() and not is_link
-        digests[path.relative_to(stage).as_posix()] = file_sha256(path) if is_plain else ""
-    return digests
+        earlier = kept[CODE]
+        files = [file for file in sorted(earlier | depends[CODE]) if earlier.get(file) != depends[CODE].get(file)]
+        log.info("%s was made by other code, so it is made again. These files differ: %s", other, ", ".join(files))
+        return
 
 
-def _refuse_links(folder: Path, what: str) -> None:
-    """Raises InputError for a folder that is a link or holds one: a run would write through it."""
-    for path in chain([folder], folder.rglob("*")):
-        if path.is_symlink():
-            raise InputError([fault(path, 0, f"{what} must not be or contain a link: remove the link")])
-
-
-def _lock(place: Path) -> FileLock:
-    """The lock of a stage or a cache. Raises InputError for a link, through which it would empty another file."""
-    lock = place.with_name(f"{place.name}.lock")
-    _refuse_links(lock, "a lock")
-    return FileLock(lock, mode=SHARED)
-
-
-def _put_aside(stage: Path) -> None:
-    aside = stage.with_name(f"{stage.name}.damaged")
+def _put_aside(place: Path) -> None:
+    """Renames what is damaged to `NAME.damaged`, in place of what was put aside before."""
+    aside = place.with_name(f"{place.name}.damaged")
     if aside.is_dir() and not aside.is_symlink():
         shutil.rmtree(aside)
     else:
         aside.unlink(missing_ok=True)
-    stage.rename(aside)
+    place.rename(aside)
+
+
+def _lock(place: Path) -> FileLock:
+    """The lock of a stage or a cache. A link in its place, through which it would empty another file, is removed."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    lock = place.with_name(f"{place.name}.lock")
+    if lock.is_symlink():
+        lock.unlink()
+    return FileLock(lock, mode=SHARED)
 
 
 @dataclass(frozen=True)
@@ -264,121 +243,62 @@ class Stages:
 
         `code` has the functions and classes that make the result, by default `build` alone: give more where `build`
         calls methods of objects whose classes it does not name. With `together`, all processes of a distributed run
-        call `build`, which must let only the first one write.
+        call `build`, which must let only the first one write. After a kill, `build` gets the folder as it was left: it
+        must check what it reads there.
 
-        Raises TimeoutError in a process that has waited too long for the first one, and InputError for an unfinished
-        stage that is a link or contains one.
+        Raises TimeoutError in a process that has waited too long for the first one.
         """
         final, depends = self._place(name, depends, [build] if code is None else code)
-        if not self.first and find_damage(final) is not None:
+        if not self.first and not is_whole(final):
             if together:
                 build(final.with_name(f"{final.name}.partial"))
             self._wait_for(final)
-        with self._open(final, depends) as unfinished:
-            if unfinished is not None:
-                build(unfinished)
+        if not is_whole(final):
+            with _lock(final):
+                self._build(final, depends, build)
+        elif final not in self.named:
+            log.info("found %s", final)
+        self.named.add(final)
         return final
 
-    def get_several(
-        self,
-        name: str,
-        depends: Sequence[Depends],
-        build: Callable[[dict[int, Path]], None],
-        *,
-        code: Sequence[Iterable[Code]],
-    ) -> list[Path]:
-        """Returns the folders of several stages of one name.
-
-        One call of `build` makes the missing ones: index to folder.
-
-        `code` has one entry per stage, as in `get`.
-        """
-        places = [self._place(name, own_depends, own_code) for own_depends, own_code in zip(depends, code, strict=True)]
-        unfinished: dict[int, Path] = {}
-        with ExitStack() as opened:
-            index_of = {final: i for i, (final, _) in enumerate(places)}
-            for final, i in sorted(index_of.items()):  # in one order, so that no two runs wait in a ring
-                _, complete_depends = places[i]
-                folder = opened.enter_context(self._open(final, complete_depends))
-                if folder:
-                    unfinished[i] = folder
-            if unfinished:
-                build(unfinished)
-        return [final for final, _ in places]
-
-    def reopen(
-        self,
-        name: str,
-        depends: Depends,
-        *,
-        code: Iterable[Code],
-        mark: str,
-    ) -> None:
-        """Marks a kept stage that has a file named `mark` as unfinished; the next `get` then goes on in its folder."""
-        final, _ = self._place(name, depends, code)
-        if not self.first or not (final / mark).is_file():
+    def _build(self, final: Path, depends: Depends, build: Callable[[Path], None]) -> None:
+        if is_whole(final):  # another run built it while this one waited
             return
-        with FileLock(f"{final}.lock", mode=SHARED):
-            if (final / mark).is_file():  # no other run was faster
-                final.rename(final.with_name(f"{final.name}.partial"))
+        if os.path.lexists(final):
+            log.warning("%s is damaged or of another stage, so it is built again", final)
+            _put_aside(final)
+        unfinished = final.with_name(f"{final.name}.partial")
+        if os.path.lexists(unfinished) and not all(map(_is_plain, _list_files(unfinished))):
+            log.warning("%s is or contains a link, so it is built anew", unfinished)
+            _put_aside(unfinished)
+        if not unfinished.exists():
+            _report_changed_code(final, depends)
+        unfinished.mkdir(exist_ok=True)
+        for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
+            half.unlink()
+        (unfinished / DEPENDS).write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
+        build(unfinished)
+        (unfinished / FILES).write_text(
+            json.dumps(_list_sums(unfinished, final.name), indent=2) + "\n", encoding="utf-8"
+        )
+        unfinished.rename(final)
 
-    def _place(
-        self,
-        name: str,
-        depends: Depends,
-        code: Iterable[Code],
-    ) -> tuple[Path, Depends]:
-        plain: dict[str, Any] = json.loads(_json(depends))
-        plain[CODE] = hash_sources([*code, *_list_types(depends)])
-        return Path(self.root) / f"{name}-{fingerprint(plain)}", plain
-
-    @contextmanager
-    def _open(self, final: Path, depends: Depends) -> Iterator[Path | None]:
-        """Yields the folder to build a stage in, which is finished when the block succeeds; None for a kept stage."""
-        if find_damage(final) is None:
-            if final not in self.named:
-                log.info("found %s", final)
-            self.named.add(final)
-            yield None
-            return
-        final.parent.mkdir(parents=True, exist_ok=True)
-        with _lock(final):
-            damaged = find_damage(final) if os.path.lexists(final) else None
-            if damaged is not None:
-                log.warning("%s is damaged or of another stage, so it is built again", final / damaged)
-                _put_aside(final)
-            if final.is_dir():  # another run built it while this one waited
-                yield None
-                return
-            unfinished = final.with_name(f"{final.name}.partial")
-            _refuse_links(unfinished, "a stage that is not finished")
-            if not unfinished.exists():
-                _report_changed_code(final, depends)
-            unfinished.mkdir(exist_ok=True)
-            for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
-                half.unlink()
-            _write_depends(unfinished, depends)
-            yield unfinished
-            (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
-            unfinished.rename(final)
-            self.named.add(final)
-
-    def open_cache(
-        self,
-        name: str,
-        depends: Depends,
-        *,
-        code: Iterable[Code],
-    ) -> "Cache":
+    def open_cache(self, name: str, depends: Depends, *, code: Iterable[Code]) -> "Cache":
         """Opens the cache `name` for `depends`.
 
         `code` has the functions and classes that make the values; their source is part of the hash.
         """
-        return Cache(*self._place(name, depends, code))
+        place, depends = self._place(name, depends, code)
+        return Cache(place.with_name(f"{place.name}{VALUES}"), depends)
+
+    def _place(self, name: str, depends: Depends, code: Iterable[Code]) -> tuple[Path, Depends]:
+        plain: dict[str, Any] = json.loads(_json(depends))
+        plain[CODE] = hash_sources([*code, *_list_types(depends)])
+        return Path(self.root) / f"{name}-{fingerprint(plain)}", plain
 
     def _wait_for(self, final: Path) -> None:
         until = time.monotonic() + self.patience
-        while find_damage(final) is not None:
+        while not is_whole(final):
             if time.monotonic() > until:
                 raise TimeoutError(
                     f"the first process must build {final}, but has not done so in {self.patience:.0f} s"
@@ -390,73 +310,91 @@ class Stages:
 class Cache:
     """JSON values by key (NaN and infinity included), in one file that several processes and threads extend.
 
-    Each value has a checksum; an unfinished or damaged value counts as missing. A process sees the values that were
-    there when it first looked, and those it added. A file that belongs to another cache is renamed to
-    `root/name-hash.damaged`.
+    A line has a checksum, a key and its value; the first line has what the values depend on. An unfinished or damaged
+    line, or one of another cache, counts as missing. A process sees the values that were there when it first looked,
+    and those it added; a value is read from the file each time.
     """
 
-    # `root/name-hash`
-    folder: Path
+    # `root/name-hash.values`
+    file: Path
     # what the values depend on besides their keys
     depends: Depends
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
         """Returns the value of a key. If the value is missing, `make` computes it, and the cache keeps it."""
-        if key in self.values:
-            return self.values[key]
-        made = make()
-        self.add({key: made})
-        return made
+        if key not in self:
+            self.add({key: make()})
+        return self[key]
 
-    @cached_property
-    def values(self) -> dict[str, Any]:
-        """All values by key, read when they are first used."""
-        self._refuse_other()
-        if not self.folder.exists():
-            _report_changed_code(self.folder, self.depends)
-        file = self.folder / VALUES
-        values: dict[str, Any] = {}
-        damaged = 0
-        content = file.read_bytes() if file.is_file() else b""
-        for line in content.splitlines():
-            text = line.decode("utf-8", "replace")
-            checksum, _, entry = text.partition("\t")
-            key, _, value = entry.partition("\t")
-            if checksum == _hash(entry):
-                values[key] = json.loads(value)
-            elif line:
-                damaged += 1
-        if damaged:
-            log.warning("%s: %d damaged values are made again", file, damaged)
-        return values
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self._places if key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._places
+
+    def __getitem__(self, key: str) -> Any:
+        with self.file.open("rb") as file:
+            file.seek(self._places[key])
+            return json.loads(file.readline().rpartition(b"\t")[2])
 
     def add(self, made: Mapping[str, Any]) -> None:
-        """Keeps more values. A key must not contain a tab or a line break.
+        """Keeps more values. A key must not contain a tab or a line break."""
+        known = self._places
+        with self.locked():
+            is_new = not self.file.is_file()
+            with self.file.open("ab") as file:
+                if is_new:
+                    file.write(self._to_line("", self.depends))
+                elif not self._ends_whole():  # a killed process left half a line
+                    file.write(b"\n")
+                for key, value in made.items():
+                    known[key] = file.tell()
+                    file.write(self._to_line(key, value))
 
-        Raises InputError for a cache that is a link or contains a link.
-        """
-        entries = [f"{key}\t{json.dumps(value)}" for key, value in made.items()]
-        lines = "".join(f"{_hash(entry)}\t{entry}\n" for entry in entries)
-        known = self.values
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with _lock(self.folder):
-            _refuse_links(self.folder, "a cache")
-            self.folder.mkdir(exist_ok=True)
-            if _read_depends(self.folder) is None:
-                _write_depends(self.folder, self.depends)
-            with (self.folder / VALUES).open("ab+") as file:
-                if file.tell():
-                    file.seek(-1, os.SEEK_END)
-                    if file.read() != b"\n":  # a killed process left half a line
-                        lines = f"\n{lines}"
-                file.write(lines.encode())
-        known.update(made)
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lets no other process add values while the block runs."""
+        with self._lock:
+            yield
 
-    def _refuse_other(self) -> None:
-        """Puts aside a cache of other dependencies, whose values would be taken for those of this one."""
-        if _read_depends(self.folder) in (None, self.depends):
-            return
-        with _lock(self.folder):
-            if _read_depends(self.folder) not in (None, self.depends):
-                log.warning("%s has the values of another cache, so they are made again", self.folder)
-                _put_aside(self.folder)
+    @cached_property
+    def _lock(self) -> FileLock:
+        return _lock(self.file)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """By key, where its last whole line begins in the file."""
+        if os.path.lexists(self.file) and not _is_plain(self.file):
+            log.warning("%s is no file, so its values are made again", self.file)
+            _put_aside(self.file)
+        places: dict[str, int] = {}
+        if not self.file.exists():
+            _report_changed_code(self.file, self.depends)
+            return places
+        damaged = begin = 0
+        with self.file.open("rb") as file:
+            for line in file:
+                checksum, _, entry = line.decode("utf-8", "replace").removesuffix("\n").partition("\t")
+                if checksum == self._checksum(entry):
+                    places[entry.partition("\t")[0]] = begin
+                elif line.strip():
+                    damaged += 1
+                begin += len(line)
+        if damaged:
+            log.warning("%s: %d damaged values are made again", self.file, damaged)
+        return places
+
+    def _to_line(self, key: str, value: Any) -> bytes:
+        entry = f"{key}\t{json.dumps(value)}"
+        return f"{self._checksum(entry)}\t{entry}\n".encode()
+
+    def _checksum(self, entry: str) -> str:
+        return _hash(f"{self.file.name}\t{entry}")
+
+    def _ends_whole(self) -> bool:
+        with self.file.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            if not file.tell():
+                return True
+            file.seek(-1, os.SEEK_END)
+            return file.read() == b"\n"

@@ -4,22 +4,18 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, time
 from typing import Any
 
 import numpy as np
 
-from core.errors import SettingError, format_value, list_first, printable, setting
-from core.example import SHOWN_COLUMNS
-from data.columns import RATING, SCORE, Columns, find_absent, name_fields
-from data.numeric import parse_number
-from data.table_files import LISTS
+from core.errors import SettingError, format_value, printable
+from data.columns import RATING, SCORE, ColumnMapping
 from data.text_files import RepeatedKeyError, decode_json
 from data.written_lists import parse_list
 
 UTTERANCE_END = "</UTT>"
-NAMES = ("id", "system", "group", "label")
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 MISSING = ("NAType", "NaTType")  # of pandas, which is not imported for them
 
@@ -29,135 +25,76 @@ def json_line(record: Mapping[str, Any]) -> str:
     return ENCODER.encode(record) + "\n"
 
 
-def check_header(columns: Columns, header: list[str], *, needs_text: bool = True) -> tuple[list[str], bool]:
-    """Returns the problems of a table's header, and whether the rows can be read in spite of these problems."""
-    naming = name_fields(tuple(header), columns)
-    problems = [*naming.problems, *find_absent(columns, header)]
-    names = [name for _, name in naming.fields]
-    has_text = "text" in names or "turns" in names or not needs_text
-    if not has_text:
-        where = f"({setting('columns.text', 'NAME')} names another)"
-        shown = list_first(header, SHOWN_COLUMNS)
-        problems.append(f'the header needs a column "text" or "turns" {where}, found {shown}')
-    return problems, has_text
-
-
 def read_cells(
     record: Mapping[str, Any],
-    columns: Columns,
-    is_table: bool = False,
-    is_typed: bool = False,
+    naming: ColumnMapping,
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Splits a record into the values of Example's fields, the values of all other columns, and a list of problems.
+    """Splits a record into the values of an example's fields, the values of all other columns, and a list of problems.
 
-    With `is_table` (CSV, TSV), every cell is a text, which is parsed; problems of column names are left to
-    `check_header`. With `is_typed` (parquet, rows in memory), a cell may be a number even where a field needs a name.
-    """
-    naming = name_fields(tuple(record), columns)
-    values, extra = naming.apply(record)
-    problems = [] if is_table else list(naming.problems)  # the header has them
-    if is_typed:
-        problems += _read_typed_cells(values)
-    if is_table:
-        problems += _parse_cells(values)
-        extra = {name: cell for name, cell in extra.items() if cell}
-    problems += _gather_columns(values, RATING, "ratings")
-    problems += _gather_columns(values, SCORE, "scores")
-    problems += _check_extra(extra)
-    return values, extra, problems
-
-
-def _parse_cells(record: dict[str, Any]) -> list[str]:
-    """Turns the cells of a row, by field, into the values of a JSON object, and returns the problems.
-
-    A cell that cannot be converted stays a text, which then has the wrong type.
+    Lists and objects that were written as one text, as in a table, are read; a text that is none stays a text, which
+    then has the wrong type.
     """
     problems: list[str] = []
-    for name, cell in list(record.items()):
-        if name.startswith(RATING) and isinstance(cell, str) and cell.lstrip().startswith("["):
-            problems.append(f'a table has a column for each person, such as "{name}:ANN", found {format_value(cell)}')
-            record[name] = None
-        elif name.startswith((RATING, SCORE)):
-            record[name] = parse_number(cell) if cell else None
-        elif not cell and name != "text":  # an empty text is an empty answer
-            del record[name]
-        elif name == "references":
-            references: list[Any] = []
-            for part in cell if isinstance(cell, list) else [cell]:  # a list is of several columns
-                references += _parse_references(part, problems)
-            record[name] = references
-        elif name in ("turns", "ratings"):
-            record[name] = _parse_json(cell, problems)
-            if name == "turns" and record[name] is cell and UTTERANCE_END in cell:
-                record[name] = cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END)
-    return problems
+    values: dict[str, Any] = {}
+    extra = {name: record[key] for key, name in naming.extra}
+    references = [record[key] for key, name in naming.fields if name == "references"]
+    if len(references) > 1:
+        values["references"] = _join_references(references, problems)
+    for key, name in naming.fields:
+        cell = record[key]
+        if name in ("turns", "ratings") and isinstance(cell, str):
+            cell = _parse_cell(cell, problems)
+        if name.startswith((RATING, SCORE)):
+            _add_level(values, name, cell, problems)
+        elif name not in values:
+            values[name] = {**cell} if isinstance(cell, Mapping) else cell
+        elif isinstance(cell, Mapping):  # `ratings` or `scores` beside columns of one aspect
+            problems += [f'"{name}" and a column both give {format_value(key)}' for key in cell if key in values[name]]
+            values[name] = {**values[name], **cell}
+    return values, extra, problems + _check_extra(extra)
 
 
-def _read_typed_cells(record: dict[str, Any]) -> list[str]:
-    """Reads numbers as names, and texts of lists and ratings as those of a table file; returns the problems."""
-    record |= {name: name_of(record[name]) for name in NAMES if name in record}
-    texts = {name: record[name] for name in (*LISTS, "ratings") if isinstance(record.get(name), str)}
-    problems = _parse_cells(texts)
-    record |= texts
-    return problems
-
-
-def _parse_json(cell: str, problems: list[str]) -> Any:
+def _parse_cell(cell: str, problems: list[str]) -> Any:
+    """Utterances that are joined, or a value in JSON; any other text stays as it is."""
     try:
         return decode_json(cell)
     except RepeatedKeyError as error:
         problems.append(str(error))
         return None
     except ValueError:
-        return cell
+        return cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END) if UTTERANCE_END in cell else cell
 
 
-def _parse_references(cell: str, problems: list[str]) -> list[Any]:
-    """The elements of a list that was written as a text; any other cell, and one of numbers such as [1], is a text."""
-    try:
-        listed = parse_list(cell)
-    except ValueError as error:
-        problems.append(f'"references" {error}, found {format_value(cell)}')
-        return []
-    return [cell] if listed is None else listed
+def _join_references(cells: Sequence[Any], problems: list[str]) -> list[Any]:
+    """The references of several columns; each has a text, a list, or a list that was written as a text."""
+    references: list[Any] = []
+    for cell in cells:
+        try:
+            listed = parse_list(cell) if isinstance(cell, str) else cell
+        except ValueError as error:
+            problems.append(f'"references" {error}, found {format_value(cell)}')
+            continue
+        references += listed if isinstance(listed, list) else [cell] if cell else []
+    return references
 
 
-def _gather_columns(
-    record: dict[str, Any],
-    prefix: str,
-    whole: str,
-) -> list[str]:
-    """Moves the values of columns such as `rating:ASPECT` into one object, here `ratings`; returns the problems.
-
-    Columns such as `rating:ASPECT:PERSON` become an object from person to rating.
-    """
-    columns = [name for name in record if name.startswith(prefix)]
-    if not columns:
-        return []
-    plain: dict[str, Any] = {}
-    people: dict[str, dict[str, Any]] = {}
-    for column in columns:
-        name = column.removeprefix(prefix)
-        value = record.pop(column)
-        aspect, _, person = name.partition(":")
-        if person and prefix == RATING:
-            people.setdefault(aspect, {})[person] = value
-        elif value is not None or prefix == SCORE:
-            plain[name] = value
-    parts = {**plain, **people}
-    given = record.get(whole) or {}
-    if not isinstance(given, Mapping):
-        return []  # a fault of its own
-    if parts or given:
-        record[whole] = {**parts, **given}
-    problems: list[str] = []
-    for name in plain:
-        if name in people:
-            problems.append(f'"{RATING}{name}" and "{RATING}{name}:PERSON" both give its ratings')
-    for name in parts:
-        if name in given:
-            problems.append(f'"{whole}" and a column both give {format_value(name)}')
-    return problems
+def _add_level(values: dict[str, Any], name: str, cell: Any, problems: list[str]) -> None:
+    """Adds the value of a column such as `rating:ASPECT`, `rating:ASPECT:PERSON` or `scores.METRIC` to its object."""
+    is_rating = name.startswith(RATING)
+    whole = "ratings" if is_rating else "scores"
+    name = name.removeprefix(RATING if is_rating else SCORE)
+    levels = values[whole] = values.get(whole) or {}
+    if not isinstance(levels, dict):
+        return  # a fault of its own
+    aspect, _, person = name.partition(":") if is_rating else (name, "", "")
+    if person:
+        levels = levels.setdefault(aspect, {})
+        if not isinstance(levels, dict):
+            problems.append(f'"{RATING}{aspect}" and "{RATING}{aspect}:PERSON" both give its ratings')
+            return
+    if (person or aspect) in levels:
+        problems.append(f'"{whole}" and a column both give {format_value(person or aspect)}')
+    levels[person or aspect] = cell
 
 
 def _check_extra(extra: Mapping[str, Any]) -> list[str]:
@@ -217,12 +154,3 @@ def to_value(cell: Any) -> Any:
     if isinstance(cell, np.generic | np.ndarray):
         return to_value(cell.tolist())
     return str(cell) if isinstance(cell, date | time) else cell
-
-
-def name_of(number: Any) -> Any:
-    """Converts a number in a column of names (ids, systems) to a text: 3.0 is "3". Other values stay unchanged."""
-    if isinstance(number, float) and number.is_integer():
-        number = int(number)
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        return number
-    return str(number)

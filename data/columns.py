@@ -5,7 +5,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,8 +31,7 @@ OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that judge score wr
 GAPS = re.compile(r"[\s-]+")  # between the words of a name
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
 MOST_COLUMNS = 2_000  # or different keys of the lines of a file
-LONGEST_NAME = 30  # characters that are compared with the names of fields
-ALIKE = 0.8  # of difflib, from which a name is taken for a misspelt field
+NUMBERED = re.compile(r"ratings?_?\d*")  # names of columns that may be ratings
 
 Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name of your own -> columns of the file
 
@@ -139,23 +137,6 @@ class ColumnMapping:
     # of the names, in words
     problems: tuple[str, ...]
 
-    def apply(self, record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Splits a record into the values of fields and the values of other keys.
-
-        Several columns of references become one list.
-        """
-        values: dict[str, Any] = {}
-        references = [key for key, name in self.fields if name == "references"]
-        for key, name in self.fields:
-            if name != "references" or len(references) == 1:
-                values[name] = record[key]
-            elif record[key]:
-                cell = record[key]
-                listed = cell if isinstance(cell, list) else [cell]
-                values[name] = [*values.get(name, []), *listed]
-        extra = {name: record[key] for key, name in self.extra}
-        return values, extra
-
 
 def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     """Maps the keys of a line to fields: by `columns` first, then by the fields' names and other usual names.
@@ -169,8 +150,6 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     (('text', 'unread_text'),)
     >>> name_fields(("text", "prediction")).problems
     ('"text" and "prediction" both give the text: columns={"text": "text"} chooses one',)
-    >>> name_fields(("text", "lable")).problems
-    ('"lable" is no field (did you mean "label"?): columns={"lable": "lable"} passes it on',)
     """
     return _name_fields(keys, columns, WRITERS[-1])
 
@@ -246,7 +225,7 @@ def _list_problems(
     for spellings in find_spellings(open_columns):
         yield f"{describe_spellings(spellings)}: {setting('columns.NAME', spellings[0])} renames one"
     counts = Counter(name for _, name in extra)
-    rated = [key for key, name in extra if _may_be_ratings(name) and name not in chosen.get(key, ())]
+    rated = [key for key, name in extra if NUMBERED.fullmatch(fold_name(name)) and name not in chosen.get(key, ())]
     if rated and "ratings" not in giving:
         named = " and ".join(map(format_value, rated))
         read = setting(f"columns.{RATINGS}ASPECT", *rated)
@@ -257,23 +236,6 @@ def _list_problems(
             yield f"{format_value(name)} is a key of the output of scores: {renamed} renames it"
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
-        alike = next((field for field in _find_similar(name) if field not in giving), "")
-        if alike and key not in rated and name not in chosen.get(key, ()):
-            hint = f"(did you mean {format_value(alike)}?)"
-            yield f"{format_value(key)} is no field {hint}: {setting(f'columns.{key}', key)} passes it on"
-
-
-def _may_be_ratings(name: str) -> bool:
-    """Whether a name is most like `ratings`, as `rating_1` is."""
-    return _find_similar(name)[:1] == ["ratings"]
-
-
-@lru_cache(maxsize=2 * MOST_COLUMNS)
-def _find_similar(name: str) -> list[str]:
-    """The fields that a name may have been meant for, the most likely first; none for a usual name of raters."""
-    if names_rater(name):
-        return []
-    return get_close_matches(fold_name(name)[:LONGEST_NAME], FIELDS, len(FIELDS), ALIKE)
 
 
 def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:

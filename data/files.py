@@ -5,6 +5,7 @@ The keys or column names of a file are those of Example; `data.columns` knows ot
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,8 +16,9 @@ from core.example import Example
 from data.cells import json_line
 from data.columns import FIELDS, OUTPUT
 from data.input_file import FileLike, InputFile, name_records
-from data.rating_words import RatingWords, has_words
-from data.records import are_of_several, check_example, check_id, name_number, require_none
+from data.numeric import name_of
+from data.rating_words import Column, Level, Levels, RatingWords, order_words
+from data.records import are_numbers, average, check_example, check_id, require_none
 from data.table_files import LISTS
 from data.text_files import form_of, open_atomically, read_json_lines
 
@@ -25,6 +27,19 @@ FILE_SCORES = "file_scores"  # the key under which scores of another tool are pa
 
 ToRecords: TypeAlias = Callable[[Any], Iterable[Mapping[str, Any]]]  # the examples of a line, by field
 ReadLines: TypeAlias = Callable[[Path, list[str]], Iterable[tuple[int, Any]]]  # adds to the faults
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a file, or several lines of one text: an example with the labels of people and the scores of judges."""
+
+    path: Path
+    line: int
+    # its own ratings and scores are those that are numbers; words stand in `ratings` of `extra`
+    example: Example
+    # by aspect and person, who has an empty name where nobody is named
+    ratings: Mapping[str, Mapping[str, Any]]
+    scores: Mapping[str, Any]
 
 
 def read_examples(
@@ -38,9 +53,9 @@ def read_examples(
     `references` one text), ratings are columns such as `rating:coherence` (of several people `rating:coherence:ANN`) or
     one column `ratings` with a JSON object. In JSONL several people's ratings of an aspect are a list with one number
     or null per person, in the same order on every line, or an object from person to number or null. The rating is then
-    their mean, and `extra` has all of them. An example without an id gets the number of its line. A byte order mark,
-    CRLF and blank lines at the end are accepted. Other keys go to `Example.extra`. Scores are checked, but not
-    returned.
+    their mean, and `extra` has all of them by person. An example without an id gets the number of its line. A byte
+    order mark, CRLF and blank lines at the end are accepted. Other keys go to `Example.extra`. Scores are checked, but
+    not returned.
 
     Args:
         path: the file, or an InputFile.
@@ -49,7 +64,8 @@ def read_examples(
 
     Raises InputError with all faults of the file as `file:line: what is wrong, what was found`.
     """
-    return tuple(example for _, example in iterate_examples(path, requires, **settings))
+    rows, _ = read_rows([InputFile.of(path, **settings)], requires)
+    return tuple(row.example for row in rows)
 
 
 def iterate_examples(
@@ -60,64 +76,149 @@ def iterate_examples(
 ) -> Iterator[tuple[int, Example]]:
     """Like read_examples, but yields one example at a time, with its line number, and needs little memory.
 
-    Faults are raised at the end. `refuse_scores` is for files to score: a line must not have the keys that scoring
-    adds. Scores of another tool are passed on as FILE_SCORES.
+    Ratings in words are passed on as they stand. Faults are raised at the end. `refuse_scores` is for files to score: a
+    line must not have the keys that scoring adds. Scores of another tool are passed on as FILE_SCORES.
     """
-    for line, example, _ in iterate_rows(InputFile.of(path, **settings), requires, refuse_scores):
-        yield line, example
+    faults: list[str] = []
+    for row in iterate_rows(InputFile.of(path, **settings), faults, requires, refuse_scores=refuse_scores):
+        yield row.line, row.example
+    require_none((), faults)
 
 
 def iterate_rows(
     file: InputFile,
+    faults: list[str],
     requires: Collection[str] = (),
+    *,
     refuse_scores: bool = False,
     may_repeat: bool = False,
-) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
-    """Works as `iterate_examples`, but also yields the scores of each line by metric. `may_repeat` allows equal ids."""
+) -> Iterator[Row]:
+    """Yields the rows of a file, and adds its faults to `faults`. `may_repeat` allows equal ids."""
     file.check_unchanged()
-    faults: list[str] = []
-    is_empty = says_nothing = True
+    count = 0
+    says_nothing = True
     ids = array("q")  # hashes, because the ids of a long file take more memory
     for line, record, extra, problems in name_records(file, faults):
         if refuse_scores and file.tool_file is None:
             problems += [_refuse(name) for name in ("scores", *OUTPUT) if name in record]
         for name in OUTPUT:
             record.pop(name, None)
-        if file.levels or has_words(record):
-            record = file.words.replace(record)
         values, more_problems = check_example(record, requires, extra, needs_text=file.needs_text)
         problems += more_problems
-        if "id" not in values:
-            values["id"] = str(line)
-        ids.append(hash(values["id"]))
+        ids.append(hash(values.setdefault("id", str(line))))
         if problems:
             faults += [fault(file.path, line, problem) for problem in problems]
             continue
-        is_empty = False
-        ratings = record.get("ratings")
-        if ratings and are_of_several(ratings):
-            extra = {**extra, "ratings": ratings}
-        scores = values.pop("scores", None) or {}
+        count += 1
+        ratings = values.pop("ratings", {})
+        scores = values.pop("scores", {})
+        if ratings and not are_numbers(ratings):
+            extra = {**extra, "ratings": record["ratings"]}
         if scores and refuse_scores:
             extra = {**extra, FILE_SCORES: dict(scores)}
             scores = {}
-        if extra:
-            values = {**values, "extra": extra}
-        example = Example.of_checked(values)
+        example = Example.of_checked({**values, "ratings": average(ratings), "extra": extra})
         says_nothing = says_nothing and example.is_empty
-        yield line, example, scores
-    faults += [fault(file.path, 0, problem) for problem in vars(file).get("words", RatingWords()).problems]
+        yield Row(file.path, line, example, ratings, scores)
     if not may_repeat:
         faults += _find_repeated_ids(file, ids)
     file.check_unchanged()
     if faults:
-        raise InputError(faults)
-    if is_empty:
+        return
+    if not count:
         what = "but has only a header" if file.records is None else "found none"
-        raise InputError([fault(file.path, 0, f"the file needs at least one example, {what}")])
-    if says_nothing and file.needs_text:
+        faults.append(fault(file.path, 0, f"the file needs at least one example, {what}"))
+    elif says_nothing and file.needs_text:
         rule = "at least one text must not be empty, but all are"
-        raise InputError([fault(file.path, 0, f"{rule}: {setting('columns.text', 'COLUMN')} names another column")])
+        faults.append(fault(file.path, 0, f"{rule}: {setting('columns.text', 'COLUMN')} names another column"))
+
+
+def read_rows(
+    files: Sequence[InputFile],
+    requires: Collection[str] = (),
+    *,
+    refuse_scores: bool = False,
+    may_repeat: bool = False,
+) -> tuple[list[Row], tuple[str, ...]]:
+    """Reads the rows of files into memory, with numbers in place of words, and notes on the numbers of words.
+
+    Raises InputError with all faults of the files.
+    """
+    faults: list[str] = []
+    rows: list[Row] = []
+    for file in files:
+        try:
+            rows += iterate_rows(file, faults, requires, refuse_scores=refuse_scores, may_repeat=may_repeat)
+        except InputError as error:
+            faults += error.faults
+    faults += _refuse_other_people(rows)
+    levels = files[0].levels
+    words = order_words(_collect_levels(rows, levels), levels)
+    faults += [fault(files[0].path, 0, problem) for problem in words.problems]
+    if not words.problems:
+        rows = [_number(row, words, faults) for row in rows]
+    return [*require_none(rows, faults)], words.notes
+
+
+def _collect_levels(rows: Iterable[Row], levels: Levels) -> dict[Column, dict[Level, None]]:
+    """The different levels of each column; 0 stands for all numbers of a column that `levels` does not name."""
+    named = dict(levels)
+    columns: dict[Column, dict[Level, None]] = {}
+    for row in rows:
+        for column, level in _list_levels(row):
+            is_counted = isinstance(level, str) or column[1] in named
+            columns.setdefault(column, {})[level if is_counted else 0.0] = None
+    return {column: found for column, found in columns.items() if column[1] in named or [*found] != [0.0]}
+
+
+def _list_levels(row: Row) -> Iterator[tuple[Column, Level]]:
+    for aspect, by_person in row.ratings.items():
+        yield from ((("ratings", aspect), level) for level in by_person.values() if level is not None)
+    yield from ((("scores", name), level) for name, level in row.scores.items() if level is not None)
+
+
+def _number(row: Row, words: RatingWords, faults: list[str]) -> Row:
+    """The row with numbers for words; a word without a number is a fault."""
+
+    def convert(column: Column, level: Level | None, person: str = "") -> float | None:
+        number = None if level is None else words.convert(column, level)
+        if number is None and level is not None:
+            place = f"{format_value(column[1])} of {format_value(column[0])}"
+            place = f"{format_value(person)} of {place}" if person else place
+            faults.append(fault(row.path, row.line, f"{place} must be a valid number, found {format_value(level)}"))
+        return number
+
+    if not (row.ratings or row.scores):
+        return row
+    scores = {name: convert(("scores", name), level) for name, level in row.scores.items()}
+    ratings: dict[str, dict[str, float | None]] = {}
+    for aspect, by_person in row.ratings.items():
+        ratings[aspect] = {person: convert(("ratings", aspect), each, person) for person, each in by_person.items()}
+    return replace(row, example=rate(row.example, ratings), ratings=ratings, scores=scores)
+
+
+def rate(example: Example, ratings: Mapping[str, Mapping[str, float | None]]) -> Example:
+    """Returns the example with these ratings, by aspect and person, and with all of several people in `extra`."""
+    several = {aspect: by_person for aspect, by_person in ratings.items() if {*by_person} != {""}}
+    extra = {name: value for name, value in example.extra.items() if name != "ratings"}
+    if several:
+        extra["ratings"] = several
+    return replace(example, ratings=average(ratings), extra=extra)
+
+
+def _refuse_other_people(rows: Iterable[Row]) -> Iterator[str]:
+    """Faults of lists of ratings with different lengths, and of lines that name people where others list them."""
+    first: dict[str, tuple[Any, int]] = {}
+    for row in rows:
+        for aspect, given in row.example.extra.get("ratings", {}).items():
+            if not isinstance(given, list | Mapping):
+                continue
+            form = len(given) if isinstance(given, list) else "names"
+            expected, line = first.setdefault(aspect, (form, row.line))
+            if form != expected:
+                rule = f"every line must list the ratings of {format_value(aspect)} by the same people"
+                what = f"{rule}, or name the people, as line {line} does; null if one is missing"
+                yield fault(row.path, row.line, what)
 
 
 def _refuse(name: str) -> str:
@@ -162,7 +263,8 @@ def locate_examples(
                 checked, broken = check_example(named, ("id", *requires))
                 problems += broken or check_id(checked["id"], line, first_line)
                 if not problems:
-                    examples.append((line, Example.of_checked(checked)))
+                    ratings = average(checked.pop("ratings", {}))
+                    examples.append((line, Example.of_checked({**checked, "ratings": ratings})))
         except KeyError as error:
             problems.append(f"{format_value(error.args[0])} is needed here, found null")
         except (AttributeError, TypeError, ValueError) as error:
@@ -182,7 +284,7 @@ def _find_repeated_ids(file: InputFile, ids: "array[int]") -> list[str]:
     first_line: dict[str, int] = {}
     first_text: dict[str, object] = {}
     for line, record, _, _ in name_records(file, []):
-        name = name_number(record.get("id")) or str(line)
+        name = name_of(record.get("id")) or str(line)
         if not isinstance(name, str) or hash(name) not in repeated:
             continue
         text = record.get("text") or record.get("turns")
@@ -219,6 +321,6 @@ def to_record(example: Example) -> dict[str, Any]:
         if name in LISTS:
             value = list(value)
         elif name == "ratings":
-            value = dict(value)
+            value = {**value, **example.extra.get("ratings", {})}
         record[name] = value
-    return {**record, **example.extra}
+    return record | {name: value for name, value in example.extra.items() if name not in record}

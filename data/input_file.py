@@ -3,16 +3,16 @@
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, count, zip_longest
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import InputError, SettingError, fault, setting
 from core.stages import file_sha256, fingerprint
-from data.cells import check_header, read_cells, to_value
+from data.cells import read_cells, to_value
 from data.columns import (
     PLAIN,
     Columns,
@@ -22,18 +22,21 @@ from data.columns import (
     fold_name,
     freeze_columns,
     list_ratings,
+    name_fields,
+    reach,
 )
 from data.formats.recognition import recognise, recognise_chosen
 from data.formats.tool_file import ToolFile, iterate_objects
-from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, order_words
-from data.table_files import TABLES
+from data.rating_words import GivenLevels, Levels, freeze_levels
+from data.records import describe_missing_text
+from data.table_files import TABLES, WORKBOOKS
 from data.text_files import form_of, iterate_lines, readable_path
 from data.workbooks import split_sheet
 
 log = logging.getLogger(__name__)
 
+WITHOUT = "without "  # before a column, whose rows are left out
 FORMS = (".jsonl", ".json", *TABLES, ".parquet")
-TYPED = (".parquet", "records")  # forms whose names may be numbers
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,11 @@ class InputFile:
     columns: Columns = ()
     # files with one value per line, by field; the first is `path`. Empty for any other form
     aligned: tuple[tuple[str, Path], ...] = ()
-    # of a folder of WMT with several language pairs, or a workbook with several sheets, the one to read
+    # of a folder of WMT with several language pairs, or a workbook with several sheets, the one to read; of rows of
+    # several kinds, a column that the rows to read have, or `without COLUMN`
     split: str | None = None
     # scales of ratings in words, or in numbers of which the lowest is the best (`data.rating_words`)
     levels: Levels = ()
-    # files of other systems, whose words have the same numbers
-    beside: "tuple[InputFile, ...]" = field(default=(), repr=False, compare=False)
     # whether each line needs a text; verdicts and labels alone are compared without
     needs_text: bool = True
     # objects in memory in place of a file; then `path` is their name in messages
@@ -158,32 +160,18 @@ class InputFile:
             return "tool"
         return form_of(self.path, FORMS)
 
-    @cached_property
-    def words(self) -> RatingWords:
-        """The numbers that stand for words of ratings or scores.
-
-        Needed only for a file with such words, or with `levels`.
-        """
-        rows = chain.from_iterable(name_records(file, []) for file in (self, *self.beside))
-        words = order_words((record for _, record, _, _ in rows), self.levels)
-        if words.description:
-            log.info("%s: %s", self.path, words.description)
-        return words
-
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes to show with the file's scores: the tool that wrote the file, and numbers that stand for words.
-
-        Only what has been read so far is noted.
-        """
-        known = vars(self)  # of the cached properties those that were asked for
-        words = known.get("words", RatingWords())
-        notes = [known.get("tool_file"), words.description]
+        """Notes to show with the file's scores: the tool that wrote the file, and scores that are read as ratings."""
+        notes = [str(self.tool_file)] if self.tool_file else []
+        if self.split and self.path.is_file() and self.form not in ("tool", *WORKBOOKS):
+            kind = "" if self.split.startswith(WITHOUT) else "with "
+            notes.append(f"only rows {kind}{self.split} are read")
         rated = [key for _, key in list_ratings(self.columns)]
         if rated and self.form not in TABLES:
             hint = f"{setting('columns.scores.NAME', 'scores.NAME')} reads another as a metric"
             notes.append(f"{', '.join(rated)} are ratings: {hint}")
-        return tuple(f"{self.path.name}: {note}" for note in notes if note)
+        return tuple(f"{self.path.name}: {note}" for note in notes)
 
     def resolve(self) -> "InputFile":
         """Returns the same input with absolute paths, for other processes. Standard input becomes a file."""
@@ -221,6 +209,8 @@ class InputFile:
             hashes = self._content
         names = [name for name, _ in self.aligned]
         how_read: list[Any] = [self.columns, names]
+        if self.split:
+            how_read.append(self.split)
         if self.levels:
             how_read.append(self.levels)
         return fingerprint([hashes, *how_read]) if any(how_read) else hashes[0]
@@ -230,31 +220,50 @@ FileLike: TypeAlias = InputFile | Path | str
 
 
 def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
-    """Yields each line of a file as (number, values by field, other values, problems). Adds faults to `faults`."""
+    """Yields each line of a file as (number, values by field, other values, problems). Adds faults to `faults`.
+
+    Problems of the header of a table are faults of its first line.
+    """
     is_table = file.form in TABLES
-    is_typed = file.form in TYPED
+    may_hold_lists = is_table or file.form in (".parquet", "records")  # that were written as texts
     columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already
     seen: dict[str, None] = {}
+    texts: dict[str | None, int] = {}  # by the column of the text, how many rows have it
     for line, record in read_objects(file, faults):
-        if record.keys() <= PLAIN and not (columns or is_table or is_typed):
+        if record.keys() <= PLAIN and not (columns or may_hold_lists):
             yield line, record, {}, []
             continue
         if not (seen or columns) and {"system_a", "system_b"} <= {*map(fold_name, record)}:
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
-        if is_table and not seen:
-            header, is_readable = check_header(columns, list(record), needs_text=file.needs_text)
-            faults += [fault(file.path, 1, problem) for problem in header]
-            if not is_readable:
-                return  # every row would have the same fault
         record = add_nested(record, columns)
+        naming = name_fields(tuple(record), columns)
+        if is_table and not seen:
+            header = [*naming.problems, *find_absent(columns, list(record))]
+            has_text = not file.needs_text or any(name in ("text", "turns") for _, name in naming.fields)
+            if not has_text:  # every row would have this fault
+                header.append(describe_missing_text(list(record)))
+            faults += [fault(file.path, 1, problem) for problem in header]
+            if not has_text:
+                return
         if not seen.keys() >= record.keys():
             seen.update(dict.fromkeys(record))
             problems = count_columns(seen)
             if problems:
                 raise InputError([*faults, fault(file.path, line, problems[0])])
-        yield line, *read_cells(record, columns, is_table, is_typed)
+        text = next((key for key, name in naming.fields if name in ("text", "turns")), None)
+        texts[text] = texts.get(text, 0) + 1
+        values, extra, problems = read_cells(record, naming)
+        if is_table:
+            extra = {name: cell for name, cell in extra.items() if cell}
+        else:
+            problems += naming.problems
+        yield line, values, extra, problems
     if seen and not is_table:
         faults += [fault(file.path, 0, problem) for problem in find_absent(columns, list(seen))]
+    column = next((key for key in texts if key is not None), None)
+    if column is not None and None in texts and file.needs_text:
+        hint = f"{setting('split', column)} reads the others, {setting('split', f'{WITHOUT}{column}')} these"
+        faults.append(fault(file.path, 0, f"{texts[None]} of {sum(texts.values())} rows have no text: {hint}"))
 
 
 def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -275,7 +284,28 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
                 )
             yield from ((line, dict(row)) for line, row in file.tool_file.texts)
         case form:
-            yield from iterate_objects(file.path, form, faults, file.split)
+            rows = iterate_objects(file.path, form, faults, file.split)
+            if file.split is None or form in WORKBOOKS:
+                yield from rows
+            else:
+                yield from _choose_rows(rows, file, file.split)
+
+
+def _choose_rows(
+    rows: Iterable[tuple[int, dict[str, Any]]],
+    file: InputFile,
+    split: str,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows with a value in a column, or `without COLUMN` those without one; raises InputError if there are none."""
+    column = split.removeprefix(WITHOUT)
+    is_wanted = column == split
+    chosen = 0
+    for line, row in rows:
+        if (reach(row, column) not in (None, "")) == is_wanted:
+            chosen += 1
+            yield line, row
+    if not chosen:
+        raise InputError([fault(file.path, 0, f"{setting('split')} must leave some rows, but {split} leaves none")])
 
 
 def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

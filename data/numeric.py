@@ -54,6 +54,15 @@ def to_number(value: object) -> float | None:
     return None
 
 
+def name_of(number: Any) -> Any:
+    """Converts a number in a column of names (ids, systems) to a text: 3.0 is "3". Other values stay unchanged."""
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return number
+    return str(number)
+
+
 def number_columns(rows: Sequence[Mapping[str, Any]], apart: Iterable[str]) -> list[str]:
     """Lists the columns, except those in `apart`, that contain only numbers (also as texts) and at least one number.
 

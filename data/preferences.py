@@ -3,17 +3,17 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
 
-from core.errors import InputError, check_names, fault, list_first, read_all, setting
+from core.errors import InputError, check_names, fault, format_value, list_first, setting
 from core.example import SHOWN_COLUMNS
-from data.cells import name_of
+from core.settings import NonNegative
 from data.columns import (
     NAMES,
     USUAL_RATERS,
@@ -21,7 +21,6 @@ from data.columns import (
     add_nested,
     describe_spellings,
     find_absent,
-    find_column,
     find_spellings,
     fold_name,
     fold_names,
@@ -29,13 +28,12 @@ from data.columns import (
     name_fields,
 )
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
-from data.input_file import TYPED, FileLike, InputFile, read_objects
+from data.input_file import FileLike, InputFile, read_objects
 from data.label_columns import names_model
-from data.numeric import parse_finite, to_number
-from data.records import check_records, require_none
-from data.scored import ScoredFile, place_outputs, read_scored
+from data.numeric import name_of, parse_finite, parse_number, to_number
+from data.records import Name, Record, Text, check_records, require_none
 from data.table_files import TABLES
-from data.winners import PreferenceRecord, WinnerReader, find_problems
+from data.winners import list_verdicts, read_winner
 from meta_eval.preferences import Preferences
 
 PROMPTS = NAMES["pairs"]["prompt"].split()  # columns of what systems answer
@@ -51,6 +49,45 @@ JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
 Row: TypeAlias = tuple[int, Mapping[str, Any]]  # with its line
 Rows: TypeAlias = Iterable[Row]
 ANSWERS = "answers"  # the key of lines that `judge prefer --answers` wrote: their winners are a model's
+
+
+def _parse_cell(cell: object) -> object:
+    return parse_number(cell) if isinstance(cell, str) else cell
+
+
+def _check_winner(value: object) -> object:
+    if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
+        return value
+    raise ValueError("must be a name or a number from 0 to 1")
+
+
+Length = Annotated[NonNegative, BeforeValidator(_parse_cell)]
+Winner = Annotated[Any, BeforeValidator(_check_winner)]
+
+
+class PreferenceRecord(Record):
+    """One judgement of a file."""
+
+    id: Name | None = None
+    group: Name | None = None
+    system_a: Name
+    system_b: Name
+    winner: Winner = None
+    rater: Name | None = None
+    judges: Mapping[Text, Winner] = Field(default_factory=dict)
+    length_a: Length | None = None
+    length_b: Length | None = None
+
+    @property
+    def input(self) -> str:
+        """What both systems answer."""
+        return str(self.group or self.id)
+
+    def read(self, winner: Any) -> float | None:
+        """Returns the preference for system a (`read_winner`)."""
+        return read_winner(winner, self.system_a, self.system_b)
+
+
 FIELDS = tuple(PreferenceRecord.model_fields)
 
 
@@ -75,8 +112,6 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     rows = read_objects(file, faults)
     if file.form in TABLES:
         rows = ((line, _drop_empty(row)) for line, row in rows)
-    elif file.form in TYPED:
-        rows = ((line, _name_numbers(row)) for line, row in rows)
     preferences = check_preferences(file.path, rows, faults, file.columns)
     return replace(preferences, notes=(*preferences.notes, *_note_repeated(preferences)))
 
@@ -98,10 +133,6 @@ def _drop_empty(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: cell for name, cell in row.items() if cell}
 
 
-def _name_numbers(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: name_of(cell) for name, cell in row.items()}
-
-
 def _note_repeated(preferences: Preferences) -> list[str]:
     """A sentence where a pair of outputs was judged several times."""
     rows = len(preferences)
@@ -121,20 +152,17 @@ def check_preferences(
     columns: Columns = (),
 ) -> Preferences:
     """Checks numbered rows of judgements. Raises InputError with `faults` and all faults of these rows."""
-    seen: dict[str, None] = {}
-    renamed = _rename_rows(rows, columns, seen)
-    first = list(islice(renamed, 1))
-    _check_first(path, [row for _, row in first], list(seen))
-    copies: list[int] = []
-    prompts = RepeatedPrompts()
-    distinct = prompts.count(_leave_out_copies(chain(first, renamed), copies))
+    listed = [(line, add_nested(row, columns)) for line, row in rows]
+    seen = dict.fromkeys(key for _, row in listed for key in row)
+    _check_first(path, [_rename(row, columns) for _, row in listed[:1]], [*seen])
+    renamed = [(line, _rename(row, columns)) for line, row in listed]
+    distinct = list(_leave_out_copies(renamed))
     located = check_records(path, distinct, PreferenceRecord, faults)
-    faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
+    faults += [fault(path, 0, problem) for problem in find_absent(columns, [*seen])]
     faults += [fault(path, 0, problem) for problem in _find_spellings(columns, seen)]
     faults += _check_one_hot(path, columns, seen)
-    reader = WinnerReader.of(record for _, record in located)
     for line, record in located:
-        faults += [fault(path, line, problem) for problem in find_problems(record, reader)]
+        faults += [fault(path, line, problem) for problem in _find_problems(record)]
     records = [record for _, record in located if record.winner is not None or record.judges]
     without = len(located) - len(records)
     if not records and not faults:
@@ -144,10 +172,11 @@ def check_preferences(
     notes: list[str] = []
     if without:
         notes.append(f"{_count_rows(without)} without a winner left out")
+    copies = len(renamed) - len(distinct)
     if copies:
-        notes.append(f"{_count_rows(len(copies))} left out: exact copies of judgements of the same rater")
-    notes += [*_note_numbers(records), *prompts.describe()]
-    preferences = _join_records(path.name, records, reader)
+        notes.append(f"{_count_rows(copies)} left out: exact copies of judgements of the same rater")
+    notes += [*_note_numbers(records), *_note_prompts(distinct), *_note_unread(listed, columns)]
+    preferences = _join_records(path.name, records)
     raters = {rater for rater in preferences.raters if rater is not None}
     models = sorted(filter(names_model, raters))
     are_all_models = bool(models) and len(models) == len(raters)
@@ -156,6 +185,47 @@ def check_preferences(
     by_model = ANSWERS in seen or are_all_models or preferences.by_model
     of_file = [f"{path.name}: {note}" for note in notes]
     return replace(preferences, notes=tuple(of_file), by_model=by_model)
+
+
+def _find_problems(record: PreferenceRecord) -> Iterator[str]:
+    """Yields what is wrong with a judgement, one sentence per problem."""
+    systems = (record.system_a, record.system_b)
+    if not (record.group or record.id):
+        yield '"group" or "id" is needed: the input that both systems answer'
+    if systems[0] == systems[1]:
+        yield f"two systems must be compared, found {format_value(systems[0])} twice"
+    if "tie" in systems:
+        yield 'no system may be called "tie"'
+    for name, verdict in {'"winner"': record.winner, **record.judges}.items():
+        try:
+            record.read(verdict)
+        except ValueError as error:
+            yield f"{name} {error}" if name == '"winner"' else f"the verdict of {name} {error}"
+
+
+def _note_prompts(rows: Rows) -> list[str]:
+    """A note where prompts of rows without named inputs repeat, because such rows are not independent."""
+    unnamed = [fold_names(row) for _, row in rows if not row.get("group")]
+    column = next((name for name in PROMPTS if unnamed and isinstance(unnamed[0].get(name), str)), None)
+    if column is None:
+        return []
+    ids = {str(row.get("id")) for row in unnamed}
+    prompts = {str(row.get(column)) for row in unnamed}
+    if len(ids) <= len(prompts):
+        return []
+    rule = f"{len(ids)} ids have {len(prompts)} different prompts, but each id is an input of its own"
+    return [f"{rule}: {setting('columns.group', column)} makes prompts the inputs"]
+
+
+def _note_unread(rows: Sequence[Row], columns: Columns) -> list[str]:
+    """A note on columns of sides that give no winner."""
+    read = {key for _, keys in columns for key in keys}
+    names = dict.fromkeys(key for _, row in rows for key in row)
+    read |= {name for name in names if {fold_name(name), USUAL.get(fold_name(name))} & {*FIELDS}}
+    unread = list_verdicts((row for _, row in rows), read)
+    if not unread:
+        return []
+    return [f"not read: {', '.join(unread)}: {setting('columns.judges.NAME', unread[0])} reads verdicts of a judge"]
 
 
 def _describe_models(models: Sequence[str]) -> str:
@@ -170,59 +240,22 @@ def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
     """A note where all winners are 0 and 1, which may also be meant as the places of two systems."""
     numbers: set[float | None] = set()
     for record in records:
-        if record.winner is None:
-            continue
-        if record.by_name(record.winner) is not None:
+        word = str(name_of(record.winner))
+        if word in (record.system_a, record.system_b):
             return []
-        numbers.add(parse_finite(str(record.winner)))
+        if record.winner is not None:
+            numbers.add(parse_finite(word))
     if numbers != {0.0, 1.0}:
         return []
     return ["the winners 1 and 0 are probabilities that system_a is better: 1 is read as system_a, 0 as system_b"]
-
-
-@dataclass
-class RepeatedPrompts:
-    """Counts the prompts of rows without named inputs, because rows with the same prompt are not independent."""
-
-    # the column of the prompts, and what differs: the prompts, and the ids of such rows
-    column: str = ""
-    different: set[str] = field(default_factory=set)
-    ids: set[str] = field(default_factory=set)
-
-    def count(self, rows: Rows) -> Iterator[Row]:
-        """Counts the prompts of rows, and yields the rows unchanged."""
-        for line, row in rows:
-            if not row.get("group"):
-                self._add(row)
-            yield line, row
-
-    def _add(self, row: Mapping[str, Any]) -> None:
-        """Counts the prompt of a row whose input is not named; the first prompt tells the column."""
-        if not self.column:
-            columns = [find_column(row, name) for name in PROMPTS]
-            texts = [column for column in columns if column is not None and isinstance(row[column], str)]
-            self.column = "".join(texts[:1])
-        if self.column:
-            self.different.add(str(row.get(self.column)))
-            self.ids.add(str(row.get("id")))
-
-    def describe(self) -> list[str]:
-        """Returns a note if prompts repeat, else an empty list."""
-        if len(self.ids) <= len(self.different):
-            return []
-        rule = f"{len(self.ids)} ids have {len(self.different)} different prompts, but each id is an input of its own"
-        return [f"{rule}: {setting('columns.group', self.column)} makes prompts the inputs"]
 
 
 def _count_rows(number: int) -> str:
     return "1 row" if number == 1 else f"{number} rows"
 
 
-def _leave_out_copies(
-    rows: Rows,
-    copies: list[int],
-) -> Iterator[Row]:
-    """The rows without exact copies of earlier ones that name a rater, whose lines are added to `copies`.
+def _leave_out_copies(rows: Rows) -> Iterator[Row]:
+    """The rows without exact copies of earlier ones that name a rater.
 
     Equal rows without a rater may be judgements of several people.
     """
@@ -231,7 +264,6 @@ def _leave_out_copies(
         if row.get("rater"):
             content = json.dumps(row, sort_keys=True, default=str)
             if content in known:
-                copies.append(line)
                 continue
             known.add(content)
         yield line, row
@@ -263,7 +295,6 @@ def _check_one_hot(
 def _join_records(
     name: str,
     records: Sequence[PreferenceRecord],
-    reader: WinnerReader,
 ) -> Preferences:
     """The judgements of records that are all in order."""
     judges = dict.fromkeys(judge for record in records for judge in record.judges)
@@ -273,24 +304,20 @@ def _join_records(
     ids = tuple(str(record.id) for record in records)
     return Preferences(
         name=name,
-        inputs=tuple(str(record.group or record.id) for record in records),
+        inputs=tuple(record.input for record in records),
         systems_a=tuple(record.system_a for record in records),
         systems_b=tuple(record.system_b for record in records),
-        outcomes=_numbers(reader.read(record, record.winner) for record in records),
+        outcomes=_numbers(record.read(record.winner) for record in records),
         raters=tuple(record.rater for record in records),
-        judges={judge: _read_judge(judge, records, reader) for judge in judges},
+        judges={judge: _read_judge(judge, records) for judge in judges},
         lengths=None if np.isnan(lengths).any() else lengths,
         ids=ids if all(record.id for record in records) else (),
     )
 
 
-def _read_judge(
-    name: str,
-    records: Iterable[PreferenceRecord],
-    reader: WinnerReader,
-) -> NDArray[np.float64]:
+def _read_judge(name: str, records: Iterable[PreferenceRecord]) -> NDArray[np.float64]:
     """The outcomes by one judge."""
-    return _numbers(reader.read(record, record.judges.get(name)) for record in records)
+    return _numbers(record.read(record.judges.get(name)) for record in records)
 
 
 def _check_first(
@@ -321,18 +348,6 @@ def _numbers(values: Iterable[float | None]) -> NDArray[np.float64]:
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def _rename_rows(
-    rows: Rows,
-    columns: Columns,
-    seen: dict[str, None],
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Numbered rows with their values by field; `seen` gets the keys of the file."""
-    for line, row in rows:
-        nested = add_nested(row, columns)
-        seen |= dict.fromkeys(nested)
-        yield line, _rename(nested, columns)
-
-
 def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
     named = {field: row[key] for field, (key, *_) in columns if key in row}
@@ -360,40 +375,6 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     return values
 
 
-def read_judged(
-    path: Path | str | None = None,
-    outputs: Path | str | None = None,
-    scores: Mapping[str, Any] | None = None,
-    judge: str | None = None,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    systems: Sequence[str] | None = None,
-) -> tuple[Preferences | None, ScoredFile | None]:
-    """Reads the preferences in `path` and the systems' outputs; with a judge alone, `path` has the outputs.
-
-    `outputs` are examples with `system` and `group`, and `scores` are theirs; `systems`, as `NAME=FILE`, hold those of
-    each. A file of another tool may have both. `columns` are those of `path`. Raises InputError with all faults of
-    both files.
-    """
-    if systems and path is None:
-        return None, _read_outputs(None, scores, systems)
-    file = InputFile.of(path, columns=columns)
-    has_pairs = file.tool_file is not None and bool(file.tool_file.pairs)
-    has_other_texts = outputs is not None or bool(systems)
-    is_to_judge = judge is not None and not has_other_texts and not has_pairs
-    texts = outputs
-    if is_to_judge or (not has_other_texts and has_outputs(file)):
-        texts = file
-
-    def read_given() -> Preferences | None:
-        return None if is_to_judge else read_preferences(file)
-
-    def read_texts() -> ScoredFile | None:
-        return None if texts is None and not systems else _read_outputs(texts, scores, systems)
-
-    preferences, scored = read_all([read_given, read_texts])
-    return preferences, scored
-
-
 def holds_pairs(file: InputFile) -> bool:
     """Whether a file has judgements of two systems."""
     if file.tool_file is not None:
@@ -410,13 +391,3 @@ def names_pair(row: Mapping[str, Any]) -> bool:
 def has_outputs(file: InputFile) -> bool:
     """Whether a file of another tool has judgements and the judged texts."""
     return file.tool_file is not None and bool(file.tool_file.pairs and file.tool_file.texts)
-
-
-def _read_outputs(
-    path: FileLike | None,
-    scores: Mapping[str, Any] | None,
-    systems: Sequence[str] | None = None,
-) -> ScoredFile:
-    outputs = read_scored(path, scores, systems=systems)
-    place_outputs(outputs)
-    return outputs

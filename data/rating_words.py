@@ -7,20 +7,20 @@ without a usual order need the setting `levels`.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from core.errors import SettingError, format_value, setting
-from data.numeric import GAPS, WORDS, parse_number
+from data.numeric import DECIMAL_COMMA, WORDS, parse_number
 
-RATED = ("ratings", "scores")
 MOST_WORDS = 10  # different ones of a rating without `levels`; more are no scale
 TRUTH = {"true", "false"}  # of JSON, which need no note
 ALL = ""  # the ratings that no other order is for
-Column: TypeAlias = tuple[str, str]  # one of RATED, and the name of the aspect or the metric
+HALVES = {"0", "5"}  # behind the decimal comma of scales with half steps
+Column: TypeAlias = tuple[str, str]  # `ratings` or `scores`, and the name of the aspect or the metric
 Level: TypeAlias = str | float
 Levels: TypeAlias = tuple[tuple[str, tuple[Level, ...]], ...]  # by aspect, or by ALL
 GivenLevels: TypeAlias = Literal["auto"] | Sequence[Level] | Mapping[str, Sequence[Level]]
@@ -95,161 +95,77 @@ class RatingWords:
 
     # by column, the number of each level
     numbers: Mapping[Column, Mapping[Level, float]] = field(default_factory=dict)
-    # how the orders were found, for a note
-    description: str = ""
-    # words whose order is not known, as faults of the file, and their columns
+    # how the numbers were found, for notes
+    notes: tuple[str, ...] = ()
+    # words whose order is not known, as faults of the file
     problems: tuple[str, ...] = ()
-    refused: frozenset[Column] = frozenset()
 
-    def replace(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Replaces the words in ratings and scores of a record by their numbers; leaves out words without a number."""
-        changed = dict(record)
-        for kind in RATED:
-            values = record.get(kind)
-            if not isinstance(values, Mapping):
-                continue
-            numbers: dict[str, Any] = {}
-            for name, value in values.items():
-                if (kind, name) not in self.refused:
-                    numbers[name] = _exchange(value, self.numbers.get((kind, name)))
-            changed[kind] = numbers
-        return changed
+    def convert(self, column: Column, level: Level) -> float | None:
+        """Returns the number of a rating or a score; None for a word without one."""
+        numbers = self.numbers.get(column, {})
+        if not isinstance(level, str):
+            return numbers.get(level, level)
+        word = normalise_word(level)
+        number = numbers.get(word, WORDS.get(word))
+        if number is None and DECIMAL_COMMA.fullmatch(level):
+            number = parse_number(level)
+        return number if isinstance(number, float) else None
 
 
-def _exchange(value: Any, numbers: Mapping[Level, float] | None) -> Any:
-    """A rating, or those of several people, with numbers in place of levels; what is no level stays as it is."""
-    if numbers is None:
-        return value
-    if isinstance(value, Mapping):
-        return {person: _exchange(rating, numbers) for person, rating in value.items()}
-    if isinstance(value, list):
-        return [_exchange(rating, numbers) for rating in value]
-    level = to_level(value)
-    return value if level is None else numbers.get(level, value)
-
-
-def to_level(value: object) -> Level | None:
-    """Returns a rating as a level of a scale: a word or a number; None for a missing rating."""
-    if isinstance(value, bool):
-        return normalise_word(str(value))
-    if isinstance(value, int | float):
-        return value
-    if not isinstance(value, str) or value.strip().lower() in ("", *GAPS):
-        return None
-    number = parse_number(value)
-    return number if isinstance(number, float) else normalise_word(value)
-
-
-def has_words(record: Mapping[str, Any]) -> bool:
-    """Whether a rating or a score of a record is a word."""
-    return any(isinstance(level, str) for _, level, _ in _list_levels(record))
-
-
-def _list_levels(record: Mapping[str, Any]) -> Iterator[tuple[Column, Level, Any]]:
-    """The column, the level and the value of each rating and score, without those that are missing."""
-    for kind in RATED:
-        by_name = record.get(kind)
-        if not isinstance(by_name, Mapping):
-            continue
-        for name, value in by_name.items():
-            for rating in _list_ratings(value):
-                level = to_level(rating)
-                if level is not None:
-                    yield (kind, name), level, rating
-
-
-def _list_ratings(value: Any) -> Iterable[Any]:
-    """The ratings of several people, or the only one."""
-    if isinstance(value, Mapping):
-        return value.values()
-    return value if isinstance(value, list) else [value]
-
-
-def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> RatingWords:
-    """Orders the words in ratings and scores of records, and numbers them.
+def order_words(columns: Mapping[Column, Collection[Level]], levels: Levels = ()) -> RatingWords:
+    """Orders the words in columns of ratings and scores, and numbers them.
 
     An order in `levels` takes precedence over the usual scales. Columns that share words share their numbers. The words
-    of a column get no numbers if it also has numbers or more than `MOST_WORDS` words: then each word is a fault of its
-    line.
+    of a column get no numbers if it also has numbers or more than `MOST_WORDS` words.
 
-    >>> order_words({"ratings": {"q": word}} for word in ("Good", "bad", "fair", None)).description
-    'ratings in words: bad 0, fair 1, good 2'
+    >>> order_words({("ratings", "q"): ["Good", "bad", "fair"]}).notes
+    ('ratings in words: bad 0, fair 1, good 2',)
     """
-    spelled: dict[Level, str] = {}
-    columns = collect_levels(records, levels, spelled)
-    return order_columns(columns, levels, spelled)
-
-
-def collect_levels(
-    records: Iterable[Mapping[str, Any]],
-    levels: Levels,
-    spelled: dict[Level, str],
-) -> dict[Column, list[Level]]:
-    """Collects the levels of each column: its words, and also its numbers if `levels` names the column.
-
-    For a column that `levels` does not name, 0 stands for all its numbers. `spelled` gets each word as it first stands
-    in the file.
-    """
-    named = dict(levels)
-    columns: dict[Column, dict[Level, None]] = {}
-    for record in records:
-        for column, level, value in _list_levels(record):
-            spelled.setdefault(level, str(value).strip())
-            is_counted = isinstance(level, str) or column[1] in named
-            columns.setdefault(column, {})[level if is_counted else 0.0] = None
-    return {column: list(distinct) for column, distinct in columns.items()}
-
-
-def order_columns(
-    columns: Mapping[Column, Sequence[Level]],
-    levels: Levels,
-    spelled: Mapping[Level, str],
-) -> RatingWords:
-    """Numbers the levels in columns, as `order_words` does."""
     given = dict(levels)
     numbers: dict[Column, Mapping[Level, float]] = {}
-    verdicts: list[Mapping[Level, float]] = []
-    refused: dict[Column, str] = {}
-    for names, words in _join_columns(columns):
-        scale = _find_given(names, words, given) or _find_usual(words)
-        problem = _find_problem(names, words, scale, spelled)
-        if problem:
-            refused |= dict.fromkeys(names, problem)
-        elif scale is not None:
-            numbers |= dict.fromkeys(names, number_levels(scale))
-        elif {*words} <= WORDS.keys() - TRUTH:
-            verdicts.append(_number_verdicts(words))
-    problems = tuple(dict.fromkeys(refused.values()))
-    description = _describe([*numbers.values(), *verdicts])
-    return RatingWords(numbers, description, problems, frozenset(refused))
+    scales: dict[str, None] = {}
+    problems = [problem for column, found in columns.items() for problem in _find_pairs(column, found)]
+    for names, spelled in _join_columns(columns):
+        words = [*spelled]
+        scale = _find_given(names, words, given)
+        unknown = [] if scale is None else [word for word in words if not _is_in(word, scale)]
+        of_scale = _number_words(words) if scale is None else number_levels(scale)
+        where = " and ".join(dict.fromkeys(format_value(name) for _, name in names))
+        if unknown:
+            problems.append(f"levels of {where} must hold every level, but lack {_show(spelled, unknown)}")
+        elif of_scale is None and len(words) <= MOST_WORDS and all(isinstance(word, str) for word in words):
+            rule = f"words that rate must have a known order, found {_show(spelled, words)} in {where}"
+            problems.append(f"{rule}: {setting('levels', 'WORST', '...', 'BEST')} gives their order")
+        elif of_scale is not None:
+            numbers |= dict.fromkeys(names, of_scale)
+            if [*of_scale] != [*of_scale.values()] and not TRUTH & {*of_scale}:
+                scales[", ".join(f"{_write(level)} {number:g}" for level, number in of_scale.items())] = None
+    notes = [f"ratings in words: {'; '.join(scales)}"] if scales else []
+    notes += _note_commas(columns)
+    return RatingWords(numbers, tuple(notes), tuple(problems))
 
 
-def _number_verdicts(words: Sequence[Level]) -> dict[Level, float]:
-    """The numbers of words such as yes and no, the worse one first."""
-    numbers = {word: WORDS[str(word)] for word in words}
-    worst_first = sorted(words, key=numbers.__getitem__)
-    return {word: numbers[word] for word in worst_first}
-
-
-def _join_columns(columns: Mapping[Column, Sequence[Level]]) -> Iterator[tuple[list[Column], list[Level]]]:
-    """The columns that share a word, and all their levels in the order of the file."""
-    left = dict(columns)
+def _join_columns(columns: Mapping[Column, Collection[Level]]) -> Iterator[tuple[list[Column], dict[Level, Level]]]:
+    """The columns that share a word, and how each of their levels is first spelled."""
+    left: dict[Column, dict[Level, Level]] = {}
+    for column, levels in columns.items():
+        spelled: dict[Level, Level] = {}
+        for level in levels:
+            plain = normalise_word(level) if isinstance(level, str) else level
+            spelled.setdefault(0.0 if _has_comma(level) else plain, level)
+        left[column] = spelled
     while left:
-        first = next(iter(left))
-        names = [first]
-        levels = list(left.pop(first))
-        while True:
-            joined = [name for name, others in left.items() if _share_word(others, levels)]
-            if not joined:
-                break
-            for name in joined:
-                levels += left.pop(name)
-            names += joined
-        yield names, list(dict.fromkeys(levels))
+        names = [next(iter(left))]
+        joined = left.pop(names[0])
+        while others := [name for name, levels in left.items() if _words(levels) & _words(joined)]:
+            for name in others:
+                joined = {**left.pop(name), **joined}
+            names += others
+        yield names, joined
 
 
-def _share_word(some: Sequence[Level], others: Sequence[Level]) -> bool:
-    return any(isinstance(level, str) and level in others for level in some)
+def _words(levels: Iterable[Level]) -> set[str]:
+    return {level for level in levels if isinstance(level, str)}
 
 
 def _find_given(
@@ -265,53 +181,51 @@ def _find_given(
         if name in given:
             return given[name]
     for scale in given.values():
-        if isinstance(words[0], str) and {*words} <= {*scale}:
+        if _words(words) and {*words} <= {*scale}:
             return scale
     for_all = given.get(ALL, ())
-    return for_all if _share_word(words, for_all) else None
+    return for_all if _words(words) & {*for_all} else None
 
 
-def _find_usual(words: Sequence[Level]) -> Sequence[Level] | None:
-    """The shortest usual scale that has all these words; None where yes and no, or numbers, are all there is."""
+def _is_in(word: Level, scale: Sequence[Level]) -> bool:
+    return word in scale or WORDS.get(str(word)) in scale
+
+
+def _number_words(words: Sequence[Level]) -> Mapping[Level, float] | None:
+    """The numbers of yes and no, the worse one first, else those of the shortest usual scale that has all words."""
     if {*words} <= WORDS.keys():
-        return None
-    return next((scale for scale in usual_scales() if {*words} <= {*scale}), None)
+        numbers = {word: WORDS[str(word)] for word in words}
+        return dict(sorted(numbers.items(), key=lambda pair: pair[1]))
+    scale = next((scale for scale in usual_scales() if {*words} <= {*scale}), None)
+    return None if scale is None else number_levels(scale)
 
 
-def _find_problem(
-    names: Sequence[Column],
-    words: Sequence[Level],
-    scale: Sequence[Level] | None,
-    spelled: Mapping[Level, str],
-) -> str | None:
-    """The problem of words without a known order; none if a line with a word is at fault itself."""
-    columns = dict.fromkeys(format_value(name) for _, name in names)
-    where = " and ".join(columns)
-    if scale is not None:
-        others = [word for word in words if word not in scale]
-        unknown = [word for word in others if WORDS.get(str(word)) not in scale]
-        if unknown:
-            shown = _show(spelled.get(word, word) for word in unknown)
-            return f"levels of {where} must hold every level, but lack {shown}"
-        return None
-    are_words = all(isinstance(word, str) for word in words)
-    if not are_words or len(words) > MOST_WORDS or {*words} <= WORDS.keys():
-        return None
-    shown = _show(spelled.get(word, word) for word in words)
-    rule = f"words that rate must have a known order, found {shown} in {where}"
-    return f"{rule}: {setting('levels', 'WORST', '...', 'BEST')} gives their order"
+def _has_comma(level: Level) -> bool:
+    return isinstance(level, str) and DECIMAL_COMMA.fullmatch(level) is not None
 
 
-def _describe(numbers: Iterable[Mapping[Level, float]]) -> str:
-    """The numbers that are not those of the file, for a note."""
-    changed = [scale for scale in numbers if list(scale) != list(scale.values())]
-    shown = dict.fromkeys(map(_show_numbers, changed))
-    return f"ratings in words: {'; '.join(shown)}" if shown else ""
+def _find_pairs(column: Column, levels: Collection[Level]) -> Iterator[str]:
+    """A problem of a column whose cells may all be two whole numbers of one scale, as of two people."""
+    cells = [str(level).strip().partition(",") for level in levels]
+    firsts = {first for first, _, _ in cells}
+    seconds = {second for _, _, second in cells}
+    are_digits = all(len(part) == 1 and part.isdecimal() for part in firsts | seconds)
+    if are_digits and not seconds <= HALVES and min(firsts) <= min(seconds) and max(seconds) <= max(firsts):
+        shown = format_value(next(iter(levels)))
+        rule = f"{shown} in {format_value(column[1])} may be two whole numbers or a decimal comma"
+        yield f"{rule}: give each person a column, or write decimal points"
 
 
-def _show_numbers(scale: Mapping[Level, float]) -> str:
-    return _show(f"{_show([level])} {number:g}" for level, number in scale.items())
+def _note_commas(columns: Mapping[Column, Collection[Level]]) -> Iterator[str]:
+    for (_, name), levels in columns.items():
+        example = next((str(level).strip() for level in levels if _has_comma(level)), None)
+        if example is not None:
+            yield f"decimal commas in {name}: {example} is read as {example.replace(',', '.')}"
 
 
-def _show(levels: Iterable[Level]) -> str:
-    return ", ".join(level if isinstance(level, str) else f"{level:g}" for level in levels)
+def _show(spelled: Mapping[Level, Level], words: Iterable[Level]) -> str:
+    return ", ".join(_write(spelled[word]) for word in words)
+
+
+def _write(level: Level) -> str:
+    return level.strip() if isinstance(level, str) else f"{level:g}"

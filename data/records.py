@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from core.errors import InputError, broken_rules, fault, format_value, list_first, setting
 from core.example import SHOWN_COLUMNS, refuse_surrogates
-from core.settings import Number, refuse_blank, to_tuple
-from data.columns import FIELDS
-from data.numeric import GAPS, WORDS
+from core.settings import refuse_blank, to_tuple
+from data.columns import FIELDS, RATING
+from data.numeric import GAPS, name_of, parse_number
 from data.table_files import LISTS
 from data.written_lists import parse_list
 
@@ -20,36 +20,42 @@ T = TypeVar("T")
 Located: TypeAlias = Sequence[tuple[int, dict[str, Any]]]  # rows with their lines; in a document, with their positions
 KNOWN = frozenset((*FIELDS, "scores"))
 TEXTS = KNOWN - {*LISTS, "ratings", "scores"}
-
+NO_NUMBER = "must be a number, or an empty cell (null in JSON) if it is missing"
+MOST = 1e150  # of a rating or a score; larger ones have no finite square
 
 String = Annotated[str, AfterValidator(refuse_surrogates)]
 Text = Annotated[String, AfterValidator(refuse_blank)]
 List = Annotated[tuple[T, ...], BeforeValidator(to_tuple)]
 
 
-def to_rating(value: object) -> object:
-    """Converts a verdict in a word to a number. Raises ValueError for a missing value such as NA."""
-    word = str(value).strip().lower() if isinstance(value, str | bool | float) else ""
-    if word in GAPS:
-        raise ValueError("must be a number, or an empty cell (null in JSON) if it is missing")
-    return WORDS.get(word, value)
+def read_level(value: object) -> object:
+    """Reads a rating or a score: a number, a word as it stands, or None if it is empty.
+
+    Raises ValueError for what says that it is missing, such as NA, and for anything else.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and "," not in value:  # the column says whether a comma is decimal
+        value = parse_number(value)
+    if isinstance(value, str):
+        if value.strip().lower() in GAPS:
+            raise ValueError(NO_NUMBER)
+        if value.lstrip().startswith("["):
+            raise ValueError(f"must be one rating: each person has a column, such as {RATING}ASPECT:ANN")
+        return value
+    if not isinstance(value, int | float):
+        raise ValueError("must be a valid number")
+    if abs(value) > MOST:
+        raise ValueError(f"must be a number from -{MOST:g} to {MOST:g}")
+    if math.isnan(value):
+        raise ValueError(NO_NUMBER)
+    return value
 
 
-Rating = Annotated[Number, BeforeValidator(to_rating)]
-
-
-def name_number(value: object) -> object:
-    """Converts a whole number to the text that names it in a table; other values stay unchanged."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return str(value) if is_number else value
-
-
-Name = Annotated[Text, BeforeValidator(name_number)]  # of an example, a system, an input or a person
-
-
-def drop_nan(value: Any) -> Any:
-    """Replaces NaN, which other tools write for a missing number, by None."""
-    return None if isinstance(value, float) and math.isnan(value) else value
+Level = Annotated[Any, BeforeValidator(read_level)]  # None, a number or a word
+Name = Annotated[Text, BeforeValidator(name_of)]  # of an example, a system, an input or a person
 
 
 class Record(BaseModel):
@@ -58,54 +64,23 @@ class Record(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
 
-def layout(needs: Mapping[str, Any], **may: Any) -> type[Record]:
-    """Makes the type of an object that must have the keys `needs` and may have others, each with its type or null.
-
-    >>> layout({"model": str}, turn=int).model_validate({"model": "m", "other": 1})
-    Row(model='m', turn=None)
-    """
-    needed: dict[str, Any] = {key: (kind, ...) for key, kind in needs.items()}
-    others: dict[str, Any] = {key: (kind | None, None) for key, kind in may.items()}
-    return create_model(
-        "Row",
-        __base__=Record,
-        **needed,
-        **others,
-    )
-
-
 def check_records(
     path: Path,
-    located: Iterable[tuple[int, Mapping[str, Any]]],
+    located: Iterable[tuple[int, Any]],
     kind: type[R],
     faults: list[str],
 ) -> list[tuple[int, R]]:
     """Returns the valid records among the objects of a file, with their lines; adds a fault for every broken rule."""
     records: list[tuple[int, R]] = []
     for line, values in located:
+        if not isinstance(values, Mapping):
+            faults.append(fault(path, line, f"an object is needed here, found {format_value(values)}"))
+            continue
         try:
             records.append((line, kind.model_validate(values)))
         except ValidationError as error:
             faults += [fault(path, line, problem) for problem in list_problems(error, values)]
     return records
-
-
-def check_rows(
-    rows: Iterable[tuple[int, Any]],
-    path: Path,
-    kind: type[Record],
-) -> Located:
-    """Checks rows and returns them. Raises InputError for a row that is no object, lacks a key, or has a wrong type."""
-    checked = list(rows)
-    faults: list[str] = []
-    objects: list[tuple[int, dict[str, Any]]] = []
-    for line, row in checked:
-        if isinstance(row, dict):
-            objects.append((line, row))
-        else:
-            faults.append(fault(path, line, f"an object is needed here, found {format_value(row)}"))
-    check_records(path, objects, kind, faults)
-    return require_none(checked, faults)
 
 
 def check_id(
@@ -148,7 +123,7 @@ def require_none(values: Iterable[T], faults: Sequence[str]) -> tuple[T, ...]:
 
 
 def _to_label(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else name_number(value)
+    return str(value).lower() if isinstance(value, bool) else name_of(value)
 
 
 def _to_references(value: object) -> object:
@@ -182,21 +157,16 @@ class ExampleRecord(Record):
     prefix: String | None = None
     label: Annotated[String, BeforeValidator(_to_label)] | None = None
     references: Annotated[List[String], BeforeValidator(_to_references)] = ()
-    system: Annotated[String, BeforeValidator(name_number)] | None = None
-    group: Annotated[String, BeforeValidator(name_number)] | None = None
-    ratings: Mapping[Text, Rating] | None = None
-    scores: Mapping[Text, Rating | None] | None = None
+    system: Annotated[String, BeforeValidator(name_of)] | None = None
+    group: Annotated[String, BeforeValidator(name_of)] | None = None
+    # by aspect and person, who has an empty name where nobody is named
+    ratings: Mapping[Text, Annotated[Mapping[String, Level], BeforeValidator(name_people)]] | None = None
+    scores: Mapping[Text, Level] | None = None
 
 
-class RatedRecord(ExampleRecord):
-    """An example that several people rated: for each aspect a list of numbers, or numbers by the people's names."""
-
-    ratings: Mapping[Text, Annotated[Mapping[String, Rating | None], BeforeValidator(name_people)]]  # pyright: ignore
-
-
-def are_of_several(ratings: Mapping[str, Any]) -> bool:
-    """Whether the ratings of an aspect come from several named people."""
-    return any(isinstance(rating, list | Mapping) for rating in ratings.values())
+def are_numbers(ratings: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether ratings, by aspect and person, are numbers of nobody in particular."""
+    return all({*by} == {""} and not isinstance(by[""], str) for by in ratings.values())
 
 
 def check_example(
@@ -221,7 +191,7 @@ def check_example(
     missing = [name for name in requires if name not in at_fault and not _says_something(values.get(name))]
     is_there = "text" in record or _says_something(values.get("turns")) or not needs_text
     if not is_there and not {"text", "turns"} & at_fault:
-        problems.append(_describe_missing_text(record, [*record, *others]))
+        problems.append(describe_missing_text([*record, *others]))
         missing = [name for name in missing if name != "text"]
     problems += [f'"{name}" is needed here, found {format_value(record.get(name))}' for name in missing]
     if "turns" in requires and len(values.get("turns", ())) == 1:
@@ -230,41 +200,33 @@ def check_example(
 
 
 def _validate(record: Mapping[str, Any], problems: list[str]) -> tuple[dict[str, Any], set[object]]:
-    """The valid values of a record, ratings as means over people, and the fields at fault; adds to the problems."""
+    """The valid values of a record, and the fields at fault; adds to the problems."""
     filled = {name: value for name, value in record.items() if value is not None and value != ""}
-    kind = ExampleRecord
     ratings = filled.get("ratings")
     if isinstance(ratings, Mapping):
-        kind = RatedRecord if are_of_several(ratings) else ExampleRecord
         filled["ratings"] = {aspect: rating for aspect, rating in ratings.items() if rating is not None}
     try:
-        checked = kind.model_validate(filled)
+        checked = ExampleRecord.model_validate(filled)
     except ValidationError as error:
         problems += list_problems(error, filled)
         at_fault: set[object] = {place[0] for place, _, _ in broken_rules(error)}
         return {name: value for name, value in filled.items() if name not in at_fault}, at_fault
-    values = {name: getattr(checked, name) for name in checked.model_fields_set}
-    if kind is RatedRecord:
-        values["ratings"] = _average_people(values["ratings"])
-    return values, set()
+    return {name: getattr(checked, name) for name in checked.model_fields_set}, set()
 
 
-def _average_people(ratings: Mapping[str, Mapping[str, float | None]]) -> dict[str, float]:
-    """The mean rating of each aspect over the people who gave one."""
+def average(ratings: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """The mean rating of each aspect over the people who gave one; words do not count."""
     means: dict[str, float] = {}
     for aspect, by_person in ratings.items():
-        known = [rating for rating in by_person.values() if rating is not None]
+        known = [rating for rating in by_person.values() if isinstance(rating, int | float)]
         if known:
             means[aspect] = sum(known) / len(known)
     return means
 
 
-def _describe_missing_text(record: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The problem of a record without text and turns."""
-    if "turns" in record:
-        shown = f"{format_value(record['turns'])} in turns"
-    else:
-        shown = f"{list_first(keys, SHOWN_COLUMNS) or 'nothing'}: {setting('columns.text', 'COLUMN')} names a column"
+def describe_missing_text(keys: Sequence[str]) -> str:
+    """The problem of a record, or a header, with these keys and without text and turns."""
+    shown = f"{list_first(keys, SHOWN_COLUMNS) or 'nothing'}: {setting('columns.text', 'COLUMN')} names a column"
     return f'an example needs "text" or "turns", found {shown}'
 
 

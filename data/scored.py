@@ -1,12 +1,10 @@
 """Scores in files: reads and writes the files of `judge score`, and reads examples with scores of any metrics."""
 
-import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,12 @@ from core.errors import InputError, SettingError, fault, format_value, read_all,
 from core.example import Example, hint_column
 from core.scores import Scores
 from data.cells import json_line, read_cells
-from data.columns import MOST_COLUMNS, OUTPUT, SCORE
-from data.files import iterate_rows, to_record
+from data.columns import MOST_COLUMNS, OUTPUT, SCORE, name_fields
+from data.files import Row, read_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile, read_objects
+from data.numeric import to_number
 from data.rater_rows import join_rater_rows
-from data.records import Rating, Text, check_id, check_records, check_rows, layout, name_people, require_none, to_rating
+from data.records import Level, Record, Text, check_id, check_records, require_none
 from data.table_files import DELIMITERS, TABLES, row_writer, to_cell
 from data.text_files import open_atomically, read_json
 from meta_eval.scored_set import ScoredSet
@@ -65,8 +64,17 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
     return places
 
 
-# a row of a file that `judge score` wrote, as far as it is read
-SCORE_ROW = layout({"id": Text, "scores": Mapping[Text, Rating | None]})
+class ScoreRow(Record):
+    """A row of a file that `judge score` wrote, as far as it is read."""
+
+    id: Text
+    scores: Mapping[Text, Level]
+
+
+class Meta(Record):
+    """What stands beside such a file, as far as it is read."""
+
+    signature: Text
 
 
 def read_scored(
@@ -82,40 +90,73 @@ def read_scored(
         path: see `read_examples`.
         scores: more scores by name, in files that `judge score` wrote for these examples.
         refuse_scores: whether the keys that scoring adds are faults; scores of another tool are then passed on.
-        systems: in place of a file, one for each system, as `NAME=FILE` (`read_systems`).
+        systems: in place of a file, one for each system, as `NAME=FILE`: groups, or else ids, name the inputs.
         settings: of `InputFile.of`, such as `columns`.
 
     Raises InputError with all faults as `file:line: what is wrong, what was found`.
     """
     if systems:
-        return add_outputs(read_systems(systems, path=path, **settings), scores or {})
+        return add_outputs(_read_systems(systems, path=path, **settings), scores or {})
     file = InputFile.of(path, **settings)
-    rows = tuple(iterate_rows(file, (), refuse_scores, may_repeat=True))
-    rows, joined = join_rater_rows(file.path, rows)
-    examples = tuple(example for _, example, _ in rows)
-    names = dict.fromkeys(name for _, _, by_name in rows for name in by_name)
-    _check_count(file.path, "metrics in scores", len(names), MOST_COLUMNS)
-    aspects = {aspect for example in examples for aspect in example.ratings}
-    _check_count(file.path, "aspects of ratings", len(aspects), MOST_COLUMNS)
-    own_scores: dict[str, Scores] = {}
-    for name in names:
-        values = [by_name.get(name) for _, _, by_name in rows]
-        own_scores[name] = mark_missing(values, f"{name}|scores in {file.path.name}")
-    places = tuple((file.path, line) for line, _, _ in rows)
-    source = replace(file, records=list(map(to_record, examples))) if joined else file
-    scored_file = ScoredFile(
-        file.path.name,
-        examples,
-        own_scores,
-        places=places,
-        raters=_list_raters(places, examples),
-        notes=(*file.notes, *joined),
+    rows, notes = read_rows([file], refuse_scores=refuse_scores, may_repeat=True)
+    joined, more_notes = join_rater_rows(file.path, rows)
+    source = file if joined is rows else replace(file, records=[to_record(row.example) for row in joined])
+    named = [f"{file.path.name}: {note}" for note in notes]
+    return add_outputs(_to_set(file.path.name, joined, source, (*file.notes, *named, *more_notes)), scores or {})
+
+
+def _to_set(
+    name: str,
+    rows: Sequence[Row],
+    source: InputFile,
+    notes: tuple[str, ...],
+) -> ScoredFile:
+    """The texts of rows with the ratings of each person and the scores of each judge."""
+    people: dict[str, dict[str, NDArray[np.float64]]] = {}
+    columns: dict[str, NDArray[np.float64]] = {}
+    for i, row in enumerate(rows):
+        for aspect, ratings in row.ratings.items():
+            _fill(people.setdefault(aspect, {}), ratings, i, len(rows))
+        _fill(columns, row.scores, i, len(rows))
+    _check_count(source.path, "metrics in scores", len(columns), MOST_COLUMNS)
+    _check_count(source.path, "aspects of ratings", len(people), MOST_COLUMNS)
+    for by_person in people.values():
+        _check_count(source.path, "people who rate", len(by_person), MOST_RATERS)
+    return ScoredFile(
+        name,
+        tuple(row.example for row in rows),
+        {metric: mark_missing(values, f"{metric}|scores in {name}") for metric, values in columns.items()},
+        places=tuple((row.path, row.line) for row in rows),
+        raters=stack_people(people),
+        notes=notes,
         source=source,
     )
-    return add_outputs(scored_file, scores or {})
 
 
-def read_systems(
+def _fill(
+    columns: dict[str, NDArray[np.float64]],
+    values: Mapping[str, float | None],
+    place: int,
+    n: int,
+) -> None:
+    """Writes the values of a row into columns of numbers by name."""
+    for name, value in values.items():
+        if name not in columns:
+            columns[name] = np.full(n, np.nan)
+        if value is not None:
+            columns[name][place] = value
+
+
+def stack_people(people: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> dict[str, NDArray[np.float64]]:
+    """Stacks the ratings of an aspect by person, (people, n), of all aspects that named people rated."""
+    raters: dict[str, NDArray[np.float64]] = {}
+    for aspect, by_person in people.items():
+        if by_person.keys() - {""} and not np.isnan([*by_person.values()]).all():
+            raters[aspect] = np.stack([*by_person.values()])
+    return raters
+
+
+def _read_systems(
     systems: Sequence[str],
     path: FileLike | None = None,
     text: Path | str | None = None,
@@ -132,24 +173,16 @@ def read_systems(
             f"{setting('systems')} must be NAME=FILE for each system, without {setting('path')}, found {list(systems)}"
         )
     inputs = [_open_system(file, settings) for file in files]
-    beside = tuple(file for file in inputs if file.form != "lines")
-    parts = read_all([partial(read_scored, replace(file, beside=beside)) for file in inputs])
-    for part in parts:
-        if part.raters:
-            rule = "ratings of several people need one file with all systems"
-            raise InputError([fault(part.source.path, 0, rule)])
-    examples: list[Example] = []
-    for name, part in zip(names, parts, strict=True):
-        examples += [_name_output(example, name) for example in part.examples]
-    file_names = [part.name for part in parts]
-    return ScoredFile(
-        " ".join(file_names),
-        tuple(examples),
-        _join_scores(parts),
-        places=tuple(chain.from_iterable(part.places for part in parts)),
-        notes=tuple(dict.fromkeys(chain.from_iterable(part.notes for part in parts))),
-        source=replace(inputs[0], aligned=(), records=list(map(to_record, examples))),
-    )
+    rows, notes = read_rows(inputs)
+    by_file = dict(zip((file.path for file in inputs), names, strict=True))
+    several = [row for row in rows if "ratings" in row.example.extra]
+    if several:
+        raise InputError([fault(several[0].path, 0, "ratings of several people need one file with all systems")])
+    rows = [replace(row, example=_name_output(row.example, by_file[row.path])) for row in rows]
+    said = [note for file in inputs for note in file.notes]
+    named = [f"{inputs[0].path.name}: {note}" for note in notes]
+    source = replace(inputs[0], aligned=(), records=[to_record(row.example) for row in rows])
+    return _to_set(" ".join(file.path.name for file in inputs), rows, source, (*said, *named))
 
 
 def _split_systems(systems: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -176,19 +209,6 @@ def _name_output(example: Example, system: str) -> Example:
         system=system,
         group=example.group or example.id,
     )
-
-
-def _join_scores(parts: Sequence[ScoredFile]) -> dict[str, Scores]:
-    """The scores of all parts by metric, NaN if a part has none."""
-    joined: dict[str, Scores] = {}
-    files = ", ".join(part.name for part in parts)
-    for metric in dict.fromkeys(metric for part in parts for metric in part.scores):
-        columns = []
-        for part in parts:
-            has_metric = metric in part.scores
-            columns.append(part.values(metric, "") if has_metric else np.full(len(part), np.nan))
-        joined[metric] = mark_missing(np.concatenate(columns), f"{metric}|scores in {files}")
-    return joined
 
 
 def _check_count(
@@ -235,44 +255,6 @@ def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature
     return Scores({"score": column}, signature, reasons)
 
 
-def _list_raters(places: Sequence[tuple[Path, int]], examples: Sequence[Example]) -> dict[str, NDArray[np.float64]]:
-    """By aspect that several people rated, the ratings of each person."""
-    by_aspect: dict[str, dict[int, Any]] = {}  # aspect -> index of the example -> ratings
-    for i, example in enumerate(examples):
-        for aspect, ratings in example.extra.get("ratings", {}).items():
-            if isinstance(ratings, list | Mapping) and aspect in example.ratings:
-                by_aspect.setdefault(aspect, {})[i] = ratings
-    tables: dict[str, NDArray[np.float64]] = {}
-    for aspect, by_example in by_aspect.items():
-        _refuse_mixed_people(aspect, by_example, places)
-        rows = [name_people(by_example.get(i, {})) for i in range(len(examples))]
-        people = dict.fromkeys(person for row in rows for person in row)
-        path, _ = places[next(iter(by_example))]
-        _check_count(path, "people who rate", len(people), MOST_RATERS)
-        columns = []
-        for person in people:
-            columns.append([to_rating(row.get(person)) for row in rows])
-        tables[aspect] = np.array(columns, dtype=np.float64)
-    return tables
-
-
-def _refuse_mixed_people(
-    aspect: str,
-    by_example: Mapping[int, Any],
-    places: Sequence[tuple[Path, int]],
-) -> None:
-    """Raises InputError if lists of ratings have different lengths, or only some lines name the people."""
-    forms = {i: len(ratings) if isinstance(ratings, list) else "names" for i, ratings in by_example.items()}
-    first = next(iter(forms))
-    for i, form in forms.items():
-        if form != forms[first]:
-            _, first_line = places[first]
-            path, line = places[i]
-            rule = f"every line must list the ratings of {format_value(aspect)} by the same people, or name the people"
-            what = f"{rule}, as line {first_line} does; null if one is missing"
-            raise InputError([fault(path, line, what)])
-
-
 def _read_outputs(
     file: Path,
     place: Mapping[str, int],
@@ -301,8 +283,9 @@ def _read_outputs(
     meta = file.with_name(f"{file.name}.meta.json")
     if not meta.is_file():
         return values, f"file {file.name}"
-    ((_, described),) = check_rows([(0, read_json(meta))], meta, layout({"signature": Text}))
-    return values, described["signature"]
+    described = check_records(meta, [(0, read_json(meta))], Meta, faults)
+    require_none((), faults)
+    return values, described[0][1].signature
 
 
 def list_rows(scores: Scores) -> Iterator[dict[str, Any]]:
@@ -366,19 +349,18 @@ def join_name(
     return metric if len(aspects) == 1 else f"{metric}/{aspect}"
 
 
-def encode_scores(scores: Scores) -> str:
-    """Writes Scores as a line of JSON, without their signature."""
+def encode_scores(scores: Scores) -> dict[str, Any]:
+    """Returns Scores as JSON values, without their signature."""
     values = {aspect: _list_numbers(column) for aspect, column in scores.values.items()}
     named = {name: list(getattr(scores, name)) for name in ("reasons", "dropped_tokens", "explanations", "notes")}
-    return json_line({"values": values, **named})
+    return {"values": values, **named}
 
 
-def decode_scores(line: str) -> Scores:
-    """Reads the Scores from a line that `encode_scores` wrote."""
-    content = json.loads(line)
-    columns = content.pop("values")
-    values = {aspect: np.array(column, np.float64) for aspect, column in columns.items()}
-    return Scores(values, "", **content)
+def decode_scores(content: Mapping[str, Any]) -> Scores:
+    """Returns the Scores of what `encode_scores` returned."""
+    named = {name: value for name, value in content.items() if name != "values"}
+    values = {aspect: np.array(column, np.float64) for aspect, column in content["values"].items()}
+    return Scores(values, "", **named)
 
 
 def write_score_rows(
@@ -411,6 +393,12 @@ def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
     for line, row in read_objects(file, faults):
         if file.form in TABLES:
             cells = {name: cell for name, cell in row.items() if name == "id" or name.startswith(SCORE)}
-            row, *_ = read_cells(cells, (), is_table=True)
-        for _, record in check_records(path, [(line, row)], SCORE_ROW, faults):
-            yield line, dict(record)
+            row, *_ = read_cells(cells, name_fields(tuple(cells)))
+        for _, record in check_records(path, [(line, row)], ScoreRow, faults):
+            numbers = {name: None if score is None else to_number(score) for name, score in record.scores.items()}
+            odd = [name for name, score in record.scores.items() if score is not None and numbers[name] is None]
+            for name in odd:
+                rule = f'{format_value(name)} of "scores" must be a valid number'
+                faults.append(fault(path, line, f"{rule}, found {format_value(record.scores[name])}"))
+            if not odd:
+                yield line, {"id": record.id, "scores": numbers}

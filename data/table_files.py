@@ -15,13 +15,14 @@ from data.columns import count_columns
 from data.text_files import LONGEST_LINE, iterate_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-TABLES = (*DELIMITERS, ".xlsx")  # whose cells are texts
+WORKBOOKS = (".xlsx", ".xls", ".ods")
+TABLES = (*DELIMITERS, *WORKBOOKS)  # whose cells are texts
 SEPARATORS = (";", "\t", ",")
 LISTS = ("turns", "references")  # fields with lists of texts
 ROWS = 1024  # of a parquet file, to read at once
 SMALL = 1_000_000  # bytes of a small parquet file
 SMALL_ROWS = 16  # of a small one, to read at once: they may be long
-MOST_VALUES = (100_000, 10)  # values of a parquet file or workbook: so many, and so many more for each of its bytes
+MOST_VALUES = (100_000, 10)  # values of a parquet file: so many, and so many more for each of its bytes
 MOST_COLUMN_BYTES = (2**24, 100)  # bytes of a column, uncompressed, likewise
 MOST_CHARACTERS = (2**26, 1_000)  # of all rows, likewise
 

@@ -1,21 +1,25 @@
-"""Excel workbooks (.xlsx): reads a sheet with openpyxl (extra `excel`) as a table whose cells are texts."""
+"""Workbooks (.xlsx, .xls, .ods): reads a sheet by calamine (extra `excel`) as a table whose cells are texts."""
 
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import InputError, blame_file, fault, format_value, list_first
 from core.extras import suggest_extra
 from data.columns import count_columns
-from data.table_files import MOST_VALUES, find_most, find_repeated
+from data.table_files import WORKBOOKS, find_most, find_repeated
 from data.zip_files import check_unpacked_size
 
-WITH_SHEET = re.compile(r"(.+\.xlsx)#(.+)", re.IGNORECASE | re.DOTALL)  # a file and one of its sheets
+ENDINGS = "|".join(WORKBOOKS).replace(".", r"\.")
+WITH_SHEET = re.compile(rf"(.+(?:{ENDINGS}))#(.+)", re.IGNORECASE | re.DOTALL)  # a file and one of its sheets
 SHOWN_SHEETS = 5  # sheets in a message
-MOST_ROWS = 2**20  # of a sheet, by the format
+MOST_CELLS = (2**22, 10)  # from the first to the last filled one: so many, and so many more for each byte of the file
+CELL = re.compile(rb"<(?:\w+:)?(?:row|c)\s[^>]*?\br=[\"']([A-Z]*)(\d+)")  # of a sheet of .xlsx
+TAG = re.compile(rb"<(/?table:table(?:-row|-cell)?)\b([^>]*)>")  # of the content of .ods
+REPEATED = re.compile(rb"number-(?:rows|columns)-repeated=[\"'](\d+)")
 Rows: TypeAlias = list[tuple[int, list[str]]]  # with their numbers in the sheet
 
 
@@ -43,51 +47,78 @@ def read_workbook(
     The first row with a filled cell is the header; rows without a filled cell are left out. `sheet` is needed if
     several sheets have rows. Formulas give their saved values.
 
-    Raises InputError for a file that is not a workbook, and SettingError if openpyxl is not installed.
+    Raises InputError for a file that is not a workbook, and SettingError if calamine is not installed.
     """
-    with suggest_extra():
-        import openpyxl
     if not path.is_file():
         raise InputError([fault(path, 0, "no such file")])
+    with suggest_extra():
+        from python_calamine import CalamineError, CalamineWorkbook
     with blame_file(path):
-        _check_zip(path)
-        workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        _check_size(path)
         try:
-            rows = _choose_sheet(path, _list_sheets(path, workbook), sheet)
-        finally:
-            workbook.close()
-    yield from _read_rows(path, rows)
+            with CalamineWorkbook.from_path(path) as workbook:
+                tables = {name: workbook.get_sheet_by_name(name) for name in workbook.sheet_names}
+                sheets = {name: _list_rows(table) for name, table in tables.items()}
+        except CalamineError as error:
+            raise InputError([fault(path, 0, f"the file must be a workbook: {error}")]) from error
+    yield from _read_rows(path, _choose_sheet(path, {name: rows for name, rows in sheets.items() if rows}, sheet))
 
 
-def _check_zip(path: Path) -> None:
-    """Raises InputError for a file that is no zip, or is one that unpacks to far more than its size."""
-    try:
-        with zipfile.ZipFile(path) as packed:
-            check_unpacked_size(path, [file.file_size for file in packed.infolist()])
-    except zipfile.BadZipFile as error:
-        raise InputError([fault(path, 0, f"the file must be an Excel workbook: {error}")]) from error
+def _check_size(path: Path) -> None:
+    """Raises InputError for a packed file that unpacks to far more than its size, or has a cell far from the others."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as packed:
+        check_unpacked_size(path, [file.file_size for file in packed.infolist()])
+        names = [name for name in packed.namelist() if name.endswith(".xml")]
+        cells = max((_count_cells(name, packed.read(name)) for name in names), default=0)
+    most = find_most(MOST_CELLS, path.stat().st_size)
+    if cells > most:
+        what = f"up to the last filled cell a sheet of this size must have at most {most} cells, found {cells}"
+        raise InputError([fault(path, 0, what)])
 
 
-def _list_sheets(path: Path, workbook: Any) -> dict[str, Rows]:
-    """The numbered rows with a filled cell of each sheet that has some; raises InputError for too many cells."""
-    sheets: dict[str, Rows] = {}
-    most = find_most(MOST_VALUES, path.stat().st_size)
-    cells = 0
-    for sheet in workbook.worksheets:
-        sheet.reset_dimensions()  # else each row is as long as the file says
-        filled: Rows = []
-        for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
-            if number > MOST_ROWS:
-                raise InputError([fault(path, number, f"a sheet must have at most {MOST_ROWS} rows")])
-            cells += len(values)
-            if cells > most:
-                raise InputError([fault(path, number, f"a file of this size must have at most {most} cells")])
-            row = list(map(to_text, values))
-            if any(map(str.strip, row)):
-                filled.append((number, row))
-        if filled:
-            sheets[sheet.title] = filled
-    return sheets
+def _count_cells(name: str, content: bytes) -> int:
+    """How many cells lie before the last filled row and column of a sheet, or of the largest one of .ods."""
+    if name != "content.xml":
+        places = {(letters, int(number)) for letters, number in CELL.findall(content)}
+        width = max((_number_column(letters) for letters, _ in places), default=0)
+        return width * max((number for _, number in places), default=0)
+    most = rows = columns = row = column = 0
+    for tag, attributes in TAG.findall(content):
+        repeated = REPEATED.search(attributes)
+        times = int(repeated[1]) if repeated else 1
+        if tag == b"table:table":
+            rows = columns = row = 0
+        elif tag == b"table:table-row":
+            row += times
+            column = 0
+        elif tag == b"table:table-cell":
+            column += times
+            if b"value-type" in attributes:
+                rows = row
+                columns = max(columns, column)
+                most = max(most, rows * columns)
+    return most
+
+
+def _number_column(letters: bytes) -> int:
+    """The number of a column by its letters.
+
+    >>> _number_column(b"A"), _number_column(b"AB")
+    (1, 28)
+    """
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - ord("A") + 1
+    return number
+
+
+def _list_rows(table: Any) -> Rows:
+    """The numbered rows of a sheet with a filled cell."""
+    rows = enumerate(table.to_python(skip_empty_area=False), start=1)
+    texts = [(number, list(map(to_text, row))) for number, row in rows]
+    return [(number, row) for number, row in texts if any(map(str.strip, row))]
 
 
 def _choose_sheet(
@@ -139,13 +170,11 @@ def _cell(row: Sequence[str], place: int) -> str:
 def to_text(value: object) -> str:
     """Converts a cell to the text that a CSV file would have.
 
-    >>> to_text(None), to_text(3.0), to_text(0.5), to_text(True), to_text("yes")
+    >>> to_text(""), to_text(3.0), to_text(0.5), to_text(True), to_text("yes")
     ('', '3', '0.5', 'true', 'yes')
     """
-    if value is None:
-        return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    return value.isoformat() if isinstance(value, date | time) else str(value)

@@ -31,13 +31,13 @@ def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
 
 
 def note_reversed(rows: Sequence[Agreement]) -> list[str]:
-    """Notes each metric whose agreement with people is significantly negative.
+    """Notes each metric whose rank correlation with people over all texts is significantly negative.
 
     The p-value of its permutation test is adjusted for the number of metrics.
     """
     return [
-        f"{row.metric} agrees with {row.aspect} in reverse ({format_cell(row.spearman)}): if its lower scores are "
-        f"better, name {row.metric.split('/')[0]} in lower_is_better"
+        f"{row.metric} agrees with {row.aspect} in reverse over all texts (spearman {format_cell(row.spearman)}): "
+        f"if its lower scores are better, name {row.metric.split('/')[0]} in lower_is_better"
         for row in rows
         if row.p_chance < LEVEL and row.spearman.value < 0
     ]
@@ -139,10 +139,11 @@ def _describe_interval(ranking: Ranking, best: str) -> list[str]:
 
 
 def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> str:
-    """Whether the best metric agrees beyond cheap cues, adjusted for the choice of the best."""
+    """Whether the best metric agrees beyond cheap cues over all texts, adjusted for the choice of the best."""
+    where = "" if ranking.comparison.grouping == "global" else " over all texts"
     beyond = next(row.beyond_cues for row in rows if row.metric == best)
     if math.isnan(beyond.low):
-        return "whether it agrees beyond length, repetition and overlap is unknown"
+        return f"whether it agrees beyond length, repetition and overlap{where} is unknown"
     is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
     verb = "agrees" if is_beyond else "is not shown to agree"
-    return f"{best} {verb} beyond additive effects of length, repetition and overlap"
+    return f"{best} {verb} beyond additive effects of length, repetition and overlap{where}"

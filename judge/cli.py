@@ -1,4 +1,4 @@
-"""The command `judge VERB [FILE] --name value ...`: every flag is a setting of the verb's own function.
+"""The command `judge VERB [FILE] --name value ...`: every flag is a parameter of the verb's own function.
 
 A verb in Python and on the command line is the same call. Its libraries are imported only after the words of the
 command are read, so that help and faults of settings appear at once.
@@ -13,14 +13,15 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib import import_module
-from importlib.util import find_spec
-from inspect import signature
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from cyclopts import App, CycloptsError, MissingArgumentError
+from cyclopts import Parameter as Usual
 
 from core.errors import (
     InputError,
@@ -35,107 +36,107 @@ from core.errors import (
 )
 from core.extras import suggest_extra
 from core.hosts import set_network
-from core.objects import find_object
 from core.signature import PACKAGE, version
 from core.threads import share_cores
-from judge.flags import (
-    NEEDED,
-    Flag,
-    Given,
-    Parser,
-    add_flags,
-    list_fields,
-    list_parameters,
-    read_flags,
-    write_flag,
+from judge import commands
+from judge.input_flags import IN_PLACE, SET, SYSTEM_FILES, TEXT_FILES, read_inputs
+from judge.metric_flags import describe_metrics, plan_named
+from judge.options import (
+    NamedWords,
+    Place,
+    Strings,
+    check_flags,
+    declare_command,
+    flag,
+    fold,
+    group_words,
+    list_names,
+    read_config,
+    read_words,
 )
-from judge.input_flags import SetFiles, SystemFiles, TextFiles, read_inputs
-from judge.metric_flags import JudgeName, MetricNames, describe_metrics, plan_given
+from report.terminal import console as make_console
 from report.terminal import describe_failure, open_streams, say, show_messages, show_steps
 
 FINE, FAILED, BAD_INPUT, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # 3: a condition of --fail_if failed
 STANDARD = "-"
 SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 HELP = ("-h", "--help")
-COMPLETION = "--completion"
+PLOTS = ("png",)
+METRIC_FLAGS = ("metric", "metrics", "judge")
+SHARED = "of every verb"
+COMMON = (
+    flag("config", Place, "a YAML file with settings, by the names of these flags", group=SHARED),
+    flag(
+        "network",
+        bool,
+        "lets other machines be asked: the model hub, endpoints, origins of public sets",
+        default=False,
+        group=SHARED,
+    ),
+)
+REPORT = (
+    flag("report", Place, "a folder for the page of the result, its plots and tables", group=SHARED),
+    flag("plots", Strings, "kinds of plots in the report: png, svg, pdf", PLOTS, group=SHARED),
+)
 
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb of the command, which calls the function of its name in `judge/verbs`."""
+    """A verb of the command."""
 
-    # what it does, for `judge --help`
-    line: str
+    function: Callable[..., Any]
     # its parameter that FILE gives; "" for none
-    file: str = ""
-    # what may stand in place of FILE, and what names metrics
-    named: tuple[type, ...] = ()
-    # dataclasses whose fields the function takes by name
-    settings: tuple[str, ...] = ()
+    file: str
+    # the flags that are no parameters of the function
+    flags: tuple[Parameter, ...]
+
+    @property
+    def takes(self) -> list[str]:
+        """The flags that may stand in place of FILE."""
+        names = [each.name for each in self.flags]
+        return [name for name in IN_PLACE if name in names]
 
 
 VERBS = {
-    "score": Verb(
-        "Score a file of your own texts with one metric, or several",
-        file="source",
-        named=(TextFiles, SystemFiles, MetricNames),
-    ),
-    "agree": Verb(
-        "Find out which metric agrees best with human ratings, with intervals and tests",
-        file="source",
-        named=(TextFiles, SystemFiles, MetricNames),
-        settings=(
-            "meta_eval.ranking.RankingSettings",
-            "judge.labelling.Labelling",
-        ),
-    ),
-    "compare": Verb(
-        "Compare systems on the same inputs by any metric, also with few human ratings",
-        file="source",
-        named=(TextFiles, SystemFiles, MetricNames),
-    ),
-    "prefer": Verb(
-        "Rank systems by preferences of people or of a chat model, and see which metrics prefer as they do",
-        file="source",
-        named=(SystemFiles, SetFiles, MetricNames, JudgeName),
-    ),
-    "audit": Verb(
-        "Find out what fools metrics: length and other cheap cues, unnoticed damage, harmless edits",
-        file="source",
-        named=(TextFiles, SystemFiles, SetFiles, MetricNames),
-    ),
-    "plan": Verb(
-        "Plan how many inputs, systems, raters and labels a study needs",
-        file="pilot",
-        named=(SetFiles,),
-        settings=("judge.label_plans.PlanSettings",),
-    ),
-    "label": Verb(
-        "Draw texts for people to label, and write a blind sheet that judge agree --labels reads back",
-        file="source",
-        named=(SystemFiles,),
-    ),
-    "steer": Verb("Continue prompts with a guide and without, with the candidates of each step"),
-    "demo": Verb(
-        "A page in a browser that steers, judges and compares", settings=("judge.demo.settings.DemoSettings",)
-    ),
+    "score": Verb(commands.score, "source", (*TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "agree": Verb(commands.agree, "source", (*TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "compare": Verb(commands.compare, "source", (*TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "prefer": Verb(commands.prefer, "source", (*SYSTEM_FILES, *SET, *REPORT, *COMMON)),
+    "audit": Verb(commands.audit, "source", (*TEXT_FILES, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
+    "plan": Verb(commands.plan, "pilot", (*SET, *REPORT, *COMMON)),
+    "label": Verb(commands.label, "source", (*SYSTEM_FILES, *REPORT, *COMMON)),
+    "steer": Verb(commands.steer, "", (*REPORT, *COMMON)),
+    "demo": Verb(commands.demo, "", COMMON),
 }
 
 
-@dataclass(frozen=True)
-class Common:
-    """The settings that every verb has."""
+def kept_stages() -> str:
+    """Returns the folder that keeps scores and replies for later commands."""
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return str(Path(cache) / PACKAGE / "stages")
 
-    # a YAML file with settings, by the names of these flags
-    config: str | None = None
-    # a folder for the page of the result, its plots and tables
-    report: str | None = None
-    # kinds of plots in the report: png, svg, pdf
-    plots: Sequence[str] = ("png",)
-    # lets metrics name objects of this package; give it only for code that you trust
-    allow: Sequence[str] = ()
-    # lets other machines be asked: the model hub, endpoints, origins of public sets
-    network: bool = False
+
+def make_app() -> App:
+    """Makes the parser of all verbs."""
+    usual = Usual(negative_bool=(), negative_iterable=(), consume_multiple=1, name_transform=lambda name: name)
+    app = App(
+        name="judge",
+        help="Metrics and LLM judges of generated text: score by them, and find out which of them to trust.",
+        usage="judge VERB [FILE] [--name value ...]\n",
+        help_epilogue=MORE,
+        help_format="plaintext",
+        version=lambda: version(PACKAGE),
+        default_parameter=usual,
+        result_action="return_value",
+    )
+    for order, (name, verb) in enumerate(VERBS.items()):
+        command = declare_command(verb.function, verb.flags, verb.file, {"stages": kept_stages()})
+        line, *_ = (verb.function.__doc__ or "").splitlines()
+        file = " FILE" if verb.file else ""
+        usage = f"judge {name}{file} [--name value ...]\n"
+        app.command(command, name=name, help=line, usage=usage, sort_key=order)
+    app.register_install_completion_command()
+    return app
 
 
 # ---- the program ----------------------------------------------------------------------------------------------------
@@ -159,25 +160,13 @@ def main(words: Sequence[str]) -> int:
     0 success, 1 failure, 2 bad input or settings, 3 a condition of `--fail_if` failed, 130 interrupted.
     """
     first = words[0] if words else ""
-    if first == "--version":
-        print(version(PACKAGE))
-        return FINE
-    if first in HELP:
-        print(describe_verbs())
-        return FINE
     for word in words:
         if SURROGATE.search(word):
             say(f"{word} must be UTF-8 text, found other bytes: rename it")
             return BAD_INPUT
-    if first not in (*VERBS, COMPLETION):
-        say(refuse_verb(first))
-        return BAD_INPUT
     try:
         with write_settings_by(write_flag), suggest_extra("demo" if first == "demo" else None):
-            if first == COMPLETION:
-                print(complete_by(words[1:]))
-                return FINE
-            return run_verb(first, [*words[1:]])
+            return run(first, words)
     except MissingModelError as error:
         say(describe_missing(error, words))
         return BAD_INPUT
@@ -204,88 +193,102 @@ def main(words: Sequence[str]) -> int:
         return FAILED
 
 
-def run_verb(name: str, words: Sequence[str]) -> int:
-    """Reads the words after the verb, calls the verb's function and shows the result; returns the exit code."""
-    asks_help = any(word in HELP for word in words)
-    if not asks_help:
-        check_file(VERBS[name], words)
-    own, named = list_flags(name)
-    flags = {**own, **named}
-    parser = make_parser(name, flags)
-    given = read_flags(parser, [word for word in words if word not in HELP], flags)
-    if asks_help:
-        parser.epilog = describe_metrics(given) if "metrics" in flags else None
-        print(parser.format_help())
+def run(first: str, words: Sequence[str]) -> int:
+    """Runs a verb, or shows help; returns the exit code."""
+    app = make_app()
+    if first in VERBS:
+        asks_help = any(word in HELP for word in words)
+        return show_help(app, words) if asks_help else run_verb(app, words)
+    if first in (*HELP, "--version", "--install-completion"):
+        app(words)
         return FINE
+    said = f"{printable(first)} is no verb{suggest_similar(first, [*VERBS])}" if first else "the command lacks a verb"
+    say(f"{said}; allowed: {', '.join(VERBS)}. `judge --help` says what they do")
+    return BAD_INPUT
+
+
+def show_help(app: App, words: Sequence[str]) -> int:
+    """Prints the help of a verb, and of the settings of the metrics that the command names."""
+    first, *others = words
+    groups = group_words([word for word in others if word not in HELP])
+    app.help_epilogue = None
+    app.help_print([first])
+    if "metrics" in list_flags(app, first):
+        given = [NamedWords(f"--{name}", tuple(groups[name]), {}) for name in METRIC_FLAGS if groups.get(name)]
+        print(describe_metrics(given))
+    return FINE
+
+
+def list_flags(app: App, verb: str) -> list[str]:
+    """Lists the flags of a verb."""
+    return list_names(app[verb].default_command)
+
+
+def run_verb(app: App, words: Sequence[str]) -> int:
+    """Reads the words of a command, calls the verb's function and shows the result; returns the exit code."""
+    name, *others = words
+    groups = group_words(others)
+    check_file(VERBS[name], groups[""])
+    flags = list_flags(app, name)
+    check_flags([given for given in groups if given], flags, f"judge {name}")
+    if groups.get("config"):
+        groups = {"": [], **read_config(Path(groups["config"][0]), flags, f"judge {name}"), **groups}
+    given = parse_words(app, name, [*fold(groups)])
     set_defaults(given)
     with show_messages():
         began = time.perf_counter()
-        if given.get("report"):
+        if "report" in given:
             from judge.reports import check_report
 
-            check_report(given)
-        result = call_verb(name, own, given)
+            check_report(given["report"], given.get("plots", PLOTS))
+        result = call_verb(name, given)
         if result is None:
             return FINE
-        deliver(result, name, words, given, time.perf_counter() - began)
+        settings = {flag: read_words(words) for flag, words in groups.items() if flag not in ("", "report", "config")}
+        deliver(result, words, given, settings, time.perf_counter() - began)
     return FOUND if result.findings else FINE
 
 
 def check_file(verb: Verb, words: Sequence[str]) -> None:
-    """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
-    file = words[0] if words else STANDARD
-    is_path = file != STANDARD and not file.startswith("--") and "=" not in file
-    if not (verb.file and is_path) or os.path.lexists(file):
+    """Raises InputError for a FILE that does not exist, before slow libraries are imported.
+
+    Raises SettingError for a FILE that the verb does not take.
+    """
+    if not verb.file and words:
+        raise SettingError(f"judge {verb.function.__name__} takes no file, but got {printable(words[0])}")
+    if len(words) != 1 or words[0] == STANDARD or "=" in words[0] or os.path.lexists(words[0]):
         return
     from data.workbooks import split_sheet
 
-    path, _ = split_sheet(file)
+    path, _ = split_sheet(words[0])
     if not os.path.lexists(path):
-        raise InputError([fault(file, 0, "no such file")])
+        raise InputError([fault(words[0], 0, "no such file")])
 
 
-def list_flags(name: str) -> tuple[dict[str, Flag], dict[str, Flag]]:
-    """Lists the flags of a verb, by name: the flags of its function, and the flags of `Common` and `Verb.named`."""
-    verb = VERBS[name]
-    named: dict[str, Flag] = {}
-    for kind in (Common, *verb.named):
-        named |= {flag.name: flag for flag in list_fields(kind)}
-    parameters = [*list_parameters(find_verb(name))]
-    for kind in verb.settings:
-        parameters += list_fields(find_object(kind))
-    own = {flag.name: flag for flag in parameters if flag.name != verb.file and flag.name not in named}
-    if stages := own.get("stages"):
-        own["stages"] = replace(stages, comment=f"{stages.comment} null keeps none", default=kept_stages())
-    return own, named
+def parse_words(app: App, name: str, words: Sequence[str]) -> dict[str, Any]:
+    """Reads the words after a verb; returns the settings that they give. Raises SettingError."""
+    try:
+        _, bound, _ = app.parse_args([name, *words], exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        if isinstance(error.__cause__, SettingError):  # of a reader in `judge.options`
+            raise error.__cause__ from None
+        raise SettingError(explain(error)) from None
+    return dict(bound.arguments)
 
 
-def find_verb(name: str) -> Any:
-    """Finds the function of a verb by the verb's name."""
-    return find_object(f"judge.verbs.{name}.{name}")
+def explain(error: CycloptsError) -> str:
+    """Writes the message for words that cannot be read."""
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        if error.keyword:
+            return f"{error.keyword} needs a value"
+        return f"{' or '.join(error.argument.names)} is needed"
+    error.verbose = False
+    return printable(str(error))
 
 
-def make_parser(name: str, flags: Mapping[str, Flag]) -> Parser:
-    """Makes the parser of a verb; its help shows every flag, its meaning, and its default."""
-    verb = VERBS[name]
-    common = [flag.name for flag in list_fields(Common)]
-    is_optional = TextFiles in verb.named or SetFiles in verb.named
-    file = "" if not verb.file else " [FILE]" if is_optional else " FILE"
-    usage = f"judge {name}{file} [--name value ...]"
-    parser = Parser(prog=f"judge {name}", usage=usage, description=f"{verb.line}.")
-    add_flags(parser.add_argument_group("settings"), [flag for flag in flags.values() if flag.name not in common])
-    add_flags(parser.add_argument_group("of every verb"), [flags[flag_name] for flag_name in common])
-    return parser
-
-
-def kept_stages() -> str:
-    """Returns the folder that keeps scores and replies for later commands."""
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return str(Path(cache) / PACKAGE / "stages")
-
-
-def set_defaults(given: Given) -> None:
+def set_defaults(given: Mapping[str, Any]) -> None:
     """Sets the network, and environment variables that libraries read at import, unless the user has set them."""
-    set_network(given.get("network"))
+    set_network(given.get("network", False))
     os.environ.setdefault("MPLBACKEND", "Agg")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers would warn in forked data loaders
     if not sys.stderr.isatty():
@@ -295,56 +298,61 @@ def set_defaults(given: Given) -> None:
 # ---- the call -------------------------------------------------------------------------------------------------------
 
 
-def call_verb(name: str, own: Mapping[str, Flag], given: Given) -> Any:
+def call_verb(name: str, given: Mapping[str, Any]) -> Any:
     """Calls the verb's function with the settings of the command line. Raises SettingError and InputError."""
     from core.progress import shown
-    from judge.yaml_objects import importable
 
-    trusted = importable.set(frozenset(given.get("allow")))
-    try:
-        settings = collect_settings(name, own, given)
-        with show_steps() as progress:
-            before = shown.set(progress)
-            try:
-                return find_verb(name)(**settings)
-            finally:
-                shown.reset(before)
-    finally:
-        importable.reset(trusted)
+    settings = collect_settings(name, given)
+    with show_steps() as progress:
+        before = shown.set(progress)
+        try:
+            return VERBS[name].function(**settings)
+        finally:
+            shown.reset(before)
 
 
-def collect_settings(name: str, own: Mapping[str, Flag], given: Given) -> dict[str, Any]:
+def collect_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Collects the arguments of the verb's function. Raises SettingError and InputError."""
     verb = VERBS[name]
-    settings = {flag: given.get(flag) for flag in own if given.has(flag)}
-    parameters = [*signature(find_verb(name)).parameters]
-    if "stages" in own:
-        settings["stages"] = given.get("stages")
+    parameters = signature(verb.function).parameters
+    added = [each.name for each in verb.flags]
+    settings = {setting: value for setting, value in given.items() if setting in parameters and setting not in added}
+    network = given.get("network", False)
+    stages = given.get("stages", kept_stages())
+    stages = None if stages == "null" else stages
+    if "stages" in parameters:
+        settings["stages"] = stages
     if "network" in parameters:
-        settings["network"] = given.get("network")
-    if MetricNames in verb.named:
-        settings |= plan_given(given, parameters, network=given.get("network"), stages=settings["stages"])
-    settings |= read_inputs(name, verb.file, given, verb.named)
-    for flag in own.values():
-        if flag.default is NEEDED and flag.name not in settings:
-            raise SettingError(f"--{flag.name} is needed: {flag.comment}")
+        settings["network"] = network
+    for setting in METRIC_FLAGS:
+        if setting in settings:
+            settings[setting] = plan_named(settings[setting], network=network, stages=stages)
+    if "judge" in settings:
+        settings["judge"] = next(iter(settings["judge"].values()), None)
+    if verb.file:
+        settings |= read_inputs(name, verb.file, verb.takes, given)
     return settings
 
 
 # ---- what is shown --------------------------------------------------------------------------------------------------
 
 
-def deliver(result: Any, name: str, words: Sequence[str], given: Given, seconds: float) -> None:
+def deliver(
+    study: Any, words: Sequence[str], given: Mapping[str, Any], settings: Mapping[str, Any], seconds: float
+) -> None:
     """Prints the tables and notes of a result, and writes its report if the command asks for one."""
-    from report import terminal
-
-    study = result.present() if hasattr(result, "present") else result
-    is_printed = name == "score" and str(given.get("output")) == STANDARD
-    study.print(terminal.console(stderr=is_printed))
-    if given.get("report"):
+    study.print(make_console(stderr=words[0] == "score" and given.get("output") == STANDARD))
+    if "report" in given:
         from judge.reports import write_verb
 
-        path = write_verb(study, name, ["judge", name, *words], given, seconds)
+        path = write_verb(
+            study,
+            ["judge", *words],
+            settings,
+            folder=given["report"],
+            plots=given.get("plots", PLOTS),
+            seconds=seconds,
+        )
         say(f"wrote {path}")
 
 
@@ -368,43 +376,20 @@ def propose(words: Sequence[str], answers: Mapping[str, Sequence[str]]) -> str:
     return f". Say which, such as: {shlex.join(['judge', *words])} {' '.join(flags)}"
 
 
-def complete_by(words: Sequence[str]) -> str:
-    """Returns the script by which a shell completes verbs, flags and files.
+def write_flag(name: str, values: Sequence[str]) -> str:
+    """Writes a setting as the command line takes it.
 
-    Raises SettingError for an unknown shell.
+    >>> write_flag("columns.text", ["my column"]), write_flag("data.download", ["true"]), write_flag("path", ["FILE"])
+    ("--columns.text 'my column'", '--data.download', 'FILE')
     """
-    if find_spec("shtab") is None:
-        raise SettingError(f"{COMPLETION} needs shtab: pip install shtab")
-    shtab = import_module("shtab")
-    shells = shtab.SUPPORTED_SHELLS
-    if len(words) != 1 or words[0] not in shells:
-        raise SettingError(f"{COMPLETION} must be followed by one of {', '.join(shells)}")
-    program = Parser(prog="judge")
-    verbs = program.add_subparsers()
-    for name, verb in VERBS.items():
-        own, named = list_flags(name)
-        parser = verbs.add_parser(name, help=verb.line)
-        add_flags(parser, [*own.values(), *named.values()])
-        if verb.file:
-            parser.add_argument("FILE", nargs="?").complete = shtab.FILE  # pyright: ignore[reportAttributeAccessIssue]
-    return shtab.complete(program, shell=words[0])
-
-
-def refuse_verb(word: str) -> str:
-    """Writes the error message for a first word that is not a verb."""
-    similar = suggest_similar(word, [*VERBS]) if word else ""
-    said = f"{printable(word)} is no verb{similar}" if word else "the command lacks a verb"
-    return f"{said}\n\n{describe_verbs()}"
-
-
-def describe_verbs() -> str:
-    """Writes the text of `judge --help`."""
-    lines = "\n".join(f"  {name:<10}{verb.line}" for name, verb in VERBS.items())
-    return f"usage: judge VERB [FILE] [--name value ...]\n\n{lines}\n\n{MORE}"
+    words = [] if [*values] == ["true"] else [*values]
+    if name == "path":
+        return shlex.join(words or ["FILE"])
+    return shlex.join([f"--{name}", *words])
 
 
 MORE = """judge VERB --help lists the settings of a verb, judge score --metric NAME --help those of a metric.
-judge --version prints the version, judge --completion bash a script by which bash completes (also zsh, tcsh).
+--columns.text answer sets a key of a flag, and so do --metric.order 2 and --metrics.bleu.order 2.
 
 Examples
   judge compare docs/examples/summaries.jsonl --metrics rouge_l bleu

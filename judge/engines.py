@@ -5,47 +5,51 @@ Both give the same rows in the same order, because both score the same chunks wi
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-import pickle
-import subprocess
-import sys
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.errors import ExampleError, InputError, OutsideError, SettingError, fault
 from core.example import Example
 from core.extras import suggest_extra
-from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
+from core.scores import AnnouncesCost, CorpusMetric, Metric
 from core.settings import Count, NonNegative, checked_dataclass
-from core.source import Code, hash_sources
+from core.source import hash_sources
 from data.files import iterate_examples
 from data.input_file import InputFile
 from data.scored import encode_scores
-from judge.metrics import FunctionMetric, Planned, load_planned
-from meta_eval.scored_set import ScoredSet
+from data.scoring import list_code
+from judge.metrics import Planned, load_planned
 
 if TYPE_CHECKING:
     from judge.streaming import ScorableFile
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
-Part = tuple[Chunk, Sequence[str]]  # a chunk, and the names of the metrics that score it
-PATIENCE = 30.0  # seconds to wait for a cluster to answer, with the import of ray
+Part = tuple[int, Sequence[str]]  # the number of a chunk, and the names of the metrics that score it
+PATIENCE = 10.0  # seconds to wait for a cluster to answer
 RETRIES = 2  # of a chunk whose worker died
-PROBE = """
-import socket, sys
-host, _, port = sys.argv[1].removeprefix("ray://").rpartition(":")
-socket.create_connection((host, int(port)), 10).close() # a dead port is known before ray is imported
-import ray
-ray.init(sys.argv[1], log_to_driver=False)
-"""
 
 
-def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
-    """Scores one chunk of a file; returns the scores as a line of JSON (`encode_scores`).
+def encode_chunk(chunk: Chunk) -> bytes:
+    """Writes examples with their line numbers as a line of JSON."""
+    rows = [[line, vars(example)] for line, example in chunk]
+    return json.dumps(rows, default=dict).encode() + b"\n"
+
+
+def decode_chunk(content: bytes) -> Chunk:
+    """Reads what `encode_chunk` wrote; several chunks, one behind another, are one."""
+    rows = [row for line in content.splitlines() for row in json.loads(line)]
+    return [(line, Example(**fields)) for line, fields in rows]
+
+
+def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> dict[str, Any]:
+    """Scores one chunk of a file; returns the scores as JSON values (`encode_scores`).
 
     Raises InputError, by file and line, for examples that the metric refuses.
     """
@@ -54,14 +58,6 @@ def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
         return encode_scores(metric.score(examples))
     except ExampleError as faults:
         raise faults.located(file, [line for line, _ in chunk]) from None
-
-
-def score_all(examples: ScoredSet, metric: Metric) -> Scores:
-    """Scores all examples. Raises InputError, by file and line, for examples that the metric refuses."""
-    try:
-        return metric.score(examples.examples)
-    except ExampleError as faults:
-        raise InputError(fault(*examples.locate(i), what) for i, what in faults.at) from None
 
 
 def prepare(metrics: Mapping[str, Metric], read: Callable[[], Iterator[Example]]) -> dict[str, Metric]:
@@ -79,11 +75,6 @@ def read_again(file: InputFile, sha256: str) -> Iterator[Example]:
         raise InputError([fault(file.path, 0, "the file changed while it was read: run the command again")])
     for _, example in iterate_examples(file):
         yield example
-
-
-def list_code(metric: Metric) -> list[Code]:
-    """Lists the code behind the scores of a metric: its class, and for your own function also the function."""
-    return [type(metric), metric.function] if isinstance(metric, FunctionMetric) else [type(metric)]
 
 
 class LocalEngine:
@@ -106,12 +97,13 @@ class LocalEngine:
                 metric.announce(read())
         return {name: metric.signature for name, metric in self.metrics.items()}
 
-    def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
-        """Yields the scores of each part, as a line of JSON by metric.
+    def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, dict[str, Any]]]:
+        """Yields the scores of each part by metric, as JSON values.
 
         Raises InputError for examples that a metric refuses.
         """
-        for chunk, names in parts:
+        for number, names in parts:
+            chunk = decode_chunk(file.chunk(number))
             yield {name: score_chunk(self.metrics[name], file.source.path, chunk) for name in names}
 
 
@@ -132,9 +124,9 @@ class Ray:
 class RayEngine:
     """Scores with Ray Data: a pool of actors (`Ray`). Needs the extra `ray`.
 
-    Every actor builds its own metrics from their plans. All chunks of the file are in Ray's object store, which spills
-    to disk. If a metric depends on a corpus, the actors read the file, too, so it must be in a folder that all nodes
-    share. Ray restarts an actor that dies; if three die in one chunk, the run ends.
+    Every actor builds its own metrics from their plans. If a metric depends on a corpus, the actors read the file, too,
+    so it must be in a folder that all nodes share. Ray restarts an actor that dies; if three die in one chunk, the run
+    ends.
 
     Raises SettingError for wrong settings, if ray is not installed, and for a cluster that does not answer.
     """
@@ -145,8 +137,7 @@ class RayEngine:
         with suggest_extra():
             library = import_module("ray")
             import_module("ray.data")
-        if ray.address is not None:
-            check_cluster(ray.address)
+        check_cluster(ray.address)
         self.ray = library
         self.metrics = metrics
         self.workers = ray.workers
@@ -177,13 +168,14 @@ class RayEngine:
             raise error.cause from None  # its own message has the traceback
         return self.signatures
 
-    def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+    def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, dict[str, Any]]]:
         """Yields the scores of each part, as `LocalEngine.score` does."""
-        rows = [{"part": pickle.dumps(part)} for part in parts]
+        rows = [{"chunk": file.chunk(number), "names": json.dumps(names)} for number, names in parts]
         if not rows:
             return
-        scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map(
+        scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
             ScoringActor,
+            batch_size=1,
             fn_constructor_args=(self.metrics, self.signatures, file.source.resolve(), file.sha256, file.source.path),
             compute=self.ray.data.ActorPoolStrategy(size=self.workers),
             max_restarts=-1,  # of an actor; unlimited, as long as every chunk succeeds in the end
@@ -192,10 +184,9 @@ class RayEngine:
         )
         try:
             for row in scored.iter_rows():
-                lines = pickle.loads(row["scored"])
-                if isinstance(lines, Exception):
-                    raise lines
-                yield lines
+                yield json.loads(row["scores"])
+        except self.ray.exceptions.RayTaskError as error:
+            raise error.cause from None
         except self.ray.exceptions.RayActorError as error:
             times = f"{RETRIES + 1} times in the same chunk"
             raise OutsideError(
@@ -230,13 +221,12 @@ class ScoringActor:
             raise InputError(f"{name}: {rule}" for name in changed)
         return prepared
 
-    def __call__(self, row: dict[str, bytes]) -> dict[str, bytes]:
-        chunk, names = pickle.loads(row["part"])
-        try:
-            lines = {name: score_chunk(self.metrics[name], self.name, chunk) for name in names}
-        except (InputError, OutsideError) as faults:
-            return {"scored": pickle.dumps(faults)}
-        return {"scored": pickle.dumps(lines)}
+    def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
+        """Scores a batch of one chunk by the metrics that it names."""
+        chunk = decode_chunk(batch["chunk"][0])
+        names = json.loads(batch["names"][0])
+        scores = {name: score_chunk(self.metrics[name], self.name, chunk) for name in names}
+        return {"scores": [json.dumps(scores)]}
 
 
 def load_all(metrics: Mapping[str, Planned]) -> dict[str, Metric]:
@@ -257,15 +247,13 @@ def _prepare_local(
     return engine.prepare_for(partial(read_again, file, sha256)), engine.code
 
 
-def check_cluster(address: str) -> None:
-    """Raises SettingError if no Ray cluster answers at the address.
-
-    The check runs in another process, because a started Ray connection cannot be cancelled.
-    """
+def check_cluster(address: str | None) -> None:
+    """Raises SettingError if nothing listens at the address of a Ray cluster."""
+    if address is None:
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        code = subprocess.run([sys.executable, "-c", PROBE, address], capture_output=True, timeout=PATIENCE).returncode
-    except subprocess.TimeoutExpired:
-        code = None
-    if code != 0:
+        socket.create_connection((host, int(port)), PATIENCE).close()
+    except (OSError, ValueError):
         rule = "ray.address must be HOST:PORT of a Ray cluster"
-        raise SettingError(f"{rule}, but none answers at {address}")
+        raise SettingError(f"{rule}, but none answers at {address}") from None

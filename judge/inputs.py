@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from core.errors import SettingError, fault, format_value, printable
 from core.example import Example
 from core.scores import Scores
-from data.cells import check_header, is_frame, list_items, name_of, to_value
-from data.columns import Columns as FrozenColumns
+from data.cells import is_frame, list_items, to_value
 from data.columns import freeze_columns
 from data.input_file import FORMS, InputFile
+from data.numeric import name_of
 from data.rating_words import GivenLevels, freeze_levels
 from data.records import check_id, require_none
 from data.scored import ScoredFile, add_outputs, mark_missing, read_scored
@@ -90,7 +90,7 @@ def read(
         )
     else:
         named = freeze_columns(columns or {})
-        rows = _list_rows(source, named)
+        rows = _list_rows(source)
         rows = _add_references(rows, references, dict(named))
         if rows and all(isinstance(row, Example) for row in rows):
             if columns:
@@ -122,15 +122,11 @@ def _check_path(source: str | Path) -> Path:
     return Path(source)
 
 
-def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
+def _list_rows(source: Any) -> list[Any]:
     """The examples as they are, and everything else as rows."""
     if isinstance(source, Mapping):
         return _list_outputs(source)
     rows = list_items(source, SOURCE_RULE)
-    if rows and is_frame(source):
-        header = list(map(str, rows[0]))
-        problems, _ = check_header(columns, header)
-        require_none((), [fault(GIVEN, 0, problem) for problem in problems])
     rule = "a list must hold texts, rows or Examples, but this one holds"
     kinds: set[str] = set()
     for row in rows:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import InputError, SettingError, fault
-from data.cells import list_items, to_value
-from data.columns import RATING, RATINGS, USUAL_RATERS, find_rater, find_spellings, fold_name, name_fields
+from data.columns import RATINGS, USUAL_RATERS, find_column, find_rater, find_spellings, fold_name
 from data.input_file import InputFile, read_objects
-from data.label_columns import ask, find_key, find_said, list_candidates, list_columns, name_columns
-from data.numeric import is_missing, to_number
+from data.label_columns import find_key
+from data.numeric import is_missing, name_of
 from data.rater_rows import RATER
 from data.rating_words import GivenLevels
-from data.records import name_people
 from data.scored import read_scored
-from judge.inputs import GIVEN, SOURCE_RULE, Columns, Frame
-from judge.label_joins import GivenLabels, add_epochs, name_source
+from judge.inputs import Frame
 from judge.label_sheets import ITEM, LABEL, PROBABILITY, SHEET_FIELDS, is_sheet, read_design, refuse_strata
+from judge.label_tables import Request, open_rows, read_table
+from judge.people import GivenLabels, list_people, name_source
 from meta_eval.scored_set import ScoredSet
 from report.asked import are_answers, to_labels
 
@@ -52,86 +51,31 @@ def read_labels(
     if all(part.file.tool_file is not None for part in opened):
         return _gather_labels(name, opened)
     located = [row for part in opened for row in _read_label_rows(part, are_several=len(opened) > 1)]
-    rows = [row for _, row in located]
-    rows = _spell_names(rows, FIXED)
+    rows = _spell_names([row for _, row in located], FIXED)
     if are_answers(rows):
         rows, people = to_labels(rows)
     refuse_strata(name, rows)
-    is_drawn = is_sheet(row.get(ITEM) for row in rows)
     key = find_key(_list_header(rows))
+    is_drawn = is_sheet(row.get(ITEM) for row in rows)
     if is_drawn:
-        rows = _spell_names(rows, (*SHEET_FIELDS, LABEL))
-        ids = _find_design(name, rows, [*list_folders(*_list_sources(source)), *folders])
-        rows = [_name_by_design(row, ids) for row in rows]
+        rows = _name_by_design(name, rows, [*list_folders(*_list_sources(source)), *folders])
     elif any(EPOCH in row for row in rows):
-        rows = add_epochs(rows)
+        rows = [_name_by_epoch(row) for row in rows]
     elif key is None and any(row.get(GROUP) for row in rows):
         key = GROUP
         rows = [{"id": row.get(GROUP), **leave_out(row, [GROUP])} for row in rows]
     rows = [leave_out(row, [PROBABILITY]) for row in rows]
-    header = list_columns(rows)
+    header = _list_header(rows)
     if find_key(header) is None:
         rule = f"{name} needs a column with the ids of the verdicts, such as id"
         raise SettingError(f"{rule}, found {', '.join(header)}")
-    chosen = _choose_labels(rows, header, levels, people)
-    columns = name_columns(header, chosen, (), find_rater(header))
-    records = [{key: _read_cell(cell, is_label=key in chosen) for key, cell in row.items()} for row in rows]
-    file = replace(
-        opened[0].file,
-        records=records,
-        lines=[line for line, _ in located],
-        columns=tuple(columns.items()),
-        needs_text=False,
-    )
-    notes = [f"{name}: labels of people: {', '.join(chosen)}"] if chosen else []
-    labelled = _keep_rated(name, read_scored(file), notes)
-    return GivenLabels(name, labelled, key=key, is_drawn=is_drawn, people=chosen)
-
-
-def _choose_labels(
-    rows: Rows,
-    header: Sequence[str],
-    levels: GivenLevels | None,
-    people: Sequence[str],
-) -> list[str]:
-    """The columns of labels. Raises QuestionError where several columns can be labels, or none."""
-    candidates = list_candidates(rows, header, levels)
-    said = find_said(header, candidates, {"people": people})["people"]
-    fields = dict(name_fields(tuple(header)).fields)
-    if said or any(name == "ratings" or name.startswith(RATING) for name in fields.values()):
-        return said
-    named = [name for name in candidates if fields.get(name) == LABEL]
-    if named or len(candidates) == 1:
-        return named or candidates
-    raise ask(["people"], candidates)
-
-
-def _read_cell(cell: Any, *, is_label: bool) -> Any:
-    """A number in a cell of labels, None for an empty text, and any other value as it is."""
-    if not isinstance(cell, str):
-        return cell
-    number = to_number(cell) if is_label else None
-    return number if number is not None else cell or None
-
-
-def open_rows(
-    source: Any,
-    columns: Columns | None,
-    levels: GivenLevels | None,
-) -> InputFile | None:
-    """Opens a source of rows as an input file.
-
-    Returns None for texts, Examples and outputs by system: they have no columns.
-    """
-    if isinstance(source, str | Path | InputFile):
-        return InputFile.of(source, columns=columns, levels=levels)
-    if isinstance(source, Mapping):
-        return None
-    rows = list_items(source, SOURCE_RULE)
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
-        return None
-    records = [{str(name): to_value(cell) for name, cell in row.items()} for row in rows]
-    return replace(InputFile.of(GIVEN, columns=columns, levels=levels), records=records)
+    path = opened[0].file.path if len(opened) == 1 else Path(name)
+    lines = [line for line, _ in located]
+    file = replace(opened[0].file, path=path, records=rows, lines=lines, needs_text=False)
+    asked = [column for column in people if column in header or column.partition(".")[0] in header]
+    request = Request(asked, levels=levels, needs=["people"], is_of_people=True)
+    labelled = _keep_rated(name, read_table(file, request))
+    return GivenLabels(name, labelled, key=key, is_drawn=is_drawn, people=asked)
 
 
 def leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -153,13 +97,35 @@ def _rename(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {names.get(column, column): cell for column, cell in row.items()}
 
 
-def _name_by_design(row: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
-    """A row of a sheet with the id of its text in place of its own name and of the text."""
-    kept = leave_out(row, [ITEM, *SHEET_FIELDS])
-    return {**kept, "id": ids[str(row[ITEM])]}
+def _name_by_design(
+    name: str,
+    rows: Rows,
+    folders: Sequence[Path],
+) -> Rows:
+    """The rows of a sheet with the ids of their texts in place of their own names and of the texts.
+
+    Raises InputError for a sheet without labels.
+    """
+    rows = _spell_names(rows, (*SHEET_FIELDS, LABEL))
+    if all(is_missing(row.get(LABEL)) for row in rows):
+        raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
+    ids = read_design([str(row[ITEM]) for row in rows], folders)
+    return [{**leave_out(row, [ITEM, *SHEET_FIELDS]), "id": ids[str(row[ITEM])]} for row in rows]
 
 
-def _list_header(rows: Rows) -> list[str]:
+def _name_by_epoch(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with the id `SAMPLE-EPOCH` if it has both.
+
+    >>> _name_by_epoch({"sample": 8, "epoch": 2, "human": 1})
+    {'sample': 8, 'epoch': 2, 'human': 1, 'id': '8-2'}
+    """
+    sample = row.get(find_column(row, "id", "sample") or "")
+    if is_missing(sample) or is_missing(row.get(EPOCH)):
+        return dict(row)
+    return {**row, find_column(row, "id") or "id": f"{name_of(sample)}-{name_of(row[EPOCH])}"}
+
+
+def _list_header(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return [*dict.fromkeys(key for row in rows for key in row)]
 
 
@@ -201,38 +167,33 @@ def _gather_labels(name: str, opened: Sequence[OpenedLabels]) -> GivenLabels:
         if not part.aspects:
             raise SettingError(f"labels must be a table with ids and labels, but {part.name} has no ratings of people")
     if len(parts) == 1:
-        return GivenLabels(name, _keep_rated(name, parts[0], []))
+        return GivenLabels(name, _keep_rated(name, parts[0]))
     records = [row for part in parts for row in _list_rater_rows(part)]
     aspects = dict.fromkeys(aspect for part in parts for aspect in part.aspects)
     columns = tuple((f"{RATINGS}{aspect}", (aspect,)) for aspect in aspects)
     joined = read_scored(InputFile(LABELS, columns=columns, needs_text=False, records=records))
     notes = [note for part in parts for note in part.notes]
-    return GivenLabels(name, _keep_rated(name, joined, notes))
+    return GivenLabels(name, _keep_rated(name, replace(joined, notes=(*notes, *joined.notes))))
 
 
 def _list_rater_rows(labelled: ScoredSet) -> Rows:
     """A row for each text and each person who rated it; a person without a name is called as the file."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for example in labelled.examples:
-        ratings = {**example.ratings, **example.extra.get("ratings", {})}
-        for aspect, given in ratings.items():
-            for person, rating in name_people(given).items():
-                who = person or labelled.name
+    for aspect, columns in list_people(labelled).items():
+        for person, ratings in columns.items():
+            who = person or labelled.name
+            for example, rating in zip(labelled.examples, ratings.tolist(), strict=True):
                 row = rows.setdefault((example.id, who), {"id": example.id, RATER: who})
                 row[aspect] = rating
     return [*rows.values()]
 
 
-def _keep_rated(
-    name: str,
-    labelled: ScoredSet,
-    notes: Sequence[str],
-) -> ScoredSet:
+def _keep_rated(name: str, labelled: ScoredSet) -> ScoredSet:
     """The rows that have a label; raises InputError if none has."""
     rated = [i for i, example in enumerate(labelled.examples) if example.ratings]
     if not rated:
         raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
-    return replace(labelled.take(rated), scores={}, notes=(*notes, *labelled.notes))
+    return replace(labelled.take(rated), scores={})
 
 
 def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> list[tuple[int, dict[str, Any]]]:
@@ -247,14 +208,3 @@ def _read_label_rows(opened: OpenedLabels, *, are_several: bool) -> list[tuple[i
         annotator = Path(opened.name).stem
         return [(line, {**row, USUAL_RATERS[0]: annotator}) for line, row in rows]
     return rows
-
-
-def _find_design(
-    name: str,
-    rows: Rows,
-    folders: Sequence[Path],
-) -> dict[str, str]:
-    """By row of the sheet, the id of its text; raises InputError for a sheet without labels."""
-    if all(is_missing(row.get(LABEL)) for row in rows):
-        raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
-    return read_design([str(row[ITEM]) for row in rows], folders)

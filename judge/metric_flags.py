@@ -10,25 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import SettingError, suggest_similar
-from judge.flags import Given
+from judge.options import NamedWords
+from judge.registry import find_config, list_configs, short_name
 
-
-@dataclass(frozen=True)
-class MetricNames:
-    """Metrics by name."""
-
-    # a metric; --metric.SETTING VALUE sets it, and --metric NAME --help lists its settings
-    metric: str | Mapping[str, Any] | None = None
-    # several metrics; --metrics.NAME.SETTING VALUE sets one of them
-    metrics: Sequence[str] | Mapping[str, Any] = ()
-
-
-@dataclass(frozen=True)
-class JudgeName:
-    """A judge by name."""
-
-    # a judge that compares pairs of outputs, in both orders: llm_judge; --judge.SETTING VALUE sets it
-    judge: str | Mapping[str, Any] | None = None
+SEVERAL = "--metrics"  # the flag that names several
 
 
 @dataclass(frozen=True)
@@ -44,43 +29,43 @@ class NamedMetric:
     settings: Mapping[str, Any]
 
 
-def list_metrics(given: Given) -> list[NamedMetric]:
-    """The metrics that `--metric` and `--metrics` name. Raises SettingError."""
-    named = [*list_one(given, "metric"), *list_several(given)]
-    names = [metric.name for metric in named]
+def list_metrics(named: Sequence[NamedWords]) -> list[NamedMetric]:
+    """The metrics that flags name, each once. Raises SettingError."""
+    metrics = [
+        metric for words in named for metric in (list_several(words) if words.flag == SEVERAL else list_one(words))
+    ]
+    names = [metric.name for metric in metrics]
     for name in names:
         if names.count(name) > 1:
             raise SettingError(f"metrics must name each metric once, but {name} is named twice")
-    return named
+    return metrics
 
 
-def list_one(given: Given, flag: str) -> Iterator[NamedMetric]:
-    """Yields the metric that `--metric` or `--judge` names."""
-    word = given.values.get(flag)
-    settings = given.inner(flag)
-    if isinstance(word, str):
+def list_one(named: NamedWords) -> Iterator[NamedMetric]:
+    """Yields the metric that `--metric` or `--judge` names; none for `null`."""
+    if not named.words:
+        raise SettingError(f"{named.flag} NAME is needed beside {named.flag}.{next(iter(named.settings))}")
+    word, *others = named.words
+    if others:
+        raise SettingError(f"{named.flag} names one, but got {', '.join(named.words)}: --metrics names several")
+    if word != "null":
         name, source = split_name(word)
-        yield NamedMetric(name, source, f"--{flag}.", settings)
-    elif word is not None or settings:
-        raise SettingError(f"--{flag} NAME is needed beside --{flag}.{next(iter(settings), 'SETTING')}")
+        yield NamedMetric(name, source, f"{named.flag}.", named.settings)
 
 
-def list_several(given: Given) -> Iterator[NamedMetric]:
-    """Yields the metrics that `--metrics` names, and metrics for which the command has only settings."""
-    settings = given.inner("metrics")
-    words = given.values.get("metrics", [*settings])
-    if isinstance(words, str):
-        words = [words]
-    named = [split_name(word) for word in words]
-    names = [name for name, _ in named]
-    for name, inner in settings.items():
+def list_several(named: NamedWords) -> Iterator[NamedMetric]:
+    """Yields the metrics that `--metrics` names, or those for which there are only settings."""
+    pairs = [split_name(word) for word in named.words or named.settings]
+    names = [name for name, _ in pairs]
+    for name, inner in named.settings.items():
         if name not in names:
             similar = suggest_similar(name, names)
             raise SettingError(f"--metrics.{name} belongs to no metric{similar}: --metrics names {', '.join(names)}")
-        if not isinstance(inner, Mapping):
+        if inner is not True and not isinstance(inner, Mapping):
             raise SettingError(f"--metrics.{name} has settings: --metrics.{name}.SETTING VALUE")
-    for name, source in named:
-        yield NamedMetric(name, source, f"--metrics.{name}.", settings.get(name, {}))
+    for name, source in pairs:
+        inner = named.settings.get(name, {})
+        yield NamedMetric(name, source, f"--metrics.{name}.", {} if inner is True else inner)
 
 
 def split_name(word: str) -> tuple[str, str]:
@@ -89,39 +74,27 @@ def split_name(word: str) -> tuple[str, str]:
     >>> split_name("b2=bleu"), split_name("mine/ours.yaml")
     (('b2', 'bleu'), ('ours', 'mine/ours.yaml'))
     """
-    from judge.metrics import short_name
-
     name, is_pair, source = word.partition("=")
     return (name, source) if is_pair else (short_name(word), word)
 
 
-def plan_given(given: Given, parameters: Sequence[str], network: bool, stages: str | None) -> dict[str, Any]:
-    """Plans the metrics and the judge that the command names, by parameter of the verb. Raises SettingError."""
+def plan_named(named: Sequence[NamedWords], network: bool, stages: str | None) -> dict[str, Any]:
+    """Plans the metrics that flags name, by name; loads no model. Raises SettingError."""
     from judge.metrics import plan_metric
 
     folder = None if stages is None else Path(stages)
-
-    def plan(named: NamedMetric) -> Any:
-        return plan_metric(named.source, named.settings, place=named.place, network=network, stages=folder)
-
-    metrics = {named.name: plan(named) for named in list_metrics(given)}
-    if "metric" in parameters:
-        if not metrics:
-            raise SettingError("--metric NAME is needed, or --metrics NAME NAME")
-        return {"metric": metrics}
-    judge = next(list_one(given, "judge"), None) if "judge" in parameters else None
-    return {"metrics": metrics} if judge is None else {"metrics": metrics, "judge": plan(judge)}
+    return {
+        metric.name: plan_metric(metric.source, metric.settings, place=metric.place, network=network, stages=folder)
+        for metric in list_metrics(named)
+    }
 
 
-def describe_metrics(given: Given) -> str:
+def describe_metrics(named: Sequence[NamedWords]) -> str:
     """Writes the help of the named metrics' settings; if no metric is named, a list of all metrics."""
-    from judge.metrics import find_config, list_names
-
-    named = [*list_metrics(given), *list_one(given, "judge")]
     if not named:
-        return textwrap.fill(f"Metrics: {', '.join(list_names())}", 100, subsequent_indent="  ")
+        return textwrap.fill(f"Metrics: {', '.join(list_configs('metric'))}", 100, subsequent_indent="  ")
     described: list[str] = []
-    for metric in named:
+    for metric in list_metrics(named):
         text = find_config(metric.source).read_text(encoding="utf-8")
         settings = re.sub(r"^ *_[a-z]+_:.*\n", "", text, flags=re.MULTILINE).strip()
         described.append(f"{metric.name}, set by {metric.place}SETTING VALUE\n{textwrap.indent(settings, '  ')}")

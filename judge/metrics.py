@@ -1,40 +1,32 @@
-"""Loads metrics by name, with the settings of `configs/metric/NAME.yaml`, and wraps your functions as metrics."""
+"""Plans and loads metrics: by name with the settings of `configs/metric/NAME.yaml`, functions, and built ones."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, TypeAlias, cast
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
-from core.example import Example
+from core.errors import MissingModelError, SettingError, printable
 from core.extras import suggest_extra
 from core.hosts import set_network
 from core.objects import find_object
-from core.scores import Field, Metric, NamedByModel, Scores, name_models, require, required_fields
-from core.selection import score_complete
-from core.signature import signature
-from core.stages import fingerprint
-from judge.yaml_objects import (
+from core.scores import Field, Metric, NamedByModel, name_models, required_fields
+from judge.function_metric import FunctionMetric, MetricFunction
+from judge.registry import (
     REQUIRED,
     build,
-    check_targets,
-    complete_settings,
-    fill_references,
-    importable,
-    list_configs,
+    complete,
+    find_config,
+    is_file_name,
     named_settings,
-    read_object,
+    read_config,
+    short_name,
 )
 
-MetricFunction = Callable[..., "ArrayLike | Mapping[str, ArrayLike]"]
 MODELS = ("model", "language_model", "encoder", "amateur", "expert")  # settings that name one, or several
 OWN_NAMES = ("offline", "naive")  # of models that are no folders and no names of the hub
 AnyMetric: TypeAlias = "str | Metric | MetricFunction | MetricPlan"
@@ -87,15 +79,15 @@ def plan_metric(
     `stages`. Raises errors as `load_metric` does, but loads no model.
     """
     given = dict(settings or {})
+    if isinstance(metric, str) and "." in metric and not is_file_name(metric):
+        return plan_own(metric, given, place=place, network=network)
     if isinstance(metric, str):
-        config = fill_references(read_config(metric), None if stages is None else str(stages))
+        config = read_config(find_config(metric), None if stages is None else str(stages))
         set_network(network)
-        if holds_names(config, given):  # else the names are the fault, which the metric itself knows
-            check_models({**config, **given}, place)
         with suggest_extra():
-            plan = MetricPlan(metric, complete_settings(metric, config, given, place), place, network)
-        check_targets(plan.config)
-        return plan
+            completed = complete(metric, config, given, place)
+        check_models(completed, place)
+        return MetricPlan(metric, completed, place, network)
     if inspect.isroutine(metric):
         return FunctionMetric(metric, given)
     if isinstance(metric, type) or not isinstance(metric, Metric | MetricPlan):
@@ -105,11 +97,20 @@ def plan_metric(
     return metric
 
 
-def holds_names(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether a configuration has all these settings, also settings of inner objects."""
-    pairs = [(config.get(name), value) for name, value in settings.items()]
-    inner = [(own, value) for own, value in pairs if isinstance(own, Mapping) and isinstance(value, Mapping)]
-    return set(settings) <= set(config) and all(holds_names(own, value) for own, value in inner)
+def plan_own(name: str, settings: Mapping[str, Any], *, place: str, network: bool) -> Planned:
+    """Plans the function or the class of metrics that `MODULE.NAME` names. Raises SettingError."""
+    try:
+        found = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        rule = "must be a metric, a .yaml file, or MODULE.FUNCTION on Python's path (PYTHONPATH)"
+        raise SettingError(f"{printable(name)} {rule}: {error}") from error
+    if isinstance(found, type) and hasattr(found, "requires"):
+        return MetricPlan(short_name(name), complete(name, {"_target_": name}, settings, place), place, network)
+    if not inspect.isroutine(found):
+        raise SettingError(
+            f"{printable(name)} must be a function or a class of metrics, but is {printable(repr(found))}"
+        )
+    return FunctionMetric(cast(MetricFunction, found), settings)
 
 
 def check_models(config: Mapping[str, Any], place: str = "") -> None:
@@ -146,8 +147,8 @@ def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) ->
     """Loads a metric by name with these settings; other settings come from `configs/metric/NAME.yaml`.
 
     `metric` may also be a YAML file of the same form, a function `f(examples, **settings)` that returns a score per
-    example, or a metric, which is returned unchanged. Other machines, the model hub too, are asked only with `network`.
-    A mapping changes some settings of an inner object. A value that refers to a run
+    example or `MODULE.FUNCTION`, or a metric, which is returned unchanged. Other machines, the model hub too, are asked
+    only with `network`. A mapping changes some settings of an inner object. A value that refers to a run
     (`${stages_dir}`) is None here.
 
     Raises SettingError for an unknown metric, for an unknown or missing setting and for a wrong value;
@@ -215,146 +216,3 @@ def call_judge(name: str, planned: Planned) -> str:
         return name
     model = planned.config["model"]
     return name_models([model] if isinstance(model, str) else model)
-
-
-def short_name(name: str) -> str:
-    """Returns the name of a metric, or the name of its YAML file without folder and ending.
-
-    >>> short_name("bleu"), short_name("mine/ours.yaml")
-    ('bleu', 'ours')
-    """
-    return Path(name).stem if is_file_name(name) else name
-
-
-def is_file_name(name: str) -> bool:
-    """Whether a metric is named by a YAML file."""
-    return name.endswith((".yaml", ".yml"))
-
-
-def list_names() -> list[str]:
-    """Lists the names of the metrics of this project."""
-    return [*list_configs("metric")]
-
-
-def find_config(name: str) -> Path:
-    """Finds the YAML file of a metric. Raises SettingError for an unknown name, InputError for a missing file."""
-    if is_file_name(name):
-        if not Path(name).is_file():
-            raise InputError([fault(name, 0, "no such file")])
-        return Path(name)
-    configs = list_configs("metric")
-    if name not in configs:
-        similar = suggest_similar(name, configs)
-        raise SettingError(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(configs)}")
-    return configs[name]
-
-
-def read_config(name: str) -> dict[str, Any]:
-    """Reads the settings of a metric as plain values, with `_target_`.
-
-    Raises errors as `find_config` does, and InputError for a file that names no metric.
-    """
-    return read_object(find_config(name))
-
-
-@dataclass(frozen=True)
-class FunctionMetric:
-    """Wraps a plain function as a metric.
-
-    The signature has the function's name, a hash of its source, and its settings. The hash is that of the module, or of
-    the function itself if there is no file (in a notebook). Imported modules are not part of the hash. Raises
-    SettingError for a function without source, for settings that the function does not take, and for a wrong result.
-    """
-
-    requires = require()
-    # takes a list of Examples and the settings; returns an array of shape (n,), higher is better, or a mapping from
-    # aspect to such arrays. NaN and infinity stand for examples without a score
-    function: MetricFunction
-    # keyword arguments
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        _ = self.signature
-        try:
-            inspect.signature(self.function).bind([], **self.settings)
-        except TypeError as error:
-            raise SettingError(f"{self.name} is called as f(examples, **settings), but {error}") from None
-
-    @classmethod
-    def from_name(cls, name: str, settings: Mapping[str, Any] | None = None) -> FunctionMetric:
-        """Makes the metric of `MODULE.FUNCTION`.
-
-        Raises SettingError if there is no such function or it is not allowed.
-        """
-        allowed = importable.get()
-        if allowed is not None and not any(name.startswith(f"{package}.") for package in allowed):
-            raise SettingError(f"name={name} is refused: --allow {name.partition('.')[0]} would trust this package")
-        try:
-            found = resolve_name(name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise SettingError(f"name={name} must be MODULE.FUNCTION on Python's path (PYTHONPATH): {error}") from error
-        if not inspect.isroutine(found):
-            raise SettingError(f"name={name} must be a function, but is {printable(repr(found))}")
-        return cls(cast(MetricFunction, found), settings or {})
-
-    @property
-    def name(self) -> str:
-        """The module and the name of the function, with a dot between them."""
-        return f"{self.function.__module__}.{self.function.__qualname__}"
-
-    @property
-    def signature(self) -> str:
-        """The name, the hash of the source and the settings."""
-        module = inspect.getmodule(self.function)
-        try:
-            source = inspect.getsource(module if getattr(module, "__file__", None) and module else self.function)
-        except (OSError, TypeError):
-            what = f"the source of {self.name} is part of its signature, but cannot be read: write it in a file"
-            raise SettingError(what) from None
-        shown: dict[str, Any] = {f"settings.{key}": _as_setting(value) for key, value in self.settings.items()}
-        try:
-            return signature(self.name, source=fingerprint(source), **shown)
-        except ValueError as error:
-            raise SettingError(str(error)) from None
-
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """Scores by the function; NaN and infinity become NaN with a reason.
-
-        Raises RuntimeError if the function fails. Empty answers get no score, and the function is not called for them.
-        """
-        return score_complete(examples, (), self.name, self._call)
-
-    def _call(self, examples: Sequence[Example]) -> Scores:
-        try:
-            found = self.function(list(examples), **self.settings)
-        except (InputError, SettingError):
-            raise
-        except Exception as error:
-            raise RuntimeError(f"{self.name} failed: {type(error).__name__}: {error}") from error
-        aspects = found if isinstance(found, Mapping) else {"score": found}
-        if not aspects:
-            raise SettingError(f"{self.name} must return scores, but returned an empty mapping")
-        values = {str(aspect): self._check(column, len(examples)) for aspect, column in aspects.items()}
-        reasons: list[str | None] = [None] * len(examples)
-        for aspect, column in values.items():
-            for i in np.flatnonzero(~np.isfinite(column)):
-                said = f"{self.name} returned {column[i]}" + (f" for {aspect}" if len(values) > 1 else "")
-                reasons[i] = said if reasons[i] is None else f"{reasons[i]}; {said}"
-        known = {aspect: np.where(np.isfinite(column), column, np.nan) for aspect, column in values.items()}
-        return Scores(known, self.signature, reasons)
-
-    def _check(self, column: ArrayLike, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-        try:
-            values = np.asarray(column, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise SettingError(
-                f"{self.name} must return numbers, but returned {printable(repr(column))[:60]}"
-            ) from None
-        if values.shape != (n,):
-            rule = f"{self.name} must return one number per example, an array of shape ({n},)"
-            raise SettingError(f"{rule}, but returned the shape {values.shape}")
-        return values
-
-
-def _as_setting(value: Any) -> str | int | float | bool | None:
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from core.errors import SettingError, format_value
+from core.errors import SettingError, format_value, read_all
 from data.cells import list_items
 from data.columns import freeze_columns
 from data.input_file import InputFile
@@ -50,11 +50,15 @@ def read_pairs(
     """
     if isinstance(source, str | Path | InputFile):
         source, outputs = find_outputs(InputFile.of(source, columns=columns), outputs, is_asked)
-    given = read_given(source, columns or {})
     if outputs is None and has_metrics:
         raise SettingError(f"metrics need the texts of the systems: {NO_OUTPUTS}")
-    texts = ScoredSet("", (), {}) if outputs is None else read(outputs, scores)
-    return PairInputs(given, texts, places=place_outputs(texts), has_outputs=outputs is not None)
+
+    def read_outputs() -> tuple[ScoredSet, dict[tuple[str, str], int]]:
+        texts = ScoredSet("", (), {}) if outputs is None else read(outputs, scores)
+        return texts, place_outputs(texts)
+
+    given, (texts, places) = read_all([lambda: read_given(source, columns or {}), read_outputs])
+    return PairInputs(given, texts, places=places, has_outputs=outputs is not None)
 
 
 def find_outputs(

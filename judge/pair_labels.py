@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError, SettingError, fault
-from data.cells import list_items, name_of, to_value
+from data.cells import list_items, to_value
 from data.columns import find_column, find_rater, names_rater
 from data.input_file import InputFile, read_objects
 from data.label_columns import find_key
-from data.numeric import is_missing
+from data.numeric import is_missing, name_of
 from data.preferences import check_preferences, names_pair, read_preferences
-from judge.label_joins import describe_matches, show_names
+from judge.people import describe_matches, show_names
 from meta_eval.design import Floats
 from meta_eval.preferences import JUDGE, Preferences
 from report.wording import join_names

@@ -3,54 +3,61 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from core.errors import SettingError
 from core.settings import Several, check, one_of
-from judge.flags import Given
 from report import page, results
 from report.asked import write_answers
 from report.study import Study
 
 
-def check_report(given: Given) -> None:
+def check_report(report: str, plots: Sequence[str]) -> None:
     """Raises SettingError for a folder that cannot hold a report, and for unknown kinds of plots."""
-    check(Several[one_of(results.ENDINGS)], plots=list(given.get("plots")))
-    if Path(given.get("report")).suffix in (".html", ".htm"):
-        rule = "report must name a folder, in which report.html is the page"
-        raise SettingError(f"{rule}, but is {given.get('report')}")
-    results.check_run_folder(Path(os.path.realpath(given.get("report"))), "report")
+    check(Several[one_of(results.ENDINGS)], plots=[*plots])
+    if Path(report).suffix in (".html", ".htm"):
+        raise SettingError(f"report must name a folder, in which report.html is the page, but is {report}")
+    results.check_run_folder(Path(os.path.realpath(report)), "report")
 
 
-def write_verb(outcome: Study, name: str, command: Sequence[str], given: Given, seconds: float) -> Path:
-    """Writes the report of a result; returns the path of its page."""
-    folder = Path(os.path.realpath(given.get("report")))
-    settings = {flag: value for flag, value in given.values.items() if flag not in ("report", "config")}
-    config = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+def write_verb(
+    outcome: Study,
+    command: Sequence[str],
+    settings: Mapping[str, Any],
+    *,
+    folder: str,
+    plots: Sequence[str],
+    seconds: float,
+) -> Path:
+    """Writes the report of a result into a folder; returns the path of its page."""
+    place = Path(os.path.realpath(folder))
+    config = yaml.safe_dump(dict(settings), sort_keys=False, allow_unicode=True)
+    _, name, *_ = command
     about = {
         "experiment": name,
         "verb": name,
         "description": "",
-        "seed": given.values.get("seed", 0),
+        "seed": settings.get("seed", 0),
         "command": [*command],
         "started": datetime.now().astimezone().isoformat(timespec="seconds"),
         "seconds": seconds,
         "timings": {},
     }
-    with results.claim_folder(folder, "report"):
+    with results.claim_folder(place, "report"):
         try:
-            results.clear_folder(folder)
+            results.clear_folder(place)
         except OSError as error:
             raise SettingError(f"cannot write to the report: {error}") from error
         found = results.results(outcome, about)
-        results.write_plots(outcome, folder, given.get("plots"))
-        results.write_scores(outcome, folder)
-        results.write_tables(outcome, folder)
-        write_answers(outcome.asked, folder / "answers.jsonl")
-        page.write_report(outcome, found, config, folder)
-        results.write_json(found, folder / "results.json")
-    return folder / "report.html"
+        results.write_plots(outcome, place, plots)
+        results.write_scores(outcome, place)
+        results.write_tables(outcome, place)
+        write_answers(outcome.asked, place / "answers.jsonl")
+        page.write_report(outcome, found, config, place)
+        results.write_json(found, place / "results.json")
+    return place / "report.html"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import SettingError, printable, suggest_similar
-from judge.yaml_objects import build, complete_settings, fill_references, list_configs, read_object
+from judge.registry import build, complete, list_configs, read_config
 
 MADE_BY = re.compile(r"^_target_: data\.(sets\.builtin|sets\.judged_pairs|corpus\.join_rated)\b", re.MULTILINE)
 PLACE = "--data."  # before its settings in messages
@@ -19,8 +19,8 @@ def load_set(name: Any, settings: Mapping[str, Any], seed: int) -> Any:
 
     Raises SettingError for an unknown name, and for an unknown or missing setting.
     """
-    config = fill_references(read_object(find_set(str(name))), seed)
-    return build(complete_settings(str(name), config, settings, PLACE), PLACE)
+    config = read_config(find_set(str(name)), seed)
+    return build(complete(str(name), config, settings, PLACE), PLACE)
 
 
 def find_set(name: str) -> Path:

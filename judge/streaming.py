@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import tempfile
-import time
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -18,24 +17,20 @@ from typing import IO, Any
 from core.errors import InputError, fault, setting
 from core.example import Example
 from core.progress import step
-from core.scores import LOST, CorpusMetric, Metric, Scores
+from core.scores import Scores
 from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
-from core.stages import Stages, fingerprint
-from data.files import iterate_examples, iterate_rows, to_record
+from core.stages import Cache, Stages
+from data.files import iterate_examples, to_record
 from data.input_file import FileLike, InputFile
-from data.scored import WRITTEN, ScoredFile, decode_scores, encode_scores, list_rows, score_records, write_score_rows
+from data.scored import WRITTEN, list_rows, score_records, write_score_rows
+from data.scoring import keep_part, name_part, open_scores, read_part
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
-from judge.engines import Chunk, Engine, Part, list_code, score_all
+from judge.engines import Engine, Part, decode_chunk, encode_chunk
 from judge.metrics import MetricPlan, Planned
-from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger(__name__)
 
-STAGE, KEPT = "scores", "scores.jsonl"  # a stage has the scores of one metric on one file, a line per chunk
-LACKS = "lost.txt"  # a file of a stage in which answers are lost
-FRAME = (iterate_rows, encode_scores)  # the code before and behind the metric that a stage of scores depends on
-SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN_EXAMPLES = 1000  # first examples of the result
 IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
 
@@ -82,18 +77,22 @@ class ScorableFile:
     def __post_init__(self) -> None:
         weakref.finalize(self, self.held.close)
 
-    def chunks(self, start: int = 0) -> Iterator[Chunk]:
-        """Yields the chunks from number `start` on, with the lines of their examples."""
-        for begin, end in pairwise(self.places[start:]):
-            self.held.seek(begin)
-            chunk: list[tuple[int, Example]] = []
-            while self.held.tell() < end:
-                chunk += pickle.load(self.held)
-            yield chunk
+    @cached_property
+    def bounds(self) -> list[tuple[int, int]]:
+        """For each chunk, the number of examples before it, and up to its end."""
+        return list(pairwise((0, *self.ends)))
+
+    def chunk(self, number: int) -> bytes:
+        """The chunk of this number, for `decode_chunk`."""
+        begin = self.places[number]
+        self.held.seek(begin)
+        return self.held.read(self.places[number + 1] - begin)
 
     def examples(self) -> Iterator[Example]:
         """Yields all examples of the file."""
-        return (example for chunk in self.chunks() for _, example in chunk)
+        for number in range(len(self.ends)):
+            for _, example in decode_chunk(self.chunk(number)):
+                yield example
 
 
 @dataclass
@@ -126,7 +125,7 @@ class ChunkWriter:
 
     def end_chunk(self) -> None:
         """Writes the chunk and begins the next one."""
-        pickle.dump(self.chunk, self.file, pickle.HIGHEST_PROTOCOL)
+        self.file.write(encode_chunk(self.chunk))
         self.ends.append(self.rows)
         self.places.append(self.file.tell())
         self.chunk = []
@@ -193,65 +192,40 @@ def _suggest_aspects(metric: Planned, example: Example) -> str:
     return f"; with the setting aspects={','.join(usable)} it needs no more" if usable else ""
 
 
-def keep_scores(file: ScorableFile, engine: Engine, signatures: Mapping[str, str], stages: Stages) -> dict[str, Path]:
-    """Scores a file in order, chunk by chunk; returns for each metric the folder (a stage) that keeps its scores.
+def keep_scores(file: ScorableFile, engine: Engine, signatures: Mapping[str, str], stages: Stages) -> dict[str, Cache]:
+    """Scores a file in order, chunk by chunk; returns for each metric the cache that keeps its scores.
 
     After a kill the same call continues after the finished chunks, and a call with one more metric computes only this
     one. Chunks in which answers were lost are scored again. Raises InputError, by file and line, for examples that a
     metric refuses.
     """
-    names = list(signatures)
-
-    def build(folders: Mapping[int, Path]) -> None:
-        score_chunks(file, engine, {names[i]: folder for i, folder in folders.items()})
-
-    depends = [{"input": file.sha256, "signature": signature} for signature in signatures.values()]
-    code = [[*FRAME, engine.code[name]] for name in names]
-    for of_metric, its_code in zip(depends, code, strict=True):
-        stages.reopen(STAGE, of_metric, code=its_code, mark=LACKS)
-    folders = stages.get_several(STAGE, depends, build, code=code)
-    return dict(zip(names, folders, strict=True))
-
-
-def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages | None = None) -> ScoredSet:
-    """Adds the scores of metrics to a set; `stages` keeps them, as `judge score` does for a file.
-
-    Raises InputError by file and line.
-    """
-    scores = dict(scored.scores)
-    for name, metric in metrics.items():
-        with step(f"scoring by {name}", len(scored)) as advance:
-            prepared = metric.with_corpus(scored.examples) if isinstance(metric, CorpusMetric) else metric
-            scores[name] = find_scores(scored, prepared, stages)
-            advance(len(scored))
-    return replace(scored, scores=scores)
-
-
-def find_scores(scored: ScoredSet, metric: Metric, stages: Stages | None) -> Scores:
-    """Scores a set by a prepared metric, or returns the scores that `stages` keeps."""
-    if stages is None:
-        return score_all(scored, metric)
-
-    def build(folder: Path) -> None:
-        line = encode_scores(score_all(scored, metric))
-        (folder / KEPT).write_text(line, encoding="utf-8", newline="\n")
-        mark_lost(folder, LOST in line)
-
-    depends = {"input": identify(scored), "signature": metric.signature}
-    code = [*FRAME, *list_code(metric)]
-    stages.reopen(STAGE, depends, code=code, mark=LACKS)
-    kept = stages.get(STAGE, depends, build, code=code)
-    return Scores.join(list(read_kept(kept)), metric.signature)
+    kept: dict[str, Cache] = {}
+    for name, signature in signatures.items():
+        kept[name] = open_scores(stages, file.sha256, signature, engine.code[name])
+    total = file.ends[-1]
+    with ExitStack() as opened, step("scoring", total) as advance:
+        for cache in sorted(
+            kept.values(), key=lambda cache: cache.file
+        ):  # in one order, so that no runs wait in a ring
+            opened.enter_context(cache.locked())
+        missing: list[Part] = []
+        for number, bounds in enumerate(file.bounds):
+            names = [name for name, cache in kept.items() if name_part(bounds) not in cache]
+            if names:
+                missing.append((number, names))
+        done = total - sum(end - begin for begin, end in (file.bounds[number] for number, _ in missing))
+        if done:
+            log.info("%d of %d examples of %s are already scored", done, total, file.source.path)
+        advance(done)
+        for (number, _), scored in zip(missing, engine.score(file, missing), strict=True):
+            begin, end = file.bounds[number]
+            for name, scores in scored.items():
+                keep_part(kept[name], (begin, end), scores)
+            advance(end - begin)
+    return kept
 
 
-def identify(scored: ScoredSet) -> str:
-    """Computes the key of a set's kept scores: a hash of its file, or of its texts."""
-    if isinstance(scored, ScoredFile):
-        return scored.source.sha256()
-    return fingerprint([to_record(example) for example in scored.examples])
-
-
-def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> dict[str, list[Scores]]:
+def write_scores(file: ScorableFile, kept: Mapping[str, Cache], output: Path) -> dict[str, list[Scores]]:
     """Writes the examples with their kept scores, and returns the scores in parts, by metric.
 
     Only the parts of the first examples have explanations.
@@ -259,11 +233,10 @@ def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> 
     parts: dict[str, list[Scores]] = {name: [] for name in kept}
 
     def read_rows(name: str) -> Iterator[Mapping[str, Any]]:
-        rows = 0
-        for part in read_kept(kept[name]):
+        for begin, end in file.bounds:
+            part = read_part(kept[name], (begin, end))
             yield from list_rows(part)
-            parts[name].append(part if rows < SHOWN_EXAMPLES else replace(part, explanations=()))
-            rows += len(part)
+            parts[name].append(part if begin < SHOWN_EXAMPLES else replace(part, explanations=()))
 
     columns = () if output.suffix.lower() == ".jsonl" else list_columns(file)
     records = score_records(file.examples(), {name: read_rows(name) for name in kept})
@@ -280,88 +253,3 @@ def list_columns(file: ScorableFile) -> tuple[str, ...]:
             if name != "id" and value is not None:
                 columns[name] = None
     return tuple(columns)
-
-
-def read_kept(folder: Path) -> Iterator[Scores]:
-    """Yields the scores in the folder of a stage, chunk by chunk, without signature."""
-    with (folder / KEPT).open(encoding="utf-8") as lines:
-        yield from map(decode_scores, lines)
-
-
-def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path]) -> None:
-    """Writes the scores of a file by metric to `folders`; continues where an earlier run stopped.
-
-    A chunk is scored by the metrics that have not finished it.
-    """
-    total = file.ends[-1]
-    with ExitStack() as opened, step("scoring", total) as advance:
-        kept = {name: opened.enter_context((folder / KEPT).open("ab+")) for name, folder in folders.items()}
-        finished = {name: keep_finished(scores, file.ends) for name, scores in kept.items()}
-        start = min(finished.values())
-        ends = (0, *file.ends)[start:]
-        if start:
-            log.info("%d of %d examples of %s are already scored", ends[0], total, file.source.path)
-        advance(ends[0])
-        lost: set[str] = set()
-        synced = time.monotonic()
-        scored = engine.score(file, list_parts(file, finished, start))
-        for (begin, end), lines in zip(pairwise(ends), scored, strict=True):
-            for name, line in lines.items():
-                kept[name].write(line.encode())
-                kept[name].flush()
-                if LOST in line:
-                    lost.add(name)
-            advance(end - begin)
-            now = time.monotonic()
-            if now - synced > SYNC_INTERVAL or end == total:
-                sync(kept.values())
-                synced = now
-        for name, folder in folders.items():
-            mark_lost(folder, name in lost)
-
-
-def list_parts(file: ScorableFile, finished: Mapping[str, int], start: int) -> Iterator[Part]:
-    """Yields the chunks from number `start` on, each with the metrics that have not finished it.
-
-    `finished` is the number of chunks that each metric has finished.
-    """
-    for number, chunk in enumerate(file.chunks(start), start):
-        yield chunk, [name for name, count in finished.items() if count <= number]
-
-
-def sync(files: Iterable[IO[bytes]]) -> None:
-    """Waits until the disk holds what was written to the files."""
-    for file in files:
-        os.fsync(file.fileno())
-
-
-def mark_lost(folder: Path, is_lost: bool) -> None:
-    """Marks a stage in which answers of a model were lost, so that the next run asks again.
-
-    Removes the mark if `is_lost` is false.
-    """
-    if is_lost:
-        (folder / LACKS).touch()
-    else:
-        (folder / LACKS).unlink(missing_ok=True)
-
-
-def keep_finished(kept: IO[bytes], ends: Sequence[int]) -> int:
-    """Truncates a file of kept scores before the first chunk that is unfinished or has lost answers.
-
-    Returns the number of chunks before it.
-    """
-    kept.seek(0)
-    numbers = {end: number for number, end in enumerate(ends, start=1)}
-    finished = finished_size = 0
-    rows = size = 0  # of the lines that were read
-    for line in kept:
-        if not line.endswith(b"\n") or LOST.encode() in line:
-            break
-        size += len(line)
-        rows += len(decode_scores(line.decode()))
-        if rows in numbers:
-            finished = numbers[rows]
-            finished_size = size
-    kept.truncate(finished_size)
-    return finished

@@ -228,7 +228,7 @@ def load_or_augment(
     if kept is not None:
         code = [load_or_augment, type(augmenter)]
         cache = Stages(kept).open_cache("augmented_references", augmenter.depends, code=code)
-    known = {} if cache is None else cache.values
+    known = {} if cache is None else cache
     results: dict[str, Augmented | str] = {}
     missing: list[str] = []
     for key in wanted:

@@ -36,7 +36,7 @@ FLIPS = 1999  # of more units
 ROUNDING = 1e-9  # of sums of parts whose squares add up to 1
 BATCH = 4_000_000  # numbers held at once: 32 MB
 CONFIDENCE = 0.95  # of every interval
-FEWEST_CONTRARY = 5  # inputs whose rows contradict the majority, to tell how alike rows of an input are
+FEWEST_CONTRARY = 5  # inputs with a row that is not the most frequent outcome, to tell how alike rows of an input are
 PRIOR = 2.0  # wins, and losses, that are added to a share
 NO_SPREAD = "the inputs all say the same, so there is no spread"
 UNDEFINED = "not defined on these examples"
@@ -74,14 +74,14 @@ class Estimate:
         return cls(value, math.nan, math.nan, reason)
 
 
-def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Returns the quantile of Student's t that bounds a two-sided interval.
+def t_quantile(freedom: ArrayLike, confidence: float = CONFIDENCE) -> Floats:
+    """Returns the quantiles of Student's t that bound two-sided intervals.
 
     Infinite `freedom` gives the normal quantile.
     """
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, (1 + confidence) / 2))
+    return stdtrit(freedom, (1 + confidence) / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +119,20 @@ class Estimates:
         return f"an interval needs at least {fewest} {self.what}, but there are {self.units}"
 
     @property
-    def freedom(self) -> float:
-        """The degrees of freedom of Student's t."""
-        return math.inf if self.is_known_variance else self.units - 1 - self.fitted
+    def freedom(self) -> Floats:
+        """The degrees of freedom of Student's t, of shape (k,).
+
+        Of means and shares they are fewer where few units make most of the variance (Satterthwaite 1946, with the
+        fourth powers of the parts): inputs of very uneven size, and values with long tails.
+        """
+        most = np.full(len(self.values), float(self.units - 1 - self.fitted))
+        if self.is_known_variance:
+            return np.full(len(most), math.inf)
+        if self.scale not in ("mean", "share"):
+            return most
+        fourth = (self.parts**4).sum(axis=0)
+        worth = np.divide(3 * self.variances**2, fourth, out=most + 1, where=fourth > 0)
+        return np.clip(worth - 1, 1.0, np.maximum(most, 1.0))
 
     @property
     def errors(self) -> Floats:
@@ -219,10 +230,9 @@ class Estimates:
         """The ends of the intervals, of shape (k,); NaN without variation."""
         errors = self.errors
         upper = t_quantile(self.freedom, confidence)
-        lower: Floats | float = -upper
         if self.scale == "mean":
             skewness = (self.parts**3).sum(axis=0) / errors**3
-            return self.values - errors * _bend(upper, skewness), self.values - errors * _bend(lower, skewness)
+            return self.values - errors * _bend(upper, skewness), self.values - errors * _bend(-upper, skewness)
         if self.scale == "correlation":
             inside = np.clip(self.values, -1 + 1e-12, 1 - 1e-12)
             half = upper * errors / (1 - inside**2)
@@ -311,12 +321,12 @@ class Estimates:
             low=min(gap - below, difference.value),
             high=max(gap + above, difference.value),
         )
-        freedom = min(self.freedom, other.freedom)
-        error = (below if gap > 0 else above) / t_quantile(freedom, confidence)
+        freedom = min(self.freedom[0], other.freedom[0])
+        error = (below if gap > 0 else above) / float(t_quantile(freedom, confidence))
         return bounded, 2 * float(_find_tail(freedom, -abs(gap) / error))
 
 
-def _find_tail(freedom: float, t: Floats | float) -> Floats:
+def _find_tail(freedom: Floats | float, t: Floats | float) -> Floats:
     """The chance of a value of Student's t below t."""
     from scipy.special import stdtr  # takes longer to import than many runs, which need no interval
 
@@ -334,7 +344,7 @@ def _reach(one: float, other: float, shared: float) -> float:
     return math.sqrt(max(one**2 + other**2 - 2 * shared * one * other, ROUNDING**2))
 
 
-def _bend(quantile: float, skewness: Floats) -> Floats:
+def _bend(quantile: Floats, skewness: Floats) -> Floats:
     """Hall's quantile (1992) of a studentised mean, whose skewness is that of the values over the root of n."""
     is_skewed = np.abs(skewness) > 1e-6
     a = np.where(is_skewed, skewness, 1.0)
@@ -506,8 +516,8 @@ def repeats(layout: Layout, kept: Mask) -> bool:
 def measure_design_effects(columns: Floats, layout: Layout) -> Floats:
     """Measures how many rows say as much as one independent row (Kish 1965), by columns of wins (n, k); shape (k,).
 
-    It lies between 1 and the mean number of rows of an input; it is this number where the rows of fewer than
-    `FEWEST_CONTRARY` inputs contradict the majority.
+    It lies between 1 and the mean number of rows of an input; it is this number where fewer than `FEWEST_CONTRARY`
+    inputs have a row that is not the most frequent outcome.
     """
     effects = np.ones(columns.shape[1])
     if layout.input_count == len(columns):
@@ -517,19 +527,15 @@ def measure_design_effects(columns: Floats, layout: Layout) -> Floats:
         inputs = layout.inputs[known]
         wins = column[known]
         rows = np.bincount(inputs)
-        rows = rows[rows > 0]
-        if not len(rows) or rows.max() == 1:
+        if rows.max(initial=0) <= 1:
             continue
-        won = np.bincount(inputs, wins)[np.unique(inputs)]
-        n = len(wins)
-        most = n / len(rows)
-        share = float(wins.mean())
-        variance = float(wins.var())
-        contrary = min((won > 0).sum(), (won < rows).sum())
+        most = len(wins) / np.count_nonzero(rows)
         effects[place] = most
-        if contrary >= FEWEST_CONTRARY and variance > 0:
-            by_input = float(((won - rows * share) ** 2).sum()) / n
-            effects[place] = np.clip(by_input / variance, 1.0, most)
+        outcomes, counts = np.unique(wins, return_counts=True)
+        contrary = np.unique(inputs[wins != outcomes[counts.argmax()]])
+        if len(contrary) >= FEWEST_CONTRARY:
+            by_input = np.bincount(inputs, wins - wins.mean())
+            effects[place] = np.clip(float(by_input @ by_input) / len(wins) / wins.var(), 1.0, most)
     return effects
 
 

@@ -6,9 +6,9 @@ several pairs of people, the observed disagreement is summed over pairs, and so 
 1982, "Measuring Agreement for Multinomial Data").
 
 Every figure is of the same units (inputs), so that differences are paired (`meta_eval.estimates`). The pseudo-units of
-kappa are a text of each pair of labels. They weigh two texts together: one on which both give the same label, any of
-them, and one with independent labels. Without them, the interval of kappa of rare labels ends where the sample happens
-to end: as long as no text has the rare label from both, all resamples lie below 0.
+kappa are texts of each pair of labels that are equal or next to each other, among those given. They weigh two texts
+together: one on which both give the same label, any of them, and one with independent labels. Without them, the interval of kappa of rare
+labels ends where the sample happens to end: as long as no text has the rare label from both, all resamples lie below 0.
 """
 
 import math
@@ -281,7 +281,9 @@ def estimate_kappa(
     shares = count_confusion(pairs, labels)
     shares = shares / max(shares.sum(), 1.0)
     independent = np.outer(shares.sum(axis=1), shares.sum(axis=0))
-    prior = PRIOR / 2 * (np.eye(k) / k + independent)
+    places = np.cumsum(shares.sum(axis=0) + shares.sum(axis=1) > 0)  # among the labels that are given
+    near = np.where(np.abs(np.subtract.outer(places, places)) <= 1, independent, 0.0)
+    prior = PRIOR / 2 * (np.eye(k) / k + near / max(near.sum(), NEAR))
 
     def kappa(weights: Floats) -> Floats:
         observed = np.zeros((len(weights), 1))

@@ -8,6 +8,10 @@ differences vary more than Pearson's; `COST` holds these factors of n, found by 
 Where more than two systems, or metrics, are compared, a pair is tested at the level over the number of pairs
 (Bonferroni). The product's step-down tests need no more, and a little less where scores are alike.
 
+A mean label has the interval of `n` labels: Student's t times the root of their variance over n. Verdicts of a judge on
+all texts explain the share r² of the variance of one label, where r is their correlation with labels (PPI++ of
+Angelopoulos, Duchi & Zrnic 2023); (variance - explained)/n + explained/texts remains.
+
 More raters make ratings more reliable (Spearman 1910, Brown 1910): the mean of k raters has reliability
 k rho / (1 + (k - 1) rho), where rho is the correlation between two raters, which interval-scale Krippendorff's alpha
 estimates.
@@ -22,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri, nctdtr, stdtrit
 
-from meta_eval.estimates import CONFIDENCE
+from meta_eval.estimates import CONFIDENCE, FEWEST, t_quantile
 
 Statistic = Literal["pearson", "spearman", "kendall"]
 LARGEST = 10_000_000  # the largest n of a plan
@@ -178,6 +182,40 @@ def n_to_tell_systems(
         return paired_power(d, spread, n, level)
 
     return _find_size(power_at, power, first=2)
+
+
+def n_for_width(
+    within: float,
+    variance: float,
+    *,
+    explained: float = 0.0,
+    texts: float = math.inf,
+) -> int | None:
+    """Finds the number of labels for an interval of the half-width `within`; None if more than the `texts` are needed.
+
+    `variance` is that of one label, of which a judge's verdicts on all texts explain a part. At least `FEWEST` labels
+    are needed, because intervals need them.
+
+    >>> n_for_width(0.1, 0.25), n_for_width(0.1, 0.25, explained=0.2)
+    (99, 22)
+    """
+
+    def is_enough(n: int) -> bool:
+        error = math.sqrt((variance - explained) / n + explained / texts)
+        return bool(t_quantile(n - 1) * error <= within)
+
+    return find_least(is_enough, FEWEST, int(min(texts, LARGEST)))
+
+
+def kappa_variance(kappa: float, rate: float) -> float:
+    """Computes the variance of one label for Cohen's kappa of two labels with equal rates (Bloch & Kraemer 1989).
+
+    >>> kappa_variance(0.0, 0.5), kappa_variance(0.6, 0.5)
+    (1.0, 0.64)
+    """
+    of_equal_rates = (1 - kappa) * (1 - 2 * kappa)
+    of_rare_label = kappa * (2 - kappa) / (2 * rate * (1 - rate))
+    return (1 - kappa) * (of_equal_rates + of_rare_label)
 
 
 def estimate_spread(differences: ArrayLike) -> Spread:

@@ -1,5 +1,6 @@
 """Batches of sequences with different lengths: sorted by length and filled up to a budget."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,7 +14,6 @@ from tqdm import tqdm
 T = TypeVar("T")
 Batch = dict[str, Tensor]  # the first axis of a tensor is the rows
 NOT_LEARNED = -100  # a label: torch's cross-entropy ignores it
-SPARE = 64  # tokens: one more batch reads the weights of encoder and decoder again, as long as 25 tokens each
 BUCKET = 8  # costs that differ by less are shuffled among one another: at most 7 units of padding a row
 
 
@@ -63,56 +63,25 @@ def batches_by_budget(
     return batches
 
 
-def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list[int]]:
-    """Indices of pairs in batches; rows x (highest first cost + highest second cost) <= `budget`, except a single pair.
+def batches_of_alike(costs: Sequence[tuple[int, ...]], budget: int) -> list[list[int]]:
+    """Batches of rows that are padded on several sides: of about one length on each, at most `budget` padded tokens.
 
-    Each row is padded on both sides, by at most an eighth of its cost on that side. More is allowed while the padding
-    of the whole batch is at most `SPARE`, because another batch would cost more. Pairs with the highest first cost come
-    first.
+    Lengths of one batch differ by a quarter at most, because their logarithms are rounded.
 
-    >>> batches_of_pairs([(20, 80), (80, 20), (20, 70), (90, 20)], budget=250)
-    [[3, 1], [0, 2]]
-
-    Raises ValueError for a budget below 1.
+    >>> batches_of_alike([(20, 80), (80, 20), (20, 76), (85, 20)], budget=250)
+    [[0, 2], [3, 1]]
     """
-    if budget < 1:
-        raise ValueError(f"a budget must be at least 1, but is {budget}")
-    strips: list[list[int]] = []  # pairs of about the same first cost
-    for i in sorted(range(len(costs)), key=lambda i: -costs[i][0]):
-        if not strips or not is_near(costs[i][0], costs[strips[-1][0]][0]):
-            strips.append([])
-        strips[-1].append(i)
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for i, lengths in enumerate(costs):
+        classes = tuple(round(3 * math.log2(length + 1)) for length in lengths)
+        alike.setdefault(classes, []).append(i)
     batches: list[list[int]] = []
-    first = second = real = 0  # of the last batch: its highest costs, and all that its rows cost
-    in_order = [i for strip in strips for i in sorted(strip, key=lambda i: -costs[i][1])]
-    for i in in_order:
-        first_cost, second_cost = costs[i]
-        highest_first = max(first, first_cost)
-        highest_second = max(second, second_cost)
-        rows = len(batches[-1]) if batches else 0
-        size = (rows + 1) * (highest_first + highest_second)
-        is_lower = highest_first == first and highest_second == second
-        fits = is_lower and is_near(first_cost, first) and is_near(second_cost, second)
-        padding = size - real - first_cost - second_cost
-        if not rows or size > budget or not (fits or padding <= SPARE):
-            batches.append([])
-            highest_first = first_cost
-            highest_second = second_cost
-            real = 0
-        batches[-1].append(i)
-        first = highest_first
-        second = highest_second
-        real += first_cost + second_cost
+    for rows in alike.values():
+        rows.sort(key=lambda i: costs[i], reverse=True)
+        widest = map(max, *[costs[i] for i in rows], (0,) * len(costs[rows[0]]))
+        for batch in batches_by_budget([sum(widest)] * len(rows), budget):
+            batches.append([rows[k] for k in batch])
     return batches
-
-
-def is_near(cost: int, highest: int) -> bool:
-    """Whether padding a row to the highest cost adds at most an eighth of its own cost.
-
-    >>> is_near(8, 9), is_near(7, 8)
-    (True, False)
-    """
-    return 8 * highest <= 9 * cost
 
 
 def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:

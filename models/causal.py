@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
-from models.batching import NOT_LEARNED, Batch, Task, batches_of_pairs, distinct_rows, pad, pad_with_mask
+from models.batching import NOT_LEARNED, Batch, Task, batches_of_alike, distinct_rows, pad, pad_with_mask
 from models.model import ConditionalLM, Reader, get_layers, last_hidden_states
 from models.shared_prefixes import LARGEST_TREE, Tree, can_branch, plant_trees, tree_inputs
 from models.windows import Pair
@@ -86,9 +86,8 @@ class CausalLM(ConditionalLM):
         """
         sequences = [self._sequence(pair) for pair in pairs]
         trees = self._plant(sequences, min(LARGEST_TREE, token_budget))
-        costs = [(len(tree.ids), 0) for tree in trees]
         batches: list[list[int]] = []
-        for places in batches_of_pairs(costs, token_budget):
+        for places in batches_of_alike([(len(tree.ids),) for tree in trees], token_budget):
             batch: list[int] = []
             for place in places:
                 batch += trees[place].paths

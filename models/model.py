@@ -1,6 +1,7 @@
 """LanguageModel: a model of transformers with its tokenizer. ConditionalLM: log-probabilities of target tokens."""
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,6 @@ from transformers import PreTrainedTokenizerBase
 from core.notes import read_note
 from models.batching import Batch, Task, halve_when_out_of_memory
 from models.devices import check_device, check_memory, choose_dtype
-from models.folders import POSITIONS
 from models.loading import (
     check_tokens,
     copy_backend,
@@ -42,8 +42,12 @@ OFFSET_POSITIONS = {
     "longformer",
     "mpnet",
 }
+# LED numbers what its encoder and its decoder read apart.
+POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_decoder_position_embeddings")
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
 COPIED = 4096  # rows of an output matrix that are in float32 at once
+# settings of models that cap or scale their logits
+CHANGES = re.compile("^(final_|output_)?logits?_.*(cap|scal|mup)|^softcap$|head_multiplier$")
 UNSPELT = "\0"  # begins what no text spells
 READ_AT_ONCE = 16_384  # tokens, at most: some models state 131,072 or 1e30, which no memory holds in one row
 
@@ -141,7 +145,19 @@ def get_layers(model: Any) -> nn.ModuleList:
 class Float32Linear(nn.Linear):
     """A linear layer that multiplies in float32, whatever the precision of its weights and inputs."""
 
+    is_native = False  # inside `native_output_layer`
+
+    @classmethod
+    def sharing(cls, layer: nn.Linear) -> Self:
+        """Makes such a layer with the parameters of another one."""
+        made = cls(layer.in_features, layer.out_features, layer.bias is not None, device="meta")
+        made.weight = layer.weight
+        made.bias = layer.bias
+        return made
+
     def forward(self, input: Tensor) -> Tensor:
+        if self.is_native:
+            return super().forward(input)
         bias = None if self.bias is None else self.bias.float()
         if self.weight.dtype == torch.float32 or torch.is_grad_enabled():
             return nn.functional.linear(input.float(), self.weight.float(), bias)
@@ -183,8 +199,9 @@ class LanguageModel:
         tokenizer = load_tokenizer(name)
         model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)
         check_tokens(name, tokenizer, len(model.get_input_embeddings().weight), cls.unread)
-        if model.dtype.itemsize < torch.float32.itemsize and model.get_output_embeddings() is not None:
-            model.get_output_embeddings().__class__ = Float32Linear  # the weights and their names stay as they are
+        head = model.get_output_embeddings()
+        if model.dtype.itemsize < torch.float32.itemsize and head is not None:
+            model.set_output_embeddings(Float32Linear.sharing(head))
         return cls(model.to(device).eval(), tokenizer, read_note(name))
 
     def save_pretrained(self, folder: Path) -> None:
@@ -283,24 +300,20 @@ class ConditionalLM(LanguageModel, ABC):
         with output_layer_given(self.model, lambda _: states):
             return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
 
-    @torch.inference_mode()
     def output_head(self) -> "OutputHead":
-        """The matrix and bias that turn last hidden states into logits, and whether the model does more than multiply.
-
-        Two test states show this: the logits of the zero state are the bias, and a large state shows caps or scales.
-        """
-        weight = self.model.get_output_embeddings().weight
-        states = weight.new_tensor([[0.0], [1e3]]).expand(2, weight.shape[1])
-        bias, far = self.project(states)
-        product = bias[:64] + states[1].float() @ weight[:64].float().T
-        tolerance = 1e-4 * float(product.abs().max())
-        is_plain = torch.allclose(
-            far[:64],
-            product,
-            rtol=0,
-            atol=tolerance,
-        )
-        return OutputHead(weight, bias) if is_plain else OutputHead(weight, project=self.project)
+        """The matrix and bias that turn last hidden states into logits, and what the model does beside multiplying."""
+        layer = self.model.get_output_embeddings()
+        bias = layer.bias
+        of_all = getattr(self.model, "final_logits_bias", None)  # of BART and its kind, in place of the layer's
+        if of_all is not None:
+            bias = of_all[0]
+        bias = None if bias is None else bias.float()
+        changes = [
+            name
+            for name, value in self.model.config.to_dict().items()
+            if CHANGES.search(name) and value not in (None, 1)
+        ]
+        return OutputHead(layer.weight, bias, self.project if changes else None)
 
     def log_probabilities(
         self,
@@ -472,13 +485,14 @@ def native_output_layer(model: Any) -> Iterator[None]:
     This is faster, but the largest logits are often equal. `ConditionalLM.project` gives chosen logits in float32.
     """
     layer = model.get_output_embeddings()
-    kind = layer.__class__
-    if kind is Float32Linear:
-        layer.__class__ = nn.Linear
+    if not isinstance(layer, Float32Linear):
+        yield
+        return
+    layer.is_native = True
     try:
         yield
     finally:
-        layer.__class__ = kind
+        layer.is_native = False
 
 
 @contextmanager

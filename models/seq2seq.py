@@ -1,9 +1,7 @@
 """Encoder-decoder language models: the source is encoded, the target is decoded."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import AutoModelForSeq2SeqLM
 
-from models.batching import NOT_LEARNED, Batch, Task, batches_of_pairs, distinct_rows, pad, pad_with_mask
+from models.batching import NOT_LEARNED, Batch, Task, batches_of_alike, distinct_rows, pad, pad_with_mask
 from models.model import ConditionalLM, Reader, last_hidden_states
 from models.windows import Pair
 
@@ -46,29 +44,27 @@ class Seq2SeqLM(ConditionalLM):
         inputs = pad_with_mask(unique, pad_id, self.device)
         encoded = self.model.get_encoder()(**inputs)
         start = self.model.config.decoder_start_token_id
-        with cross_attention_absorbed(self.model.get_decoder()):
-            hidden = last_hidden_states(
-                self.model,
-                encoder_outputs=(encoded.last_hidden_state[copies],),
-                attention_mask=inputs["attention_mask"][copies],
-                decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
-                use_cache=False,
-            )
+        hidden = last_hidden_states(
+            self.model,
+            encoder_outputs=(encoded.last_hidden_state[copies],),
+            attention_mask=inputs["attention_mask"][copies],
+            decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
+            use_cache=False,
+        )
         states: list[Tensor] = []
         for row, first, (_, target) in zip(hidden, given, pairs, strict=True):
             states.append(row[first : len(target) + 1].clone())
         return states
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
-        """Groups pairs into batches by length.
+        """Groups pairs into batches whose sources and targets have about one length.
 
-        All targets of a source get the same cost, so that they stay together.
+        All targets of a source count as long as its longest, so that they stay together.
         """
         longest: dict[Sequence[int], int] = {}
         for source, target in pairs:
             longest[source] = max(longest.get(source, 0), len(target) + 1)
-        costs = [(max(1, len(source)), longest[source]) for source, _ in pairs]
-        return batches_of_pairs(costs, token_budget)
+        return batches_of_alike([(len(source), longest[source]) for source, _ in pairs], token_budget)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """Makes the batch: the decoder reads the targets shifted one position to the right, after its start token."""
@@ -109,69 +105,3 @@ class Seq2SeqReader(Reader):
         self.encoded = self.encoded[rows]
         self.mask = self.mask[rows]
         super().keep(rows)
-
-
-@contextmanager
-def cross_attention_absorbed(decoder: Any) -> Iterator[None]:
-    """In the block, decoders of BART's kind (PEGASUS, mBART, Marian) use `attend_to_states` where that is cheaper."""
-    # LED's layers return more
-    modules = () if decoder.config.model_type == "led" else decoder.named_modules()
-    layers = [module for name, module in modules if name.endswith("encoder_attn")]
-    for layer in layers:
-        layer.forward = partial(_attend_by_fewest_products, layer, layer.forward)
-    try:
-        yield
-    finally:
-        for layer in layers:
-            del layer.forward
-
-
-def _attend_by_fewest_products(
-    layer: Any,
-    plain: Callable[..., Any],
-    hidden_states: Tensor,
-    key_value_states: Tensor,
-    attention_mask: Tensor | None = None,
-    **others: Any,
-) -> tuple[Tensor, Any]:
-    """For each state keys and values take 2 d^2 products, each query and head 2 d on the states themselves."""
-    _, queries, width = hidden_states.shape
-    read = key_value_states.shape[1]
-    if queries * (width + read * layer.num_heads) < read * width:
-        return attend_to_states(layer, hidden_states, key_value_states, attention_mask), None
-    return plain(
-        hidden_states,
-        key_value_states=key_value_states,
-        attention_mask=attention_mask,
-        **others,
-    )
-
-
-def attend_to_states(
-    layer: Any,
-    hidden: Float[Tensor, "rows time dim"],
-    states: Float[Tensor, "rows read dim"],
-    mask: Tensor | None,
-) -> Float[Tensor, "rows time dim"]:
-    """Computes the cross-attention of a layer of BART's kind without its keys and values.
-
-    With q = W_q h, the score q'(W_k s + b_k) equals (W_k' q)'s plus a constant for all states s. The weighted sum of
-    W_v s + b_v is W_v times the weighted sum of s, plus b_v. `mask` has the shape (rows, 1, time, read).
-    """
-    rows, time, width = hidden.shape
-    heads = layer.num_heads
-    key_weight = layer.k_proj.weight.view(heads, -1, width)
-    value_weight = layer.v_proj.weight.view(heads, -1, width)
-    query = (layer.q_proj(hidden) * layer.scaling).view(rows * time, heads, -1)
-    query = torch.einsum("nhk,hkd->nhd", query, key_weight).reshape(rows, time * heads, width)
-    scores = (query @ states.mT).view(rows, time, heads, -1)
-    if mask is not None:
-        by_head = mask.transpose(1, 2)  # (rows, time, 1, read)
-        is_bool = mask.dtype == torch.bool
-        scores = scores.masked_fill(~by_head, -torch.inf) if is_bool else scores + by_head
-    weights = scores.softmax(-1).view(rows, time * heads, -1)
-    read = (weights @ states).view(rows * time, heads, width)
-    value = torch.einsum("nhd,hkd->nhk", read, value_weight).reshape(rows, time, width)
-    if layer.v_proj.bias is not None:
-        value = value + layer.v_proj.bias
-    return layer.out_proj(value)

@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 
 
 def describe_systems(rows: Sequence[Agreement], best: str) -> list[str]:
-    """Says what systems have to do with the agreement of the metric that agrees best over all texts.
+    """Says what systems have to do with the rank correlation of the metric that agrees best over all texts.
 
     Returns a clause if the name of the system alone agrees better than any metric, and one on the agreement of this
     metric within systems; none where fewer than two systems are named. `rows` are those of one aspect of one set.
@@ -47,6 +47,6 @@ def _describe_within(metric: str, within: Estimate, looked_at: int) -> str:
 
 
 def _show(estimate: Estimate) -> str:
-    """An estimate with its interval, or without one."""
-    shown = format_cell(estimate)
+    """A rank correlation with its interval, or without one."""
+    shown = f"spearman {format_cell(estimate)}"
     return f"{shown}, no interval" if math.isnan(estimate.low) else shown

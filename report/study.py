@@ -125,32 +125,3 @@ class Study:
         above = f"<p>{escape(self.answer)}</p>" if self.answer else ""
         below = "".join(f"<p>{escape(note)}</p>" for note in (*self.notes, self.signature))
         return f"{above}{tables}{below}"
-
-
-class Result:
-    """The result of a verb."""
-
-    def present(self: Any) -> Study:
-        """The study."""
-        *notes, answer = self.notes or ("",)
-        return Study(answer, self.tables, notes, self.signature, findings=self.findings, draw=self.draw)
-
-    def draw(self) -> Mapping[str, Figure]:
-        """The plots."""
-        return {}
-
-    @property
-    def findings(self) -> Sequence[str]:
-        """The failed conditions."""
-        return ()
-
-    def raise_findings(self: Any) -> None:
-        """Raises FindingError if there are findings."""
-        self.present().raise_findings()
-
-    def to_frame(self: Any, title: str | None = None) -> Any:
-        """A table as a DataFrame."""
-        return self.present().to_frame(title)
-
-    def _repr_html_(self: Any) -> str:
-        return self.present()._repr_html_()

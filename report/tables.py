@@ -243,8 +243,3 @@ def _split_estimates(row: Row, ends: Callable[[float, float], Row]) -> dict[str,
         high = math.nan if cell.reason else cell.high
         cells |= {f"{name}_{end}": value for end, value in ends(low, high).items()}
     return cells
-
-
-def tabulate(title: str, caption: str, rows: Iterable[Row]) -> Table:
-    """Makes a table."""
-    return Table(title, caption, [*rows])

@@ -157,14 +157,14 @@ def list_damages(dialogue: Dialogue) -> dict[str, list[Words]]:
         for fact in facts:
             mentions.setdefault(fact[:2], []).append((i, fact.position))
     key, *following = TOPICS[dialogue.topic].kinds
-    told = (mentions, dialogue.values)
+    content = (mentions, dialogue.values)
     false = {kind: VALUES[kind] for kind in following}
     return {
-        "false_fact": damage.falsify(*told, false),
-        "misplaced_words": damage.misplace(*told, {*following, *LISTS} - {"name"}),
-        "wrong_topic": damage.falsify(*told, {"topic": VALUES["topic"]}),
-        "wrong_name": damage.exchange_owners(*told, ["name"], [dialogue.body.stop]),
-        "exchanged_owners": damage.exchange_owners(*told, [key, *following], range(1, len(dialogue.turns))),
+        "false_fact": damage.falsify(*content, false),
+        "misplaced_words": damage.misplace(*content, {*following, *LISTS} - {"name"}),
+        "wrong_topic": damage.falsify(*content, {"topic": VALUES["topic"]}),
+        "wrong_name": damage.exchange_owners(*content, ["name"], [dialogue.body.stop]),
+        "exchanged_owners": damage.exchange_owners(*content, [key, *following], range(1, len(dialogue.turns))),
     }
 
 

@@ -1,7 +1,9 @@
 """Recognises files of other evaluation tools by their keys or column names, and reports rows of another layout."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ from data.formats.tool_file import Row, Rows, ToolFile, describe, iterate_object
 from data.records import Located, require_none
 from data.table_files import DELIMITERS, TABLES
 from data.text_files import STANDARD, holds_objects_by_line, iterate_lines, read_json
+from data.winners import list_verdicts
 
 log = logging.getLogger(__name__)
 ODD = (KeyError, TypeError, ValueError, IndexError, AttributeError)  # what a row of another layout raises
@@ -125,13 +128,14 @@ def _find_tool(row: Row) -> Tool | None:
 def _read_document(document: Row, path: Path) -> ToolFile:
     if {"eval", "status"} <= document.keys():
         tool = Tool(f"Inspect log of {_guard(document, 'eval').get('task')}", "", logs.read_inspect)
-        return _read(tool, logs.list_inspect(document, path), path)
+        return read_tool(tool, logs.list_inspect(document, path), path)
     if "results" in document:
-        return _read(PROMPTFOO, logs.list_promptfoo(document, path), path)
+        return read_tool(PROMPTFOO, logs.list_promptfoo(document, path), path)
     if DEEPEVAL_KEYS & document.keys():
-        cases = list(logs.list_deepeval(document, path))
-        lower = logs.find_lower_deepeval([case for _, case in cases])
-        return _read(DEEPEVAL._replace(find_lower=lambda names, path: lower), cases, path)
+        with _refuse_odd(DEEPEVAL, path, [0]):
+            cases = list(logs.list_deepeval(document, path))
+            lower = logs.find_lower_deepeval([case for _, case in cases])
+        return read_tool(DEEPEVAL._replace(find_lower=lambda names, path: lower), cases, path)
     known = "a JSON file must be an array of objects, or a file of a known tool"
     raise refuse(path, 0, f"{known}, found {describe(document)}")
 
@@ -141,33 +145,43 @@ def _guard(document: Row, key: str) -> Row:
 
 
 def _read_rows(rows: Located, path: Path) -> ToolFile | None:
-    tool = _find_tool(rows[0][1])
+    line, first = rows[0]
+    tool = _find_tool(first)
     if tool is None:
         return None
-    for spellings in find_spellings(rows[0][1]):
-        if fold_name(spellings[0]) in tool.keys.split():
-            raise refuse(path, rows[0][0], f"{describe_spellings(spellings)}: leave one of them out")
-    folds = not rows[0][1].keys() >= {*tool.keys.split()}
-    return _read(tool, [(line, fold_names(row)) for line, row in rows] if folds else rows, path)
+    keys = {*tool.keys.split()}
+    for spellings in find_spellings(first):
+        if fold_name(spellings[0]) in keys:
+            raise refuse(path, line, f"{describe_spellings(spellings)}: leave one of them out")
+    if not first.keys() >= keys:
+        rows = [(number, fold_names(row)) for number, row in rows]
+    return read_tool(tool, rows, path)
 
 
-def _read(tool: Tool, rows: Rows, path: Path) -> ToolFile:
-    """Reads all rows; a row of another layout is a fault at its line."""
-    current = [0]
+def read_tool(tool: Tool, rows: Rows, path: Path) -> ToolFile:
+    """Reads all rows of a tool's file; a row of another layout is a fault at its line."""
+    at = [0]
 
     def watch() -> Iterator[tuple[int, Row]]:
         for line, row in rows:
-            current[0] = line
+            at[0] = line
             yield line, row
 
-    try:
+    with _refuse_odd(tool, path, at):
         listed = list(tool.read(watch(), path))
         names = dict.fromkeys(name for _, row in listed for name in row.get("scores") or ())
         lower = tool.find_lower(names, path)
+    return ToolFile.of(tool.name, listed, lower)
+
+
+@contextmanager
+def _refuse_odd(tool: Tool, path: Path, at: Sequence[int]) -> Iterator[None]:
+    """Turns what a row of another layout raises into a fault at its line, the element of `at`."""
+    try:
+        yield
     except ODD as error:
         what = f"{error} is required" if isinstance(error, KeyError) else str(error)
-        raise refuse(path, current[0], f"a row must be as in {tool.name}, but here {what}".replace("'", '"')) from error
-    return ToolFile.of(tool.name, listed, lower)
+        raise refuse(path, at[0], f"a row must be as in {tool.name}, but here {what}".replace("'", '"')) from error
 
 
 def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None = None) -> ToolFile:
@@ -190,4 +204,7 @@ def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None 
                 named[name] = values if len(values) > 1 else values[0]
         rows.append((line, named))
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
-    return _read(CHOSEN, require_none(rows, faults), path)
+    unread = list_verdicts((row for _, row in rows), {key for _, keys in columns for key in keys})
+    tool_file = read_tool(CHOSEN, require_none(rows, faults), path)
+    said = f"not read: {', '.join(unread)}" if unread else ""
+    return replace(tool_file, remark=", ".join(filter(None, [tool_file.remark, said])))

@@ -156,7 +156,7 @@ def iterate_objects(path: Path, form: str, faults: list[str], part: str | None =
             yield from list_objects(read_json(path), path)
         case ".parquet":
             yield from read_parquet(path)
-        case ".xlsx":
+        case ".xlsx" | ".xls" | ".ods":
             yield from read_workbook(path, part)
         case _:
             yield from read_rows(path, DELIMITERS[form], faults)

@@ -256,8 +256,13 @@ def read_utt_lines(
 ) -> Sequence[tuple[int, Example]]:
     """Reads the dialogues of a file with `</UTT>` after each utterance, each with its line number.
 
-    With `scored`, the human score follows the last `</UTT>`. Empty utterances are faults unless `drop_empty`.
+    With `scored`, the human score follows the last `</UTT>`. Empty utterances are faults unless `drop_empty`. A file in
+    another form, whose first line has no `</UTT>`, has one fault.
     """
+    line, first = next(iterate_lines(path, []))
+    if UTTERANCE_END not in first:
+        rule = f"a .txt file of dialogues has {UTTERANCE_END} after each utterance"
+        raise InputError([fault(path, line, f"{rule}, found {format_value(first)}; other forms are .jsonl with turns")])
 
     def to_records(content: str) -> Iterator[dict[str, Any]]:
         *utterances, end = content.split(UTTERANCE_END)

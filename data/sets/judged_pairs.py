@@ -1,18 +1,19 @@
 """Pairs of outputs that LLM judges compared: PandaLM (Wang et al. 2024), AlpacaEval 2 (Dubois et al. 2024)."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field
-
+from core.errors import blame_file
 from data.columns import freeze_columns
 from data.download import find_file, require_file
-from data.formats.tool_file import Rows, ToolFile, list_objects
+from data.formats.recognition import Tool, read_tool
+from data.formats.tool_file import Row, Rows, list_objects
 from data.input_file import InputFile, read_objects
 from data.preferences import check_preferences
-from data.records import check_rows, layout
+from data.records import require_none
 from data.scored import ScoredFile, read_scored
 from data.text_files import read_json, read_json_lines
 from meta_eval.preferences import Preferences
@@ -20,33 +21,6 @@ from meta_eval.preferences import Preferences
 PAIRS_FILE = "pandalm/pairs.jsonl"
 PEOPLE = "pandalm/testset-v1.json"
 JUDGES = {"gpt-3.5-turbo": "gpt_result", "pandalm-7b": "pandalm_result"}  # the file NAME-testset-v1.json, and its key
-JOINED = layout(
-    {
-        "id": str,
-        "instruction": str,
-        "input": str,
-        "system_a": str,
-        "system_b": str,
-        "text_a": Any,
-        "text_b": Any,
-        "people": list[str],
-        "judges": dict[str, str | None],
-    }
-)
-Choice = Literal[0, 1, 2]  # a tie, the first, the second
-RATED = layout(
-    {
-        "idx": Any,
-        "cmp_key": Annotated[str, Field(pattern="^[^_]+_[^_]+$")],
-        "instruction": str,
-        "input": Any,
-        "response1": Any,
-        "response2": Any,
-        "annotator1": Choice,
-        "annotator2": Choice,
-        "annotator3": Choice,
-    }
-)
 SIDES = {
     "0": "tie",
     "1": "a",
@@ -74,15 +48,16 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
     path = find_file(root, PAIRS_FILE) or require_file(root, PEOPLE, download)
     faults: list[str] = []
     if path.name == Path(PAIRS_FILE).name:
-        rows = check_rows(read_json_lines(path, faults), path, JOINED)
+        tool_file = read_tool(PANDALM, require_none(read_json_lines(path, faults), faults), path)
     else:
-        rows = enumerate(_join_published(root, path, download), start=1)
-    tool_file = ToolFile.of("PandaLM", _list_pairs(rows))
+        published = partial(_join_published, _read_verdicts(root, download))
+        tool_file = read_tool(PANDALM._replace(read=published), list_objects(read_json(path), path), path)
     texts = InputFile(path, records=[row for _, row in tool_file.texts])
     return check_preferences(path, tool_file.pairs, faults), read_scored(texts)
 
 
-def _list_pairs(rows: Rows) -> Rows:
+def _list_pairs(rows: Rows, path: Path) -> Rows:
+    """The judgements and the texts of joined rows."""
     for line, row in rows:
         group = f"{row['instruction']}\n\n{row['input']}".strip()
         for person, winner in enumerate(row["people"], start=1):
@@ -109,19 +84,30 @@ def _list_pairs(rows: Rows) -> Rows:
             yield line, answer  # of two answers of a system to one instruction the first counts
 
 
-def _join_published(
-    root: Path | str,
-    people: Path,
-    download: bool,
-) -> Iterator[dict[str, Any]]:
+PANDALM = Tool("PandaLM", "", _list_pairs)
+
+
+def _read_verdicts(root: Path | str, download: bool) -> dict[str, dict[Any, str | None]]:
+    """The verdicts of each judge by the index of the pair."""
     verdicts: dict[str, dict[Any, str | None]] = {}
     for judge, key in JUDGES.items():
         path = require_file(root, f"pandalm/{judge}-testset-v1.json", download)
-        rows = check_rows(list_objects(read_json(path), path), path, layout({"idx": Any, key: Any}))
-        verdicts[judge] = {row["idx"]: SIDES.get(str(row[key])) for _, row in rows}
-    for _, row in check_rows(list_objects(read_json(people), people), people, RATED):
+        with blame_file(path):
+            rows = list_objects(read_json(path), path)
+            verdicts[judge] = {row["idx"]: SIDES.get(str(row[key])) for _, row in rows}
+    return verdicts
+
+
+def _join_published(
+    verdicts: Mapping[str, Mapping[Any, str | None]],
+    rows: Rows,
+    path: Path,
+) -> Rows:
+    """The judgements and the texts of the published rows of people, and the verdicts of judges."""
+
+    def join(row: Row) -> Row:
         system_a, system_b = row["cmp_key"].split("_")
-        yield {
+        return {
             "id": str(row["idx"]),
             "instruction": row["instruction"],
             "input": row["input"] if isinstance(row["input"], str) else "",  # NaN
@@ -129,9 +115,18 @@ def _join_published(
             "system_b": system_b,
             "text_a": row["response1"],
             "text_b": row["response2"],
-            "people": [SIDES[str(row[f"annotator{i}"])] for i in (1, 2, 3)],
+            "people": [_read_choice(row, f"annotator{i}") for i in (1, 2, 3)],
             "judges": {judge: by_index[row["idx"]] for judge, by_index in verdicts.items()},
         }
+
+    return _list_pairs(((line, join(row)) for line, row in rows), path)
+
+
+def _read_choice(row: Row, key: str) -> str:
+    """Whom a person chose: a tie, the first or the second."""
+    if row[key] not in (0, 1, 2):
+        raise ValueError(f"{key} must be 0, 1 or 2, found {row[key]!r}")
+    return SIDES[str(row[key])]
 
 
 def load_alpaca_eval(root: Path | str, download: bool = False) -> tuple[Preferences, None]:

@@ -8,13 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from core.errors import read_all
+from core.errors import InputError, fault, format_value, read_all
 from core.example import Example
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, split_share, tabulate_raters
 from data.download import find_file, join_licences, require_file
 from data.files import load_examples
-from data.records import check_rows, layout
 from data.sentences import split_sentences
 from data.sets.dialogues import HELD_OUT_SETS, TRAINING_FILES, load_convai2, load_dialogues, load_dstc9, load_fed
 from data.text_files import iterate_lines, read_json
@@ -72,7 +71,9 @@ def load_mocha(
     """
 
     def read(path: Path, faults: list[str]) -> Iterator[tuple[int, Any]]:
-        ((_, sets),) = check_rows([(0, read_json(path))], path, layout({name: dict[str, dict[str, Any]]}))
+        sets = read_json(path)
+        if not isinstance(sets, dict) or not isinstance(sets.get(name), dict):
+            raise InputError([fault(path, 0, f"{format_value(name)} is required, found {format_value(sets)}")])
         answers = [{"id": key, **answer} for key, answer in sets[name].items()]
         return enumerate(answers, start=1)
 

@@ -17,7 +17,6 @@ from pydantic import TypeAdapter
 
 from baselines.pairs import to_quality
 from baselines.word_count import WordCount
-from cdm.concepts import check_exchangeable, exchange_concepts, find_known
 from cdm.discriminative import (
     POOLINGS,
     ClassifierPooler,
@@ -33,7 +32,6 @@ from cdm.negatives import Negatives, NegativeSampler, sample_negatives, to_label
 from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
-from cdm.segments import Strategy
 from core.errors import SettingError
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, signature
@@ -60,12 +58,9 @@ EXPLAINED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "classifier")
 def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Study:
     """Runs all of CDM on one corpus of dialogues, or of sentences after their concepts, as two turns.
 
-    Before a model is trained, raises SettingError for the strategy `exchange` without sentences about concepts, and
-    InputError for a file of graphs that is missing or faulty.
+    Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
     """
     plan.negatives.read_graphs()
-    if plan.negatives.strategy == "exchange":
-        check_concepts(data, plan.negatives, run.seed)
     trained = train_pair(run, data, plan)
     # refuses turns that the models cannot read, before anything is drawn
     tokenised = [trained.pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
@@ -126,13 +121,6 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Study:
         ),
         data=data,
     )
-
-
-def check_concepts(data: Corpus, plan: NegativesPlan, seed: int) -> None:
-    """Raises SettingError unless some sentence that gets a negative mentions two concepts that can be exchanged."""
-    chosen = spell(choose_dialogues(data, plan, seed), "normal")
-    known = find_known(spell(get_turns(data.train), "normal"))
-    check_exchangeable(chosen, known)
 
 
 def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
@@ -246,17 +234,10 @@ def get_negatives(
     chosen = choose_dialogues(data, plan, run.seed)
     graphs = plan.read_graphs()
 
-    def exchange() -> Negatives:
-        known = find_known(spell(get_turns(data.train), pair.spelling))
-        return exchange_concepts(pair, chosen, known, plan.sampling, run.seed)
-
-    def sample(folder: Path, strategy: Strategy) -> Negatives:
-        sampler = NegativeSampler.prepare(pair, chosen, strategy, plan.sampling, seed=run.seed, graphs=graphs)
-        with run.progress("sampling negatives", len(chosen)) as advance:
-            return sample_negatives_on_all(sampler, folder, run.trainer, advance)
-
     def build(folder: Path) -> None:
-        negatives = exchange() if plan.strategy == "exchange" else sample(folder, plan.strategy)
+        sampler = NegativeSampler.prepare(pair, chosen, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
+        with run.progress("sampling negatives", len(chosen)) as advance:
+            negatives = sample_negatives_on_all(sampler, folder, run.trainer, advance)
         refuse_unchanged(negatives, f"model.negatives.strategy is {plan.strategy}", chosen, run.seed, pair.prompt_turns)
         if run.stages.first:
             text = json.dumps(asdict(negatives), ensure_ascii=False)
@@ -270,8 +251,6 @@ def get_negatives(
         "dialogues": fingerprint(chosen),
         "seed": run.seed,
     }
-    if plan.strategy == "exchange":
-        depends["train"] = fingerprint(get_turns(data.train))
     with run.timed("sampling negatives"):
         folder = run.stages.get("negatives", depends, build, together=True)
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())

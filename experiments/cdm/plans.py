@@ -21,9 +21,7 @@ from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretraine
 class NegativesPlan:
     """Which negatives the discriminators learn from, and how they are made."""
 
-    # where and how often a dialogue is manipulated; `exchange`: two concepts of a sentence about given concepts
-    # exchange their places (`cdm.concepts`)
-    strategy: Literal[Strategy, "exchange"]
+    strategy: Strategy  # where and how often a dialogue is manipulated
     sampling: Sampling  # how segments are drawn from the degraded distribution
     # how many training dialogues get a negative; one is held out from the discriminators, so at least 2
     dialogues: Annotated[int, Field(ge=2)]

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from cdm.concepts import share_that_lose_concepts
 from cdm.cues import TOLERANCE, measure_cues
 from cdm.discriminative import ClassifierPooler, MomentumPooling, Steps, pool
 from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, get_turns
@@ -210,16 +209,9 @@ def list_figures(
     for name, model in (("amateur", plan.amateur), ("expert", plan.expert)):
         if isinstance(model, LanguageModelPlan):
             figures[f"passes of the {name} over the training text"] = count_passes(model, text, seed)
-    if are_concept_sentences(pair, negatives):
-        figures["share of negatives that lose a concept"] = share_that_lose_concepts(negatives)
     if negatives.implausible is not None:
         figures[IMPLAUSIBLE] = negatives.implausible
     return figures
-
-
-def are_concept_sentences(pair: Pair, negatives: Negatives) -> bool:
-    """Whether every text is a sentence after its concepts, which are given to the models as a prompt."""
-    return pair.prompt_turns == 1 and all(len(turns) == 2 for turns in negatives.positives)
 
 
 def list_baselines(plan: CdmPlan) -> list[str]:

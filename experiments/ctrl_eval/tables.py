@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ctrl_eval import released
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
-from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
+from ctrl_eval.aspects import RELEVANCE, Evaluations
 from experiments.presentation import list_agreement_of_parts
 from meta_eval.correlation import plain_pearson
 from meta_eval.scored_set import ScoredSet
@@ -23,7 +23,7 @@ PRINTED_CAPTION = (
     "exponential of one (`perplexity`): compare both with the printed value."
 )
 LEAST_RATED = 16  # texts, four of each quartile: with fewer, no drift is shown
-Evaluated: TypeAlias = Mapping[str, Mapping[Aspect, Sequence[Evaluations]]]  # by pattern function and aspect
+Evaluated: TypeAlias = Mapping[str, Mapping[str, Sequence[Evaluations]]]  # by pattern function and aspect
 Row: TypeAlias = Mapping[str, Any]
 
 

@@ -14,8 +14,6 @@ from core.configs import CONFIGS
 from core.errors import SettingError, suggest_similar
 from core.settings import refuse_in_file
 
-FUNCTION = "judge.metrics.FunctionMetric.from_name"  # its setting `name` names an object too
-
 
 def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yields `node` and every value inside it, each with its dotted path.
@@ -61,10 +59,8 @@ def check_trusted(config: Any, allow: Collection[str] = ()) -> None:
         if not isinstance(node, Mapping):
             continue
         start = f"{place}." if place else ""
-        named = ["_target_", "name"] if node.get("_target_") == FUNCTION else ["_target_"]
-        for key in named:
-            if key in node:
-                faults += _refuse_target(f"{start}{key}", node[key], allow)
+        if "_target_" in node:
+            faults += _refuse_target(f"{start}_target_", node["_target_"], allow)
         if "_args_" in node:
             faults.append(f"{start}_args_ is refused: write the arguments of {node.get('_target_')} by name")
     if faults:

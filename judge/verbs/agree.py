@@ -70,38 +70,7 @@ def agree(
     seed: int = 0,
     **settings: Any,
 ) -> Study:
-    """Finds out which metric, or judge, agrees best with human ratings, with intervals and tests.
-
-    Args:
-        source: rated texts, as `judge.read` takes them with `scores` and `columns`, or its result. Labels and verdicts
-            need no texts: the columns `human` and `judge` are labels of people and verdicts; `people` and `judges` name
-            others.
-        metrics: to run, beside those whose scores are there (`judge.load_metric`); one with several aspects counts as
-            several metrics.
-        scores: by name, files that `judge score` wrote for the same texts.
-        columns: by field its column of the file.
-        people: the columns, scorers of a log or raters that are people.
-        judges: the columns that hold verdicts of judges.
-        labels: a file, rows or a DataFrame with people's labels of some of the texts, joined by id.
-        by: a column by whose values the agreement of judges of labels is split.
-        fail_if: conditions that fail the study where a test shows them (`judge.gates`), such as `kappa < 0.6`;
-            `findings` says which, and the command ends with exit code 3.
-        baseline: the judge from which the drops of `fail_if` are counted.
-        cues: whether agreement stands beside that of cheap cues; without texts it does not.
-        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
-        stages: a folder that keeps the scores of the metrics.
-        seed: of what is drawn: flips of inputs and folds of cheap cues.
-        settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, level, lower_is_better) and of
-            `judge.labelling.Labelling` (levels, thresholds).
-
-    Raises SettingError for wrong settings and where there is no score, InputError as `check_rated`.
-
-    >>> from judge.inputs import read
-    >>> rows = [{"text": "word " * n, "ratings": {"quality": n % 4}} for n in range(1, 9)]
-    >>> study = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}))
-    >>> [(row.metric, row.n, row.spearman.value) for row in study.found.rows]
-    [('ours', 8, 1.0)]
-    """
+    """The work of `judge.agree`, which says what it takes and raises."""
     comparison, labelling = _read_settings(settings)
     check(Seed, seed=seed)
     conditions = read_conditions(fail_if)

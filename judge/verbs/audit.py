@@ -22,8 +22,9 @@ from core.signature import join_settings
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.rating_words import GivenLevels
+from data.scoring import list_code, score_all
 from judge.audits import AspectAudit, AuditSettings, MetricAudit, present_audits
-from judge.engines import list_code, load_all, score_all
+from judge.engines import load_all
 from judge.inputs import Columns, Source, read
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import check_fields, open_stages
@@ -54,22 +55,7 @@ def audit(
     stages: Path | str | None = None,
     **settings: Any,
 ) -> Study:
-    """Audits metrics on your texts: what their scores depend on, and what fools them.
-
-    Args:
-        source: texts, as `judge.read` takes them with `columns` and `levels`; scores among them are ignored. Of several
-            sets each metric takes the first that has the fields it needs.
-        metrics: to audit, with `settings` as in `judge.load_metric`.
-        columns: by field its column of the file.
-        texts: the most to draw; each is scored 29 times.
-        strengths: shares of a text to damage.
-        seed: of the texts and the damage.
-        cues: whether the scores are compared with cheap cues.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
-
-    Raises SettingError for wrong settings, InputError as `audit_metric` does.
-    """
+    """The work of `judge.audit`, which says what it takes and raises."""
     how = AuditSettings(texts=texts, strengths=strengths, seed=seed)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, settings, stages=kept and kept.root)

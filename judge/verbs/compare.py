@@ -66,31 +66,7 @@ def compare(
     lower_is_better: Sequence[str] = (),
     seed: int = 0,
 ) -> Study:
-    """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
-
-    Args:
-        source: as `judge.read` takes it with `scores`, `references` and `columns`, or its result; each text names its
-            system and its input (`group`).
-        metrics: to run (`judge.load_metric`).
-        scores: by name, files that `judge score` wrote for the same texts.
-        columns: by field its column of the file.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        cues: whether the differences are also controlled for cheap cues.
-        stages: a folder that keeps the scores of the metrics.
-        level: of significance.
-        margin: a difference that does not matter: pairs of systems whose difference is shown to be smaller are equal
-            within it.
-        incomplete: inputs that some system did not answer: refuse, or drop (with a note).
-        lower_is_better: metrics of which lower scores are better; they are negated. Ratings have `levels` for that.
-        seed: of what is drawn.
-
-    Raises InputError unless every system has one text for every input (with `drop`, for some input), and SettingError
-    for wrong settings.
-
-    >>> study = compare({"a": {"q1": "A cat sat.", "q2": "Yes."}, "b": {"q1": "A cat.", "q2": "No."}}, "word_count")
-    >>> [(each.system, each.mean.value) for each in study.found.means["word_count"]]
-    [('a', 2.0), ('b', 1.5)]
-    """
+    """The work of `judge.compare`, which says what it takes and raises."""
     check(Fraction, level=level)
     if margin is not None:
         check(Positive, margin=margin)

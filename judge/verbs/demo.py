@@ -6,25 +6,21 @@ import socket
 from typing import Any
 
 from core.errors import SettingError
-from judge.demo.settings import HOST, DemoSettings
+from judge.browser.settings import HOST, DemoSettings
 
 log = logging.getLogger(__name__)
 
 
 def demo(**settings: Any) -> None:
-    """Serves the page until Ctrl-C, with the settings of `DemoSettings`.
-
-    Before a model is loaded, raises SettingError for a wrong setting, if gradio is not installed, and if the port is
-    taken.
-    """
+    """The work of `judge.demo`, which says what it takes and raises."""
     given = DemoSettings(**settings)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read at import: gradio must not call home
     import gradio  # noqa: F401, before a model is loaded
 
     check_port(given.port)
-    from judge.demo.loading import DemoModels  # needs torch
-    from judge.demo.page import build_page, serve_page  # need gradio and its libraries
-    from judge.demo.serving import private_uploads
+    from judge.browser.loading import DemoModels  # needs torch
+    from judge.browser.page import build_page, serve_page  # need gradio and its libraries
+    from judge.browser.serving import private_uploads
 
     models = DemoModels.load(given)
     with private_uploads():

@@ -32,21 +32,7 @@ def label(
     levels: GivenLevels | None = None,
     seed: int = 0,
 ) -> Study:
-    """Draws texts at random for people to label, on a blind sheet that `judge.agree(source, labels=...)` reads back.
-
-    The sheet is a table in random order, without verdicts, systems and ids; the design beside it keeps the ids.
-
-    Args:
-        source: texts with verdicts, as `judge.agree` takes them.
-        n: how many texts to draw.
-        output: the name of the files without their ends: NAME.csv and NAME.design.csv.
-        columns: by field its column of the source.
-        judges: the columns that hold verdicts of judges.
-        levels: the scale of verdicts in words, from the worst to the best.
-        seed: of the draw.
-
-    Raises SettingError for wrong settings and for files that exist, InputError for faults of the source.
-    """
+    """The work of `judge.label`, which says what it takes and raises."""
     check(Count, n=n)
     check(Seed, seed=seed)
     paths = list_files(Path(output))

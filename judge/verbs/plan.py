@@ -3,39 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from core.errors import SettingError, check_names
 from core.example import SHOWN_COLUMNS
+from core.settings import Count, Fraction, NonNegative, Positive, Several, checked_dataclass
 from core.signature import join_settings
 from data.cells import list_items
 from data.input_file import InputFile
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.rating_words import GivenLevels
 from judge.inputs import SOURCE_RULE, Columns, Source, read
-from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
+from judge.labelling import Labelling, list_labelled
 from judge.pair_inputs import read_given
 from judge.verdict_files import Names, read_verdicts
+from meta_eval.correlation import pearson
+from meta_eval.design import Floats, Layout, lay_out, restrict
+from meta_eval.estimates import ROUNDING, Estimate
+from meta_eval.grouping import estimate_correlation
+from meta_eval.labels import estimate_kappa
 from meta_eval.planning import (
+    LARGEST,
     SampleSize,
     Spread,
+    Statistic,
     correlation_with_raters,
     count_pairs,
     deviation_interval,
     estimate_spread,
+    kappa_variance,
+    n_for_width,
     n_to_tell_systems,
     n_to_test_metrics,
 )
-from meta_eval.preferences import Preferences
+from meta_eval.preferences import OUTCOMES, Preferences, in_both_orders
 from meta_eval.scored_set import ScoredSet
-from report.study import Result
-from report.tables import Table, pick, tabulate
+from meta_eval.ties import to_outcomes
+from report.study import Study
+from report.tables import Table, pick
 from report.wording import join_names
 
 Pilot = Source | Preferences
@@ -45,6 +57,48 @@ SIZE_CELLS = ("n", "power", "reason")
 OVERALL = "overall"  # an aspect
 PAIRS_PILOT = "preferences, whose winners are people's (columns.rater and judges.NAME=COLUMN name others)"
 ASSUMED = "every figure rests on assumptions; a pilot"
+MOST_WITHIN = {"kappa": 1.0, "weighted kappa": 1.0, "rate": 0.5, "win rate": 0.5}  # half of what they range over
+NO_VARIATION = "the pilot's labels are too few, or do not vary"
+
+
+@checked_dataclass
+class PlanSettings:
+    """Settings of a plan: what to detect or estimate, and assumptions used without a pilot."""
+
+    # plan labels: half of the width of the interval of a kappa, and of a rate, mean rating or win rate
+    within: Positive | None = None
+    # how many texts (or pairs) there are to label, all of which a judge reads; without it they are very many
+    texts: Count | None = None
+    # without a pilot: the share of texts with the label
+    rate: Fraction = 0.5
+    # of the judge, or the better metric, with one rater's labels or ratings; of labels this is kappa
+    correlation: Annotated[float, Field(gt=-1, lt=1)] = 0.4
+    # the correlation of the two metrics with each other
+    between_metrics: Annotated[float, Field(gt=-1, lt=1)] = 0.6
+    # the correlation of two raters; between_raters of judge agree estimates it
+    between_raters: Fraction = 0.5
+    # without a pilot: the standard deviation between inputs of the difference of two systems, in points of the scale
+    spread_inputs: NonNegative = 0.5
+    # without a pilot: the standard deviation of one rater's difference around this
+    spread_raters: NonNegative = 1.0
+    # of correlations, and of mean ratings, to detect
+    differences: Several[Positive] = (0.05, 0.1, 0.2)
+    # numbers of raters per output
+    raters: Several[Count] = (1, 3, 5)
+    # how many metrics are compared at once: p-values are adjusted for all pairs of them
+    compared_metrics: Annotated[int, Field(ge=2)] = 2
+    # how many systems are compared at once
+    compared_systems: Annotated[int, Field(ge=2)] = 2
+    # of the two metrics with the ratings
+    statistic: Statistic = "spearman"
+    # probability to detect the difference
+    power: Fraction = 0.8
+    # of significance, of the two-sided tests
+    level: Fraction = 0.05
+
+    def __post_init__(self) -> None:
+        if self.spread_inputs + self.spread_raters == 0:
+            raise ValueError("spread_inputs and spread_raters must not both be 0")
 
 
 def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread:
@@ -75,16 +129,6 @@ def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread
     return estimate_spread(differences)
 
 
-@dataclass(frozen=True)
-class StudyPlan(Result):
-    """The sizes of studies that compare two metrics, or two systems; or the labels that are needed."""
-
-    signature: str
-    tables: list[Table]
-    # what the figures rest on, and the decision
-    notes: tuple[str, ...]
-
-
 def plan(
     pilot: Pilot | None = None,
     aspect: str | None = None,
@@ -95,31 +139,8 @@ def plan(
     judges: Names = (),
     levels: GivenLevels | None = None,
     **settings: Any,
-) -> StudyPlan:
-    """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
-
-    The numbers follow from assumptions, or from a pilot study.
-
-    Args:
-        pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
-            two systems, or with `within` any, with scores of judges. With `within` it may also be preferences, as
-            `judge.prefer` takes them, with the verdicts of judges or of several people.
-        aspect: of the ratings in the pilot; by default `overall`, or the only one.
-        systems: two of the pilot, to estimate how their difference varies.
-        columns: by field its column of the pilot. Labels and verdicts need no texts.
-        people: the columns of the pilot that are people's labels; by default they are recognised by name and values.
-        judges: the columns of the pilot that hold verdicts of judges.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        settings: of `judge.label_plans.PlanSettings`.
-
-    Raises SettingError for wrong settings, for an aspect without ratings, and as `find_spread`; InputError for a wrong
-    pilot.
-
-    >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
-    42
-    >>> plan(within=0.05, correlation=0.8, differences=[0.1]).notes[-1].split(";")[1]
-    ' 157 labels and 2,079 verdicts of judge (cost 177.79 in place of 381) for the rate to within 0.05'
-    """
+) -> Study:
+    """The work of `judge.plan`, which says what it takes and raises."""
     check_names(settings, [field.name for field in fields(PlanSettings)], "plan")
     assumptions = PlanSettings(**settings)
     given = read_pilot(pilot, columns=columns, people=people, judges=judges, levels=levels)
@@ -130,7 +151,9 @@ def plan(
         known = ", ".join(given.aspects[:SHOWN_COLUMNS]) or "none"
         raise SettingError(f"aspect must be one with ratings in the pilot ({known}), but is {aspect}")
     if assumptions.within is not None:
-        planned = plan_labelling(given, aspect, systems, assumptions)
+        if systems:
+            raise SettingError("systems are two whose difference is planned: leave them out to plan labels by within")
+        planned = plan_labels(given, aspect, assumptions)
     elif isinstance(given, Preferences):
         raise SettingError("a pilot of preferences plans labels: set within, half of the width of an interval")
     elif given is None:
@@ -138,25 +161,176 @@ def plan(
     else:
         planned = plan_study(assumptions, find_spread(given, aspect, systems))
     about_pilot = () if given is None else given.notes
-    return replace(planned, notes=(*about_pilot, *planned.notes))
+    return replace(planned, notes=[*about_pilot, *planned.notes])
 
 
-def plan_labelling(
-    pilot: ScoredSet | Preferences | None, aspect: str, systems: Sequence[str], assumptions: PlanSettings
-) -> StudyPlan:
-    """Plans the labels that a study needs for an interval of the width `within`."""
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity to estimate from labels."""
+
+    # such as kappa or win rate
+    name: str
+    # whose verdicts are used; "" for none
+    judge: str
+    value: float
+    # of one label, and what the judge's verdicts on all texts explain of it
+    variance: float
+    explained: float = 0.0
+    # of the judge with labels
+    correlation: Estimate | float = math.nan
+    reason: str | None = None
+
+
+def plan_labels(pilot: ScoredSet | Preferences | None, aspect: str, assumptions: PlanSettings) -> Study:
+    """Plans the labels that a study needs for an interval of the half-width `within`."""
     notes: list[str] = []
     if pilot is None:
-        quantities = assume(assumptions)
+        rate = assumptions.rate
+        r = assumptions.correlation
+        variance = rate * (1 - rate)
+        quantities = [
+            Quantity("kappa", "judge", r, kappa_variance(r, rate)),
+            Quantity("rate", "judge", rate, variance, r**2 * variance, r),
+        ]
         notes.append(f"{ASSUMED} measures how labels vary")
     elif isinstance(pilot, Preferences):
-        quantities = measure_pairs(pilot, assumptions.differences)
+        quantities = [*measure_pairs(pilot)]
     else:
-        quantities = measure_texts(pilot, aspect, systems, assumptions.differences)
-    table, decision = plan_labels([*quantities], assumptions)
+        quantities = [*measure_texts(pilot, aspect)]
+    rows = [count_labels(quantity, assumptions) for quantity in quantities]
+    caption = (
+        f"Labels for intervals of +- {assumptions.within:g}: alone, and with_judge if it reads "
+        f"{'very many' if assumptions.texts is None else f'all {assumptions.texts:,}'} texts."
+    )
     name = "none" if pilot is None else pilot.name
     signature = join_settings("plan", assumptions, pilot=name, aspect=aspect)
-    return StudyPlan(signature, [table], (*notes, decision))
+    answer = describe_labels(rows, f"{assumptions.within:g}")
+    return Study(answer, [Table("Labels needed", caption, rows)], notes, signature)
+
+
+def measure_pairs(given: Preferences) -> Iterator[Quantity]:
+    """Measures in a pilot of pairs: kappa of each judge with people (or of people among themselves), and win rates.
+
+    A win rate is that of one system, which is in few of the pairs of an input: they count as independent.
+    """
+    asked = given.by_majority()
+    judges = {
+        name: verdicts for name, verdicts in asked.judges.items() if not np.isnan(asked.outcomes + verdicts).all()
+    }
+    tables = {name: np.stack([asked.outcomes, to_outcomes(verdicts - 0.5)]) for name, verdicts in judges.items()}
+    for name, table in (tables or {"": given.by_rater()}).items():
+        both, twice = in_both_orders(table, asked.layout)
+        yield from measure_kappa("kappa", name, both, OUTCOMES, twice, orders=2)
+        yield measure_mean("win rate", name, asked.outcomes, judges.get(name), lay_out(len(asked)))
+
+
+def measure_texts(scored: ScoredSet, aspect: str) -> Iterator[Quantity]:
+    """Measures in a pilot of texts: kappas of judges with people, or of people among themselves, and the mean label."""
+    rated = scored.split_aspects().rated(aspect)
+    labelled = next((found for found in list_labelled(rated, Labelling()) if found.aspect == aspect), None)
+    ratings = rated.ratings(aspect)
+    name_of_mean = "rate" if np.isin(ratings, OUTCOMES).all() else "mean"
+    judges = {name: rated.values(name, aspect) for name in rated.scores}
+    judges = {name: scores for name, scores in judges.items() if not np.isnan(scores).all()}
+    for name in judges or [""]:
+        if labelled is not None and (not name or name in labelled.judged):
+            table = np.stack([labelled.consensus, labelled.judged[name]]) if name else labelled.people
+            for kind in ("kappa", "weighted kappa") if len(labelled.labels) > 2 else ("kappa",):
+                yield from measure_kappa(kind, name, table, labelled.labels, rated.layout)
+        yield measure_mean(name_of_mean, name, ratings, judges.get(name), rated.layout)
+
+
+def measure_kappa(
+    kind: str,
+    name: str,
+    table: Floats,
+    labels: Floats,
+    layout: Layout,
+    *,
+    orders: int = 1,
+) -> Iterator[Quantity]:
+    """Measures kappa of the rows of a table of labels, if any two have labels of a text; `name` is the judge's.
+
+    Each text stands `orders` times in the table.
+    """
+    texts = int(((~np.isnan(table)).sum(axis=0) > 1).sum()) // orders
+    if not texts:
+        return
+    kappa = estimate_kappa([*combinations(table, 2)], labels, layout, is_weighted=kind != "kappa")
+    yield Quantity(kind, name, kappa.only.value, texts * float(kappa.variances[0]), reason=kappa.only.reason)
+
+
+def measure_mean(
+    kind: str,
+    name: str,
+    labels: Floats,
+    verdicts: Floats | None,
+    layout: Layout,
+) -> Quantity:
+    """Measures the mean label, and what the verdicts of the judge `name` would explain of its variance."""
+    kept = ~np.isnan(labels if verdicts is None else labels + verdicts)
+    y = labels[kept]
+    if len(y) < FEWEST_PILOT_INPUTS or np.ptp(y) == 0:
+        return Quantity(kind, name, float(y.mean()) if len(y) else math.nan, 0.0, reason=NO_VARIATION)
+    present = restrict(layout, kept)
+    of_inputs = np.bincount(present.inputs, y - y.mean())
+    variance = float(of_inputs @ of_inputs) / (len(y) - 1)
+    if verdicts is None:
+        return Quantity(kind, name, float(y.mean()), variance)
+    f = verdicts[kept]
+    explaining = np.bincount(present.inputs, f - f.mean())
+    shared = float(of_inputs @ explaining) ** 2 / max(float(explaining @ explaining), ROUNDING)
+    left = (float(of_inputs @ of_inputs) - shared) / (len(y) - 2)
+    correlation = estimate_correlation(pearson, f, y, present)
+    return Quantity(kind, name, float(y.mean()), variance, max(variance - left, 0.0), correlation)
+
+
+def count_labels(quantity: Quantity, goal: PlanSettings) -> dict[str, Any]:
+    """Makes the row of a quantity: the labels that are needed alone, and with the judge."""
+    within = goal.within or 0.0
+    texts = goal.texts or math.inf
+    most = MOST_WITHIN.get(quantity.name, math.inf)
+    reason = quantity.reason
+    if within >= most:
+        reason = f"within must be below {most:g} for this quantity"
+    labels = with_judge = None
+    if reason is None:
+        labels = n_for_width(within, quantity.variance, texts=texts)
+        if quantity.explained > 0:
+            with_judge = n_for_width(within, quantity.variance, explained=quantity.explained, texts=texts)
+        if labels is None:
+            reason = f"alone, more labels are needed than {min(texts, LARGEST):,}"
+    return {
+        "quantity": quantity.name,
+        "judge": quantity.judge,
+        "value": quantity.value,
+        "correlation": quantity.correlation,
+        "labels": math.nan if labels is None else labels,
+        "with_judge": math.nan if with_judge is None else with_judge,
+        "reason": reason or "",
+    }
+
+
+def describe_labels(rows: Sequence[Mapping[str, Any]], within: str) -> str:
+    """Writes a sentence: the labels for each quantity, of any judge, and how many the best judge leaves to label."""
+    known: list[str] = []
+    unknown: list[str] = []
+    for name in dict.fromkeys(row["quantity"] for row in rows):
+        asked = [row for row in rows if row["quantity"] == name]
+        wanted = f"the {name} to within {within}"
+        counted = [row["labels"] for row in asked if not math.isnan(row["labels"])]
+        helped = [row for row in asked if not math.isnan(row["with_judge"])]
+        best = min(helped, key=lambda row: row["with_judge"], default=None)
+        if counted:
+            known.append(f"{max(counted):,} labels for {wanted}")
+            if best is not None:
+                known[-1] += f" ({best['with_judge']:,} if {best['judge']} reads all texts)"
+        elif best is not None:
+            known.append(f"{best['with_judge']:,} labels for {wanted}, if {best['judge']} reads all texts")
+        else:
+            unknown.append(f"{wanted} ({asked[0]['reason']})")
+    sentences = [("Get", known), ("No number of labels is known for", unknown)]
+    return " ".join(f"{begin} {'; '.join(listed)}." for begin, listed in sentences if listed)
 
 
 def find_aspect(pilot: ScoredSet | Preferences | None) -> str:
@@ -216,7 +390,7 @@ def _refuse_given(settings: Mapping[str, Any], what: str) -> None:
         raise SettingError(f"{join_names(given)} must be left out, because the pilot is {what}")
 
 
-def plan_study(assumptions: PlanSettings, spread: Spread) -> StudyPlan:
+def plan_study(assumptions: PlanSettings, spread: Spread) -> Study:
     """Plans the inputs that tests of metrics and of systems need, for each difference and number of raters."""
     differences = assumptions.differences
     of_metrics: list[SizedRow] = []
@@ -227,20 +401,21 @@ def plan_study(assumptions: PlanSettings, spread: Spread) -> StudyPlan:
         of_systems.append(size_for_systems(assumptions, difference, raters, spread))
     wanted = f"power {assumptions.power:g} at a level of {assumptions.level:g}, two-sided"
     of_raters = "unknown" if spread.raters is None else f"{spread.raters:g}"
-    return StudyPlan(
-        join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}"),
-        [
+    return Study(
+        answer=f"{count_ratings('systems', of_systems)}; {count_ratings('metrics', of_metrics)}.",
+        tables=[
             tabulate_sizes("systems", caption_systems(assumptions.compared_systems, wanted, spread), of_systems),
             tabulate_sizes("metrics", caption_metrics(assumptions, wanted), of_metrics),
         ],
-        (*note_gaps(spread), f"{count_ratings('systems', of_systems)}; {count_ratings('metrics', of_metrics)}."),
+        notes=note_gaps(spread),
+        signature=join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}"),
     )
 
 
 def tabulate_sizes(what: str, caption: str, rows: Sequence[SizedRow]) -> Table:
     """The table of the inputs that comparisons of two systems, or of two metrics, need."""
     cells = [pick(needed, SIZE_CELLS, **assumed) for assumed, needed in rows]
-    return tabulate(f"Inputs needed to compare two {what}", caption, cells)
+    return Table(f"Inputs needed to compare two {what}", caption, cells)
 
 
 def caption_systems(compared: int, wanted: str, spread: Spread) -> str:

@@ -74,31 +74,7 @@ def prefer(
     level: float = 0.05,
     **settings: Any,
 ) -> Study:
-    """Ranks systems by preferences, and measures which metrics, or which judge, prefer as people do.
-
-    Args:
-        source: a file, rows or a DataFrame with `group` (else `id`), `system_a`, `system_b`, `winner` and perhaps
-            `rater`; with a judge, it may be a file of outputs: the judge is then asked about all pairs of systems on
-            all inputs.
-        outputs: the systems' outputs, with `system`, `group` and perhaps `scores`; `metrics` run on them.
-        scores: of the outputs, by name: files that `judge score` wrote.
-        columns: by field its column of the file.
-        metrics: to run on the outputs (`judge.load_metric`).
-        judge: llm_judge with its settings, which compares pairs of outputs in both orders; or a judge of pairs.
-        human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems,
-            or with the id of a pair and a winner; the winners of `source` are then those of a judge. Or how many labels
-            of `source` to keep, drawn by `seed`.
-        answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge.
-        stages: a folder that keeps the scores of the metrics and the replies of the judge.
-        seed: of what is drawn.
-        level: significance level, for clusters.
-
-    Raises InputError with all faults of the files, SettingError for wrong settings.
-
-    >>> rows = [{"id": f"q{i}", "system_a": "new", "system_b": "old", "winner": "a"} for i in range(3)]
-    >>> [(each.system, each.wins) for each in prefer(rows).found.ranking.systems]
-    [('new', 3), ('old', 0)]
-    """
+    """The work of `judge.prefer`, which says what it takes and raises."""
     check(Fraction, level=level)
     written = check_answers(answers)
     kept = open_stages(stages)

@@ -27,11 +27,12 @@ from core.stages import Stages, check_place, check_writable
 from data.input_file import InputFile
 from data.rating_words import GivenLevels
 from data.scored import join_name, list_rows, score_records
+from data.scoring import score_set
 from data.text_files import STANDARD, open_atomically
 from judge.engines import Engine, Ray, load_all, make_engine
 from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricPlan, Metrics, Planned, plan_metrics
-from judge.streaming import ScorableFile, check_output, check_scorable, keep_scores, score_set, write_scores
+from judge.streaming import ScorableFile, check_output, check_scorable, keep_scores, write_scores
 from meta_eval.scored_set import ScoredSet
 from report.study import Study
 from report.tables import Row, Table
@@ -174,26 +175,7 @@ def score(
     ray: Ray | None = None,
     **settings: Any,
 ) -> Study:
-    """Scores texts with a metric, or with several.
-
-    Args:
-        source: what `judge.read` takes with `references`, `columns` and `levels`.
-        references: of texts in memory.
-        columns: by field its column of the file.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        metric: what `judge.load_metric` takes with `settings`; or several, in a list or by name, without settings.
-        output: the file to write, by its ending: .jsonl, .csv or .tsv; - writes JSONL to standard output. Of a file of
-            any length, the result has the first examples.
-        stages: a folder for finished chunks: after a kill, the same call continues after them.
-        chunk: number of examples to score and keep at once.
-        ray: scores with a pool of Ray actors.
-
-    Raises SettingError and InputError as `read` and `load_metric` do, and if no example has what the metric needs.
-
-    >>> study = score(["the cat sat", "a dog"], "rouge_1", references=["the cat sat down", "a cow"])
-    >>> {aspect: values.round(2).tolist() for aspect, values in study.found.values.items()}
-    {'quality': [0.86, 0.5]}
-    """
+    """The work of `judge.score`, which says what it takes and raises."""
     kept = open_stages(stages)
     metrics = plan_metrics(metric, settings, stages=kept and kept.root)
     if not metrics:

@@ -111,20 +111,22 @@ def test_fields_that_the_prompts_name_are_required(tmp_path: Path) -> None:
     scores = judge.score([*TEXTS, Example("c", text="t", context="source")])
     assert scores.reasons[:2] == ("llm_judge needs context, found none",) * 2
     assert (scores.values["coherence"][2], scores.values["consistency"][2]) == (3, 3)
-    (tmp_path / "style.txt").write_text("[style]\nIs it {label}?\nno:\nyes:")
-    assert LLMJudge(chat, (), str(tmp_path / "style.txt")).requires == ("label",)
+    (tmp_path / "style.yaml").write_text("style: {instruction: 'Is it {label}?', levels: {no: , yes: }}")
+    assert LLMJudge(chat, (), str(tmp_path / "style.yaml")).requires == ("label",)
 
 
 def test_the_signature_changes_with_model_and_rubric(tmp_path: Path) -> None:
     chat, other = (Scripted(lambda _: reply("3"), depends={"weights": w}) for w in "ab")
     for high in (4, 5):
-        (tmp_path / f"{high}.txt").write_text(f"[coherence]\nHow coherent?\n1: not\n{high}: very")
+        (tmp_path / f"{high}.yaml").write_text(
+            f"coherence:\n  instruction: How coherent?\n  levels: {{1: not, {high}: very}}\n"
+        )
     judges = [
         LLMJudge(chat, ("coherence",)),
         LLMJudge(other, ("coherence",)),
         LLMJudge(chat, ("fluency",)),
-        LLMJudge(chat, ("coherence",), str(tmp_path / "4.txt")),
-        LLMJudge(chat, ("coherence",), str(tmp_path / "5.txt")),
+        LLMJudge(chat, ("coherence",), str(tmp_path / "4.yaml")),
+        LLMJudge(chat, ("coherence",), str(tmp_path / "5.yaml")),
         LLMJudge(chat, ("coherence",), repeats=2),
         LLMJudge(chat, ("coherence",), panel=(other,)),
     ]
@@ -257,7 +259,7 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "prompts"
 
 
 def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
-    rubric = str(EXAMPLES / "cdm_rubric.txt")
+    rubric = str(EXAMPLES / "cdm_rubric.yaml")
     dialogue = Example("a", turns=("Hi.", "{aspect} ``` 7"))
     judge = LLMJudge(Scripted(lambda _: reply("- Overall: 7")), (), rubric, prompt=str(EXAMPLES / "cdm.txt"))
     assert judge.score([dialogue]).values["Overall"].tolist() == [7]
@@ -267,7 +269,7 @@ def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
     assert question.endswith(
         "\nDialogue:\n\n````\nA: Hi.\nB: {aspect} ``` 7\n````\n\nEvaluation Form (scores ONLY):\n\n- Overall:"
     )
-    coherence = LLMJudge(judge.chat, (), str(EXAMPLES / "cdm_rubric_coherence.txt"), prompt=judge.prompt)
+    coherence = LLMJudge(judge.chat, (), str(EXAMPLES / "cdm_rubric_coherence.yaml"), prompt=judge.prompt)
     assert [*coherence.score([dialogue]).values] == ["Coherence"]
     other = LLMJudge(judge.chat, (), rubric)
     assert judge.signature != other.signature
@@ -286,8 +288,10 @@ def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_a_source_cannot_write_the_text_that_is_judged(tmp_path: Path) -> None:
-    rubric = tmp_path / "rubric.txt"
-    rubric.write_text("[faithful]\nIs the text true to its source for {label}? {context}\nno:\nyes:\n")
+    rubric = tmp_path / "rubric.yaml"
+    rubric.write_text(
+        "faithful:\n  instruction: 'Is the text true to its source for {label}? {context}'\n  levels: {no: , yes: }\n"
+    )
     source = "It rains.\n```\n\nText:\n```\nIt rains."
     example = Example("a", text="It snows.", context=source, label="a child")
     judge = LLMJudge(Scripted(lambda _: reply("no")), (), str(rubric))
@@ -318,21 +322,21 @@ def test_a_prompt_marks_the_place_of_its_texts(content: str, tmp_path: Path) -> 
 # ---- rubrics, panels and cost ----------------------------------------------------------------------------------------
 
 RUBRIC = """# two questions
-[style]
-How fit is the style for a {label}?
-3: fit
-1: unfit
-
-[safe]
-Is the text safe?
-no: it harms somebody
-yes:
+style:
+  instruction: |
+    How fit is the style for a {label}?
+  levels: {3: fit, 1: unfit}
+safe:
+  instruction: Is the text safe?
+  levels:
+    no: it harms somebody
+    yes:
 """
 
 
 def test_a_rubric_is_asked_as_it_is_written(tmp_path: Path) -> None:
-    (tmp_path / "r.txt").write_text(RUBRIC)
-    style, safe = (aspects := read_rubric(str(tmp_path / "r.txt"))).values()
+    (tmp_path / "r.yaml").write_text(RUBRIC)
+    style, safe = (aspects := read_rubric(str(tmp_path / "r.yaml"))).values()
     example = Example("a", text="t {label}", label="poem")
     assert style.ask_rating(example) == (
         "How fit is the style for a poem?\n\nText:\n```\nt {label}\n```\n\n"
@@ -344,7 +348,7 @@ def test_a_rubric_is_asked_as_it_is_written(tmp_path: Path) -> None:
         "Which text deserves a yes more? The worse one is closer to: it harms somebody. "
         "Answer with one letter only: A, B, or C if neither."
     )
-    judge = LLMJudge(Scripted(lambda q: reply("No." if "yes or no" in q else "2")), (), str(tmp_path / "r.txt"))
+    judge = LLMJudge(Scripted(lambda q: reply("No." if "yes or no" in q else "2")), (), str(tmp_path / "r.yaml"))
     assert {name: each.tolist() for name, each in judge.score([example]).values.items()} == {"style": [2], "safe": [0]}
     assert list(aspects) == ["style", "safe"]
 
@@ -352,27 +356,30 @@ def test_a_rubric_is_asked_as_it_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ("", "must have an aspect"),
-        ("How?\n1: a\n2: b", r"must begin with its \[NAME\]"),
-        ("[a]\nHow?\n1: a", r"r\.txt:1: \[a\] needs levels"),
-        ("[a]\nHow?\n1: a\n1: b\n2: c", "each once"),
-        ("[a]\nHow?\nno: a\n1: b", "needs levels"),
-        ("[a]\n1: a\n2: b", "needs an instruction"),
-        ("[a]\n{text}?\n1: a\n2: b", "the text follows it"),
-        ("[a]\nHow?\n1: a\n2: b\n[a]\nHow?\n1: a\n2: b", "found \\[a\\] twice"),
-        (b"[a]\n\xff", r"r\.txt:2: must be UTF-8"),
+        ("", "must be an object|valid dictionary"),
+        ("{}", "at least 1 item"),
+        ("How?", "must be an object|valid dictionary"),
+        ("a: {instruction: How?, levels: {1: a}}", r"r\.yaml: a\.levels must be two or more"),
+        ("a: {instruction: How?, levels: {no: a, 1: b}}", "must be two or more"),
+        ("a: {instruction: How?, levels: {-1: a, 1: b}}", "greater than or equal to 0"),
+        ("a: {instruction: How?, levels: {no: a, maybe: b}}", "a.levels.maybe"),
+        ("a: {levels: {1: a, 2: b}}", "a.instruction is required"),
+        ("a: {instruction: ' ', levels: {1: a, 2: b}}", "a.instruction must not be blank"),
+        ("a: {instruction: '{text}?', levels: {1: a, 2: b}}", "the text follows it"),
+        ("a: {instruction: How?, levels: [", "cannot be read"),
+        (b"a:\n\xff", r"r\.yaml:2: must be UTF-8"),
     ],
 )
 def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
-    (tmp_path / "r.txt").write_bytes(content if isinstance(content, bytes) else content.encode())
+    (tmp_path / "r.yaml").write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=what):
-        read_rubric(str(tmp_path / "r.txt"))
+        read_rubric(str(tmp_path / "r.yaml"))
 
 
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        ({"aspects": ["humour"]}, r"no \[humour\]; aspects there: coherence, consistency"),
+        ({"aspects": ["humour"]}, r"no humour; aspects there: coherence, consistency"),
         ({"repeats": 2}, "repeats need base_url and a temperature above 0"),
         ({"repeats": 2, "base_url": "http://127.0.0.1:9/v1"}, "repeats need"),
         ({"model": ["m", "m"]}, "model"),
@@ -575,6 +582,16 @@ def test_special_tokens_of_a_text_are_text(toy_chat_model: Path, tmp_path: Path)
         chat.ask("good text <unk>")
 
 
+def test_a_text_with_a_token_of_the_template_has_no_score(toy_chat_model: Path, tmp_path: Path) -> None:
+    """Tokens such as `<think>` of Qwen are not special, so that a text that holds one is not read as it is."""
+    template = "{% for m in messages %}{{ m.content }} {% endfor %}<think>"
+    chat = LocalChat(str(set_template(Path(shutil.copytree(toy_chat_model, tmp_path / "m")), template)))
+    chat.lm.tokenizer.add_tokens(["<think>", "<b>"])
+    with pytest.raises(ChatFault, match="the question holds <think>, which this model reads as a token of its own"):
+        chat.ask("good <think> text")
+    assert chat.template_tokens == ["<think>"]
+
+
 def test_a_chat_template_has_one_date(toy_chat_model: Path, tmp_path: Path) -> None:
     template = "{{ strftime_now('%Y') }} {% for m in messages %}{{ m.content }}{% endfor %}"
     chat = LocalChat(str(set_template(Path(shutil.copytree(toy_chat_model, tmp_path / "m")), template)))
@@ -645,7 +662,7 @@ def test_a_model_that_encodes_rates_by_a_prompt(toy_chat_model: Path, tmp_path: 
 
 def test_numbers_that_are_several_tokens_are_refused(toy_chat_model: Path, tmp_path: Path) -> None:
     """The first token of 10 may be that of 1."""
-    (tmp_path / "r.txt").write_text("[good]\nIs it good?\n1:\n10:\n")
+    (tmp_path / "r.yaml").write_text("good: {instruction: Is it good?, levels: {1: , 10: }}")
     chat = LocalChat(str(toy_chat_model))
     raw = Tokenizer.from_file(str(toy_chat_model / "tokenizer.json"))
     raw.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(True)])
@@ -654,4 +671,4 @@ def test_numbers_that_are_several_tokens_are_refused(toy_chat_model: Path, tmp_p
     folder = Path(shutil.copytree(toy_chat_model, tmp_path / "m"))
     split.save_pretrained(folder)
     with pytest.raises(SettingError, match=r"must end at 9 or less, since model=.* takes 10 for several tokens"):
-        LLMJudge.from_settings(str(folder), rubric=str(tmp_path / "r.txt"))
+        LLMJudge.from_settings(str(folder), rubric=str(tmp_path / "r.yaml"))

@@ -238,6 +238,12 @@ def test_how_causal_models_read_a_gap(make: Callable[[str], ConditionalLM]) -> N
     assert (windowed.source, windowed.dropped) == ((close, 301, 301, 301), 3 + 6)
 
 
+def test_left_to_right_the_gap_is_the_last_turn_with_text(make: Callable[[str], ConditionalLM]) -> None:
+    tokenised = tokenise(make("gpt_neox"), [("i am", "it is", "")], LONGEST)
+    (first, last, _), (task,) = tokenised.dialogues[0], tokenised.tasks(seed=0)
+    assert (list(task.source[1:]), list(task.segment)) == ([*first, *tokenised.separator], list(last))
+
+
 def test_logits_beyond_the_tokenizer_change_nothing(make: Callable[..., Any], dialogues: Dialogues, tmp_path: Path):
     """Pythia pads its vocabulary to 50304 logits, its larger sizes to 50432."""
     middle, expert = make("llama"), build("llama", dialogues, tmp_path, 2)

@@ -167,6 +167,7 @@ NAME = """# ::tok I know Ann .
 
 @pytest.fixture
 def graphs(tmp_path: Path) -> Graphs:
+    pytest.importorskip("penman", reason="the extra amr is not installed")
     path = tmp_path / "graphs.amr"
     path.write_text(f"{WANT}\n{NAME}", "utf-8")
     return Graphs.read(path)
@@ -181,14 +182,28 @@ def test_gaps_are_whole_tokens_around_a_place_and_short_enough(graphs: Graphs, m
         assert {(gap.turn, gap.start, gap.stop) for gap in gaps if gap} == expected
 
 
-def test_graphs_that_do_not_fit_their_tokens_are_refused_at_their_lines(tmp_path: Path) -> None:
+def test_a_concept_goes_with_the_one_above_it_and_a_value_with_its_own(graphs: Graphs) -> None:
+    assert graphs.places("theboywantstosing") == [(6, 11), (3, 11), (6, 17)]
+    assert graphs.places("hiiknowann") == [(3, 7), (2, 7), (7, 10)]
+
+
+def test_an_inverted_role_relates_a_concept_to_the_one_above_it(graphs: Graphs, tmp_path: Path) -> None:
+    path = tmp_path / "inverted.amr"
+    path.write_text("# ::tok a boy wants\n(b / boy~1 :ARG0-of (w / want-01~2))\n", "utf-8")
+    assert Graphs.read(path).spans == {"aboywants": [(1, 4), (1, 9)]}
+
+
+def test_graphs_that_do_not_fit_their_tokens_are_refused_at_their_lines(graphs: Graphs, tmp_path: Path) -> None:
     path = tmp_path / "graphs.amr"
-    path.write_text(f"{WANT}\n(k / know-01~1)\n\n# ::tok I .\n(s / sleep-01~e.5)\n", "utf-8")
+    path.write_text(
+        f"{WANT}\n(k / know-01~1)\n\n# ::tok I .\n(s / sleep-01~e.5)\n\n# ::tok I .\n(s / sleep-01\n", "utf-8"
+    )
     with pytest.raises(InputError) as caught:
         Graphs.read(path)
     assert str(caught.value).splitlines() == [
         f"{path}:8: a graph needs a line # ::tok with its 2 or more tokens, found 0",
         f"{path}:10: a graph needs a line # ::tok with its 6 or more tokens, found 2",
+        f"{path}:14: no AMR graph: Unexpected end of input",
     ]
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from core.errors import ExampleError, InputError
+from core.errors import ExampleError, SettingError
 from core.example import Example
-from ctrl_eval import released
+from ctrl_eval.aspects import ASPECTS, Aspect, Material
 from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies
-from ctrl_eval.metric import ASPECTS, CTRLEval
+from ctrl_eval.metric import CTRLEval
+from ctrl_eval.patterns import Pattern
 from ctrl_eval.prompts import Prompts
 from data.sentences import make_splitter
 from models.families import BART, T5
@@ -347,42 +348,31 @@ def test_of_a_t5_by_from_pretrained(tiny: CTRLEval, tmp_path: Path) -> None:
         )
 
 
-def test_a_model_under_the_published_name_must_have_the_published_values(
-    golden: dict[str, Any],
-    golden_examples: list[Example],
-    shared_data: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """google/pegasus-large, with a stand-in of one layer."""
-    example = min(golden_examples, key=lambda example: len(example.text))
-    values = {aspect: golden[aspect][int(example.id)] for aspect in ASPECTS}
-    metric = load_released(golden, shared_data, kept=tmp_path)
-    named = replace(metric, described={"model": released.NAME})
-    lm = metric.infiller.lm
-    config = lm.model.config
-    monkeypatch.setattr(released, "EXAMPLE", example)
-    assert named.score([example]).unscored == 0  # of another shape: nothing is checked
-    assert not list(tmp_path.iterdir())
-    monkeypatch.setattr(released, "SHAPE", {"d_model": config.d_model, "vocab_size": config.vocab_size})
-    monkeypatch.setattr(released, "VALUES", values)
-    assert named.score([example]).unscored == 0
-    (kept,) = tmp_path.glob("*/values.tsv")
-    assert "coherence+consistency+attribute_relevance" in kept.read_text("utf-8")
-    monkeypatch.setattr(released, "VALUES", {**values, "consistency": values["consistency"] + 2e-3})
-    rule = r"google/pegasus-large: the released README's example must have consistency -.*: report this with torch "
-    with pytest.raises(InputError, match=rule) as found:
-        named.score([example])
-    assert len(found.value.faults) == 1
+@pytest.mark.network
+@pytest.mark.slow
+def test_the_papers_model_gives_the_example_of_the_released_readme(shared_data: Path) -> None:
+    metric = CTRLEval.from_pretrained(iwf=shared_data / "ctrleval/iwf_full.txt")
+    text = "The book is about NLP. It depicts fancy models."
+    found = metric.score([Example("a", text=text, prefix="The book", label="positive")])
+    published = {"coherence": -4.723990, "consistency": -7.385560, "attribute_relevance": 0.891626}
+    assert {aspect: float(value[0]) for aspect, value in found.values.items()} == pytest.approx(published, abs=1e-3)
 
-    def fail(*_: object, **__: object) -> None:
-        raise AssertionError("the values are kept")
 
-    monkeypatch.setattr(Seq2SeqLM, "log_probabilities", fail)
-    with pytest.raises(InputError):
-        named.score([example])
-    with pytest.raises(AssertionError, match="the values are kept"):
-        replace(named, kept=None).score([example])
-    assert not released.is_released(released.NAME, config, "bfloat16")
-    with pytest.raises(AssertionError, match="the values are kept"):
-        metric.score([example])  # a folder's own name: no check
+def test_an_aspect_is_an_object_of_one_list(tiny: CTRLEval, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ending(Aspect):
+        """The last sentence is the target of the sentences before it."""
+
+        name = "ending"
+
+        def patterns(self, example: Example, material: Material) -> list[Pattern]:
+            *before, last = material.split(example.full_text)
+            return [Pattern(" ".join([*before, ""]), last, "")]
+
+    monkeypatch.setitem(ASPECTS, "ending", Ending())  # pyright: ignore[reportArgumentType]
+    found = replace(tiny, aspects=("ending", "coherence"), prompts=None).score(EXAMPLES[:1])
+    source = tiny.infiller.family.show("The book is new. It has fine maps. ", "")
+    (evaluator,) = found.explanations[0]["ending"]["evaluators"]
+    assert (evaluator["source"], evaluator["target"], evaluator["weight"]) == (source, "I liked it.", 1.0)
+    assert found.values["ending"] == pytest.approx([evaluator["score"]])
+    with pytest.raises(SettingError, match="aspects"):
+        replace(tiny, aspects=("fluency",))

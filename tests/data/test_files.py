@@ -9,7 +9,6 @@ import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,10 +19,8 @@ from core.example import Example
 from core.scores import Scores
 from data import text_files
 from data.cells import json_line
-from data.columns import FIELDS
 from data.files import read_examples, write_examples
 from data.input_file import InputFile
-from data.records import check_example
 from data.scored import list_rows, score_records
 from data.text_files import DEEPEST, decode_json, open_atomically
 
@@ -34,19 +31,7 @@ def faults_of(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) 
     with pytest.raises(InputError) as found:
         read_examples(path, requires)
     assert all(each.startswith(f"{path}:") for each in found.value.faults)
-    assert str(found.value).splitlines() == list(found.value.faults)
-    return [each.removeprefix(f"{path}:") for each in found.value.faults]
-
-
-VALUES = [None, "", " ", "a", "a b", "\u00e9", "\ud83d", 7, ["a"], [" "], {"a": 1.0}]
-
-
-@given(st.dictionaries(st.sampled_from([*FIELDS, "unknown"]), st.sampled_from(VALUES)))
-def test_texts_in_ascii_are_checked_as_all_records(record: dict[str, Any]) -> None:
-    """They skip the model that checks the others."""
-    quick = check_example(record, ("text",))
-    with patch("data.records._holds_plain_texts", return_value=False):
-        assert quick == check_example(record, ("text",))
+    return [each.removeprefix(f"{path}:") for each in str(found.value).splitlines()]
 
 
 def read(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> tuple[Example, ...]:
@@ -78,7 +63,7 @@ example_lists = st.lists(
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(examples=example_lists)
 def test_what_is_written_is_read_back_exactly(tmp_path: Path, examples: list[Example]):
-    people = {"q": [1, None], "r": {"ann": 2.5}}
+    people = {"r": {"ann": 2.5, "ben": None}}
     rated = Example("rated ", text="t", ratings={"q": 1.0, "r": 2.5}, extra={"ratings": people})
     examples = [*examples, replace(FULL, id=" full"), rated]
     write_examples(tmp_path / "x.jsonl", examples)
@@ -147,7 +132,6 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
         ' at least one text must not be empty, but all are: columns={"text": "COLUMN"} names another column']),
     ('{"answer2": "a", "n": 1}', [
         '1: an example needs "text" or "turns", found answer2, n: columns={"text": "COLUMN"} names a column']),
-    ('{"id": 7.5, "text": "a"}', ['1: "id" must be a valid string, found 7.5']),
     ('{"id": " ", "text": "a"}', ['1: "id" must not be blank, found " "']),
     ('{"turns": "Hi!"}', ['1: "turns" must be a list, found "Hi!"']),
     ('{"turns": ["Hi!", 3, " "]}', [
@@ -178,11 +162,11 @@ CSV: list[tuple[str | bytes, list[str]]] = [
     ('id,text\na,"b\nb\nb"\nc,d,e\n', ["5: a row must have 2 cells, found 3"]),
     ("id,text,text\na,b,c\n", ['1: a column must occur once, but "text" is repeated']),
     ("id,label\na,b\n", [
-        '1: the header needs a column "text" or "turns" (columns={"text": "NAME"} names another), found id, label',
+        '1: an example needs "text" or "turns", found id, label: columns={"text": "COLUMN"} names a column',
     ]),
     ("text,rating:q\na,good\nb,nan\nc,1_0\nd,2\n", [
         '2: "q" of "ratings" must be a valid number, found "good"',
-        f'3: "q" of "ratings" {GAP}, found NaN',
+        f'3: "q" of "ratings" {GAP}, found "nan"',
         '4: "q" of "ratings" must be a valid number, found "1_0"',
     ]),
     ("text,rating:q,rating:r:ann,rating:r:bob\na,NA,1,2\nb,,2,N/A\n", [
@@ -193,8 +177,8 @@ CSV: list[tuple[str | bytes, list[str]]] = [
     ('text,rating:q,ratings\na,1,"{""q"": 1}"\n', [
         '2: "ratings" and a column both give "q"']),
     ('turns,references\nHi</UTT></UTT>Yes,"[""a"""\n', [
-        '2: "references" must be a list of texts in JSON or Python\'s form, or one text, found "[\\"a\\""',
         '2: number 2 of "turns" must not be blank, found ""',
+        '2: "references" must be a list of texts in JSON or Python\'s form, or one text, found "[\\"a\\""',
     ]),
     ('id,text\na,b\nc,"d\ne\n', [
         "3: a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled, "
@@ -232,14 +216,15 @@ def test_no_file_a_folder_another_suffix(tmp_path: Path):
     for name, expected in {
         "none.jsonl": " no such file",
         "folder.jsonl": " no such file, it is a folder",
-        "x.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found ".txt"',
-        "y.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found ".txt"',
-        "folder": " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found a folder",
-        "x": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found ""',
+        "x.txt": '@ found ".txt"',
+        "y.txt": '@ found ".txt"',
+        "folder": "@ found a folder",
+        "x": '@ found ""',
     }.items():
         with pytest.raises(InputError) as found:
             read_examples(tmp_path / name)
-        assert found.value.faults == (f"{tmp_path / name}:{expected}",)
+        rule = " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet,"
+        assert found.value.faults == (f"{tmp_path / name}:{expected.replace('@', rule)}",)
 
 
 def test_json_too_deep_or_too_long_is_a_fault_and_no_crash(tmp_path: Path):
@@ -322,8 +307,8 @@ def test_a_json_file_with_an_object_on_each_line_is_read(tmp_path: Path, name: s
 
 
 def test_what_a_file_is_that_cannot_be_read(tmp_path: Path):
-    with pytest.raises(InputError, match=r'found "\.ods": save it as CSV or \.xlsx'):
-        read_examples(tmp_path / "x.ods")
+    with pytest.raises(InputError, match=r'found "\.numbers": save it as CSV or \.xlsx'):
+        read_examples(tmp_path / "x.numbers")
 
 
 def test_a_failure_leaves_the_old_file_as_it_was(tmp_path: Path):

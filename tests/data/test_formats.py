@@ -17,8 +17,9 @@ import pytest
 from core.errors import InputError, SettingError
 from data.formats.recognition import recognise
 from data.input_file import InputFile
-from data.preferences import holds_pairs, read_judged, read_preferences
+from data.preferences import holds_pairs, read_preferences
 from data.scored import read_scored
+from tests.data.judged import read_judged
 
 GEN = {"gen_args_0": {"arg_0": "Q", "arg_1": {"until": []}}}
 
@@ -74,7 +75,6 @@ def result(test: int, provider: str, output: Any, **more: Any) -> dict[str, Any]
 HH = "\n\nHuman: Hi\n\nAssistant: Yes?\n\nHuman: Go\n\nAssistant:"
 MQM = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\n"
 GAMES = [{"score": "A>>B"}, {"score": "A>B"}]
-CACHED = {"cached_metrics_data": [{"metric_data": {"name": "M", "score": 1}}]}
 ASKED = {"role": "user", "content": [{"type": "text", "value": "Q"}]}
 Content = str | list[dict[str, Any]] | dict[str, Any]
 Case = tuple[str, Content, str, Any, list[str]]  # file, what it holds, the line, judgements, texts
@@ -145,12 +145,6 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
         "DeepEval test run, 1 text, A, B as scores",
         {"text": "A b", "context": "Q", "references": ["C"], "scores": {"A": 0.5, "B": None}},
     ),
-    "deepeval cache": (
-        "cache.json",
-        {"test_cases_lookup_map": {'{"input": "Q", "actual_output": "A"}': CACHED}},
-        "DeepEval test run, 1 text, M as score",
-        {"text": "A", "scores": {"M": 1.0}},
-    ),
     "ragas": (
         "ragas.csv",
         ",user_input,retrieved_contexts,response,reference,f(mode=f1),note\n0,Q,\"['c']\",A,R,0.5,good\n1,Q2,[],B,,,\n",
@@ -162,12 +156,6 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
         "question,contexts,answer,ground_truths\nQ,[],A,\"['R', 'S']\"\n",
         "ragas results, 1 text",
         {"text": "A", "references": ["R", "S"]},
-    ),
-    "ragas, text in brackets": (
-        "ragas.csv",
-        "question,contexts,answer,ground_truth\nQ,[],A,[laughs out]\n",
-        "ragas results, 1 text",
-        {"text": "A", "references": ["[laughs out]"]},
     ),
     "ragas, older": (
         "ragas.jsonl",
@@ -512,6 +500,8 @@ LINES = """
 alpaca_eval/results/alpaca-7b/model_outputs.json: alpaca_eval outputs, 40 texts
 arena/arena_hard_battles.jsonl: arena battles, 412 judgements of 5 systems
 arena/model_judgment/claude-1.jsonl: MT-Bench scores, 24 texts, judge as score
+deepeval/beeai-framework/.deepeval-cache.json: DeepEval test run, 1 text, Exact Match, AnswerLLMJudgeMetric, \
+Tool Correctness, ToolUsageMetric and 1 more as scores
 deepeval/beeai-framework/.temp_test_run_data.json: DeepEval test run, 1 text, Exact Match, AnswerLLMJudgeMetric, \
 Answer Relevancy, Contextual Recall and 5 more as scores
 inspect/log_formats.eval: Inspect log of popularity, 1 text, match as score
@@ -664,30 +654,6 @@ def test_noise_sensitivity_is_negated(tmp_path: Path) -> None:
     found = read_scored(write(tmp_path, "ragas.csv", content))
     assert found.values("noise_sensitivity(mode=relevant) (negated)", "").tolist() == [-0.2]
     assert found.values("f", "").tolist() == [0.5]
-
-
-def test_missing_values_and_copies_of_alpaca_eval(tmp_path: Path) -> None:
-    rows = [annotate(1.25), annotate(math.nan, instruction="Go."), annotate(1.25)]
-    path = write(tmp_path, "annotations.json", rows)
-    given, _ = read_judged(path)
-    assert given is not None
-    assert given.outcomes.tolist() == [0.75, 0.75]
-    assert str(recognise(path)).endswith("2 systems, 1 without a verdict left out, 1 exact copy of another row")
-
-
-def test_scorers_of_inspect_with_words_are_left_out_and_the_others_read(tmp_path: Path) -> None:
-    log = inspect(match={"value": "C"}, category={"value": "algebra"}, listy={"value": [1, 2]})
-    found = read_scored(write(tmp_path, "log.json", log))
-    assert [*found.scores] == ["match"]
-    assert found.notes[0].endswith("match as score, scores of category and listy that are lists or words left out")
-
-
-def test_battles_without_a_question_are_inputs_of_their_own(tmp_path: Path) -> None:
-    rows = [{"model_a": "x", "model_b": "y", "winner": "model_a", "tstamp": 1.5}] * 2
-    given, _ = read_judged(path := write(tmp_path, "battles.json", rows))
-    assert given is not None
-    assert given.inputs == ("1", "2")
-    assert "each row is an input of its own" in str(recognise(path))
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json", "csv"])

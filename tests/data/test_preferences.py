@@ -60,22 +60,24 @@ def test_one_message_lists_the_columns_of_another_layout(tmp_path: Path) -> None
     assert caught.value.faults == (f"{path}: {rule}: {hint}",)
 
 
-SIDES = [pair("A", "B", "C"), pair("A", "A", "B"), pair("B", "A", "B"), pair("A", "B", "A"), pair("tie", "B", "A")]
-NAMES = [pair("B", "B", "C"), pair("A", "A", "B"), pair("C", "C", "B"), pair("A", "B", "A"), pair("tie", "B", "A")]
-
-
-@pytest.mark.parametrize(("rows", "outcomes"), [(SIDES, [1, 1, 0, 1, 0.5]), (NAMES, [1, 1, 1, 0, 0.5])])
-def test_systems_may_be_called_as_sides_are(tmp_path: Path, rows: Any, outcomes: list[float]) -> None:
-    """A winner that can only be a side, or only a name, tells how the others are meant."""
-    assert read_preferences(write(tmp_path / "x.jsonl", *rows)).outcomes.tolist() == outcomes
-
-
 def test_a_winner_that_may_be_a_side_or_a_name_is_refused(tmp_path: Path) -> None:
-    same = write(tmp_path / "x.jsonl", pair("A", "A", "B"), pair("B", "A", "B"))
-    assert read_preferences(same).outcomes.tolist() == [1, 0]
-    path = write(tmp_path / "y.jsonl", pair("A", "A", "B"), pair("A", "B", "A"))
+    """Systems called A, B and C: a winner must not be the name of one and the side of the other."""
+    same = write(tmp_path / "x.jsonl", pair("A", "A", "B"), pair("B", "A", "B"), pair("tie", "B", "A"))
+    assert read_preferences(same).outcomes.tolist() == [1, 0, 0.5]
+    path = write(tmp_path / "y.jsonl", pair("A", "A", "B"), pair("A", "B", "A"), pair("model_a", "B", "A"))
     with pytest.raises(InputError, match=r'y.jsonl:2: "winner" must be clear, but "A" is the name .* and a side'):
         read_preferences(path)
+
+
+def test_columns_of_verdicts_that_stay_unread_are_named(tmp_path: Path) -> None:
+    rows = [pair("a", id=f"q{i}", gpt4_pref="AB"[i % 2], note="So.", human_pref="tie") for i in range(4)]
+    (note,) = read_preferences(write(tmp_path / "x.jsonl", *rows)).notes
+    hint = 'columns={"judges.NAME": "gpt4_pref"} reads verdicts of a judge'
+    assert note == f"x.jsonl: not read: gpt4_pref, human_pref: {hint}"
+    rows = [{"q": "So?", "response_a": "x", "response_b": "y", "human_pref": "AB"[i % 2]} for i in range(4)]
+    path = write(tmp_path / "y.jsonl", *rows)
+    columns = {"chosen": "response_a", "rejected": "response_b"}
+    assert "not read: human_pref" in str(InputFile.of(path, columns=columns).tool_file)
 
 
 def test_whole_numbers_are_names(tmp_path: Path) -> None:

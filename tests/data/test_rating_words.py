@@ -10,6 +10,7 @@ import pytest
 
 import judge
 from core.errors import InputError, SettingError
+from data.files import iterate_examples, to_record
 from data.rating_words import freeze_levels, normalise_word, order_words, usual_scales
 from data.scored import read_scored
 
@@ -126,31 +127,46 @@ def test_what_is_no_scale_is_refused(levels: Any) -> None:
         freeze_levels(levels)
 
 
-def test_words_beside_numbers_have_no_order() -> None:
-    rows = [{"ratings": {"q": each}} for each in ("good", 3, "bad")]
-    assert order_words(rows).numbers == {}
-    assert order_words(rows).problems == ()
-
-
 def test_a_given_order_that_lacks_a_word_is_refused() -> None:
     """The usual order of the words would take its place without a word, perhaps turned round."""
-    records = [{"ratings": {"q": word}} for word in ("poor", "fair", "good")]
-    words = order_words(records, freeze_levels(["good", "poor"]))
+    words = order_words({("ratings", "q"): ["poor", "fair", "good"]}, freeze_levels(["good", "poor"]))
     assert words.problems == ('levels of "q" must hold every level, but lack fair',)
-    other = [{"ratings": {"q": "safe", "r": "poor"}}, {"ratings": {"q": "unsafe", "r": "good"}}]
+    other = {("ratings", "q"): ["safe", "unsafe"], ("ratings", "r"): ["poor", "good"]}
     assert order_words(other, freeze_levels(["good", "poor"])).problems == ()
 
 
 def test_the_order_of_yes_and_no_is_said_too() -> None:
     """For a fault, such as toxic, yes is the worse one: then levels turns it round."""
-    records = [{"ratings": {"toxic": word}} for word in ("Yes", "no")]
-    words = order_words(records)
-    assert words.numbers == {}
-    assert words.description == "ratings in words: no 0, yes 1"
-    turned = order_words(records, freeze_levels(["yes", "no"]))
-    assert turned.numbers == {("ratings", "toxic"): {"yes": 0, "no": 1}}
-    booleans = [{"ratings": {"ok": value}} for value in (True, False)]
-    assert order_words(booleans).description == ""
+    toxic = ("ratings", "toxic")
+    words = order_words({toxic: ["Yes", "no"]})
+    assert (words.notes, words.convert(toxic, "Yes")) == (("ratings in words: no 0, yes 1",), 1)
+    turned = order_words({toxic: ["Yes", "no"]}, freeze_levels(["yes", "no"]))
+    assert turned.convert(toxic, "Yes") == 0
+    assert order_words({toxic: ["true", "false"]}).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["3,5", "4"], [3.5, 4]),
+        (["3,5", "4,0", "2,5"], [3.5, 4, 2.5]),
+        (["0,75", "1,0"], [0.75, 1]),
+        (["3,4", "5,3", "4,4"], None),
+    ],
+)
+def test_two_whole_numbers_are_no_decimal(tmp_path: Path, cells: list[str], numbers: list[float] | None) -> None:
+    """Two people may stand in one cell; a decimal comma is said."""
+    path = tmp_path / "x.csv"
+    path.write_text("".join(["text;rating:q\n", *(f"a;{cell}\n" for cell in cells)]))
+    if numbers is None:
+        with pytest.raises(
+            InputError, match='"3,4" in "q" may be two whole numbers or a decimal comma: give each person'
+        ):
+            read_scored(path)
+        return
+    found = read_scored(path)
+    assert found.ratings("q").tolist() == numbers
+    assert "x.csv: decimal commas in q: " in found.notes[0]
 
 
 def test_words_are_shown_as_they_stand_in_the_file(tmp_path: Path) -> None:
@@ -158,3 +174,11 @@ def test_words_are_shown_as_they_stand_in_the_file(tmp_path: Path) -> None:
     path.write_text("text,rating:q\na,5|5_2|2\nb,Odd-One\n")
     with pytest.raises(InputError, match=r"found 5\|5_2\|2, Odd-One in"):
         read_scored(path)
+
+
+def test_what_is_only_scored_keeps_its_words(tmp_path: Path) -> None:
+    """A file of any length is read once, so nothing asks for an order of its words."""
+    path = write(tmp_path / "x.jsonl", ["typical", {"ann": "rare", "ben": 3}, [4, None]])
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    kept = [to_record(example) for _, example in iterate_examples(path)]
+    assert [row["ratings"] for row in kept] == [row["ratings"] for row in rows]

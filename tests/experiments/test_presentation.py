@@ -73,7 +73,7 @@ def test_a_headline_says_what_the_system_alone_and_texts_of_one_system_show() ->
     (table, *_) = outcome.tables
     best, alone, within = outcome.answer.split("; ")
     assert best.startswith("m agrees best with q of toy (over all texts, spearman 0.")
-    assert alone.startswith("which system wrote a text agrees better (0.8")
+    assert alone.startswith("which system wrote a text agrees better (spearman 0.8")
     assert within.startswith("within systems no agreement of m is shown (")
     assert [row["metric"] for row in table.rows] == ["system_alone", "m"]
 

@@ -112,7 +112,11 @@ def test_what_is_undefined_is_left_out_and_named() -> None:
 def test_scores_whose_lower_values_are_better_are_negated_once() -> None:
     rows = make_rows({"loss": [-x for x in GOOD], "other": POOR}, RATINGS)
     plain = judge.agree(rows)
-    assert [note for note in plain.notes if "name loss in lower_is_better" in note and "in reverse (-0.9" in note]
+    assert [
+        note
+        for note in plain.notes
+        if "name loss in lower_is_better" in note and "in reverse over all texts (spearman -0.9" in note
+    ]
     found = judge.agree(rows, lower_is_better=["loss"])
     assert [row.metric for row in found.found.rows][:2] == ["loss (negated)", "other"]
     assert found.found.rows[0].spearman.value == pytest.approx(-plain.found.rows[0].spearman.value)

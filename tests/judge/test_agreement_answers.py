@@ -50,7 +50,7 @@ def test_the_system_is_named_where_it_agrees_better_than_every_metric(alone: Est
     said = describe(SHOWN, alone)
     assert (BETTER in said) == is_said
     assert not is_said or "than any metric (0.600)" in said
-    assert ("0.710, no interval" in said) == (is_said and math.isnan(alone.low))
+    assert ("spearman 0.710, no interval" in said) == (is_said and math.isnan(alone.low))
     assert BETTER not in describe(SHOWN, alone, best=NO_QUESTION)
 
 
@@ -61,13 +61,16 @@ def test_a_system_that_says_nothing_is_not_better_than_a_metric_in_reverse() -> 
 @pytest.mark.parametrize(
     ("within", "said"),
     [
-        (Estimate(0.3, 0.2, 0.4), "within systems m agrees (0.300 [0.20, 0.40])"),
-        (Estimate(0.3, 0.01, 0.6), "within systems no agreement of m is shown (0.300 [0.01, 0.60])"),  # one of two
-        (Estimate(-0.1, -0.3, 0.1), "within systems no agreement of m is shown (-0.100 [-0.30, 0.10])"),
-        (Estimate(-0.4, -0.6, -0.2), "within systems m agrees in reverse (-0.400 [-0.60, -0.20])"),
-        (Estimate.undefined("few", -0.4), "within systems m agrees in reverse (-0.400, no interval)"),
-        (Estimate.undefined("few", 0.4), "within systems no agreement of m is shown (0.400, no interval)"),
-        (Estimate.undefined("few", 0.0), "within systems no agreement of m is shown (0.000, no interval)"),
+        (Estimate(0.3, 0.2, 0.4), "within systems m agrees (spearman 0.300 [0.20, 0.40])"),
+        (
+            Estimate(0.3, 0.01, 0.6),
+            "within systems no agreement of m is shown (spearman 0.300 [0.01, 0.60])",
+        ),  # one of two
+        (Estimate(-0.1, -0.3, 0.1), "within systems no agreement of m is shown (spearman -0.100 [-0.30, 0.10])"),
+        (Estimate(-0.4, -0.6, -0.2), "within systems m agrees in reverse (spearman -0.400 [-0.60, -0.20])"),
+        (Estimate.undefined("few", -0.4), "within systems m agrees in reverse (spearman -0.400, no interval)"),
+        (Estimate.undefined("few", 0.4), "within systems no agreement of m is shown (spearman 0.400, no interval)"),
+        (Estimate.undefined("few", 0.0), "within systems no agreement of m is shown (spearman 0.000, no interval)"),
         (Estimate.undefined("no texts"), "the agreement of m within systems is unknown (no texts)"),
     ],
 )
@@ -78,10 +81,29 @@ def test_within_systems(within: Estimate, said: str) -> None:
 def test_in_the_example_of_the_readme_the_system_tells_more_than_any_metric() -> None:
     answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l", "bleu"]).answer
     assert "over all texts rouge_l agrees best (spearman 0.639 [0.30, 0.83])" in answer
-    assert f"{BETTER} (0.892 [0.86, 0.92]) than any metric (0.639)" in answer
+    assert f"{BETTER} (spearman 0.892 [0.86, 0.92]) than any metric (0.639)" in answer
 
 
 def test_a_study_within_systems_says_nothing_of_the_system_alone() -> None:
     answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l"], grouping="within_systems").answer
     assert "rouge_l is the only ranked metric (spearman -0.395 [-0.82, 0.32]), within systems" in answer
     assert BETTER not in answer
+
+
+@pytest.mark.parametrize("statistic", ["kendall", "pearson"])
+def test_each_clause_names_its_own_statistic(statistic: str) -> None:
+    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l", "bleu"], statistic=statistic).notes[-2]
+    assert f"over all texts rouge_l agrees best ({statistic} " in answer
+    assert f"{BETTER} (spearman 0.892 [0.86, 0.92]) than any metric (0.639)" in answer
+    assert "within systems no agreement of rouge_l is shown (spearman -0.395 [-0.82, 0.32])" in answer
+
+
+def test_a_study_within_systems_says_that_cheap_cues_are_about_all_texts() -> None:
+    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l"], grouping="within_systems").notes[-1]
+    assert "whether it agrees beyond length, repetition and overlap over all texts is unknown" in answer
+
+
+def test_a_note_on_reverse_agreement_names_its_statistic() -> None:
+    rows = [{"text": f"{i} words", "ratings": {"q": i}, "scores": {"loss": -(i**3)}} for i in range(40)]
+    notes = judge.agree(rows, statistic="pearson").notes
+    assert [note for note in notes if note.startswith("loss agrees with q in reverse over all texts (spearman -1.000")]

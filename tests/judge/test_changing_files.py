@@ -1,7 +1,6 @@
 """Files that change under a run: scores are kept under the hash of what was read."""
 
 import json
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +15,10 @@ from core.stages import Stages
 from data.files import iterate_examples, read_examples
 from data.input_file import InputFile
 from data.scored import read_scored
-from judge.engines import LocalEngine, ScoringActor, read_again
+from data.scoring import read_part, score_set
+from judge.engines import LocalEngine, ScoringActor, encode_chunk, read_again
 from judge.metrics import MetricPlan
-from judge.streaming import ScorableFile, check_scorable, keep_scores, read_kept, score_set
+from judge.streaming import ScorableFile, check_scorable, keep_scores
 
 SHORT, LONG = ["a", "a b"], ["a b c", "a b c d", "a b c d e"]
 REFUSED = "the file changed while it was read: run the command again"
@@ -69,7 +69,8 @@ class FixedShares:
 def score_words(file: ScorableFile, stages: Stages) -> list[float]:
     engine = LocalEngine({"m": WordCount()})
     kept = keep_scores(file, engine, engine.prepare(file), stages)
-    return [value for part in read_kept(kept["m"]) for value in part.values["quality"]]
+    parts = [read_part(kept["m"], bounds) for bounds in file.bounds]
+    return [value for part in parts for value in part.values["quality"]]
 
 
 def test_a_file_that_changes_while_models_load_is_scored_as_it_was_and_then_as_it_is(tmp_path: Path) -> None:
@@ -111,12 +112,13 @@ def test_a_worker_refuses_a_corpus_that_has_changed_since_signatures_were_asked(
     target = {"_target_": "tests.judge.test_changing_files.Shares.from_file", "path": str(corpus)}
     config = {"m": MetricPlan("shares", target)}
     file = check_scorable(path, {"m": WordCount()}, chunk=2)
-    row = {"part": pickle.dumps(([(1, Example("a", text="a b c"))], ["m"]))}
+    batch = {"chunk": [encode_chunk([(1, Example("a", text="a b c"))])], "names": ['["m"]']}
     actor = ScoringActor(config, {"m": "shares|words=3"}, file.source, file.sha256, path)
-    assert json.loads(pickle.loads(actor(row)["scored"])["m"])["values"] == {"quality": [1.0]}
+    assert json.loads(actor(batch)["scores"][0])["m"]["values"] == {"quality": [1.0]}
     write(corpus, LONG)
     changed = ScoringActor(config, {"m": "shares|words=3"}, file.source, file.sha256, path)
-    assert "m: its files and models must stay as they are during a run" in str(pickle.loads(changed(row)["scored"]))
+    with pytest.raises(InputError, match="m: its files and models must stay as they are during a run"):
+        changed(batch)
 
 
 def change_after_a_line(path: Path) -> Iterator[Example]:

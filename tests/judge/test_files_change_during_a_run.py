@@ -18,7 +18,7 @@ Path("in.jsonl").write_text(Path("new.jsonl").read_text())  # as an editor does 
 def count(examples):
     return [len(example.text.split()) for example in examples]
 """
-METRIC = ("--metrics", "function", "--metrics.function.name", "changing.count", "--allow", "changing")
+METRIC = ("--metrics", "changing.count")
 PREFERENCES = [{"group": str(i), "system_a": "a", "system_b": "b", "winner": "a" if i % 4 else "b"} for i in range(16)]
 COMMANDS = {
     "score": ("score", "in.jsonl", "--output", "out.jsonl"),

@@ -40,6 +40,9 @@ def test_texts_rows_examples_and_a_file_are_the_same_set(tmp_path: Path) -> None
     assert [(e.id, e.text, e.references) for e in plain.examples] == [("1", "one", ("uno",)), ("2", "two", ("dos",))]
 
 
+MISSPELT: dict[str, Any] = {"agree": {"threshold": 3}, "plan": {"withn": 1}}
+
+
 @pytest.mark.parametrize("kind", ["rows", "examples"])
 def test_references_are_found_by_input(kind: str) -> None:
     source: Any = [{"id": "a", "text": "one", "group": "q2"}, {"id": "q1", "text": "two"}]
@@ -120,7 +123,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read(["a"], scores={"m": [1, 2]}), "a number for each of 1 examples, but have 2"),
     (lambda: read(["a"], scores={"m": ["x"]}), "scores of m must be numbers"),
     (lambda: read(PLAIN, scores={"m": [1, 2]}), "a metric must have one score, but m is in the examples too"),
-    (lambda: read(frame({"note": ["a"]})), 'the header needs a column "text" or "turns"'),
+    (lambda: read(frame({"note": ["a"]})), 'needs "text" or "turns", found note'),
     (lambda: read({"old": frame({"text": ["a"]})}), "but old has a DataFrame"),
     (lambda: read(np.array([["a", "b"]])), "this one holds a ndarray"),
     (lambda: read({"a", "b"}), "but got a set"),
@@ -142,10 +145,10 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "scores may not have a name of ratings, such as human quality",
     ),
     (lambda: judge.agree(read(RATED, {"cheap_cues": [1, 2]})), "rename these scores"),
-    (lambda: judge.agree(PLAIN, threshold=3), "threshold is not a setting of agree (did you mean thresholds"),
+    (lambda: judge.agree(PLAIN, **MISSPELT["agree"]), "threshold is not a setting of agree (did you mean thresholds"),
     (
-        lambda: judge.plan(withn=1),
-        "withn is not a setting of plan (did you mean within?); allowed: within, costs, texts",
+        lambda: judge.plan(**MISSPELT["plan"]),
+        "withn is not a setting of plan (did you mean within?); allowed: within, texts, rate",
     ),
     (
         lambda: judge.compare({"a": {"i": "x"}, "b": {"i": "y"}}, incomplete=cast(Any, "skip")),

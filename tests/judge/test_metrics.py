@@ -7,19 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from baselines.sacrebleu_metrics import Bleu
 from core.configs import CONFIGS
 from core.errors import SettingError
 from core.example import Example
-from judge.metrics import (
-    FunctionMetric,
-    MetricFunction,
-    load_metric,
-    read_config,
-)
-from judge.yaml_objects import complete_settings, fill_references
+from judge.function_metric import MetricFunction
+from judge.metrics import load_metric
+from judge.registry import build, complete, find_config, read_config
 
 TEXTS = [Example("a", "one two"), Example("b", "three")]
 
@@ -28,34 +25,54 @@ def count_letters(examples: Sequence[Example], letter: str = "e") -> list[int]:
     return [example.text.count(letter) for example in examples]
 
 
-def leaves(config: Any) -> Any:
-    """The configuration with None for each reference to a run."""
-    if isinstance(config, dict):
-        return {key: leaves(value) for key, value in config.items()}
-    return None if isinstance(config, str) and "${" in config else config
-
-
-@pytest.mark.parametrize("name", sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml")))
-def test_settings_are_those_that_hydra_reads(name: str) -> None:
+@pytest.fixture(scope="session")
+def composed() -> dict[str, Any]:
+    """The configuration of each metric as Hydra composes it, in which nothing is kept."""
     with initialize_config_dir(str(CONFIGS / "metric"), version_base="1.3"):
-        assert fill_references(read_config(name), None) == leaves(OmegaConf.to_container(compose(name)))
+        found = {name: compose(name) for name in NAMES}
+    for config in found.values():
+        for key in ("kept", "cache"):
+            if key in config:
+                config[key] = None
+    return found
+
+
+NAMES = sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_settings_are_those_that_hydra_reads(name: str, composed: dict[str, Any]) -> None:
+    assert read_config(find_config(name)) == OmegaConf.to_container(composed[name])
+
+
+BUILT = ("bertscore", "bleu", "chrf", "meteor", "mover_score", "rouge_1", "rouge_2", "rouge_l", "sentence_mover", "ter")
+SETTINGS = {"llm_judge": {"model": "m", "base_url": "http://localhost:1/v1", "logprobs": False, "structured": False}}
+
+
+@pytest.mark.parametrize("name", [*BUILT, "word_count", "llm_judge"])
+def test_what_a_file_names_is_what_hydra_builds(name: str, composed: dict[str, Any]) -> None:
+    """The metrics whose models, if they have any, are here."""
+    settings = SETTINGS.get(name, {})
+    made = build(complete(name, read_config(find_config(name)), settings))
+    assert made.signature == instantiate(composed[name], **settings).signature
 
 
 def test_one_word_is_a_list_of_one_where_a_setting_is_a_list() -> None:
     """`--metric.aspects coherence` gives a word, and a word is a sequence of letters."""
     given = {"model": "m", "aspects": "coherence"}
-    assert complete_settings("ctrleval", read_config("ctrleval"), given)["aspects"] == ["coherence"]
+    assert complete("ctrleval", read_config(find_config("ctrleval")), given)["aspects"] == ["coherence"]
     metric: Any = load_metric("llm_judge", model="m", base_url="http://localhost:1/v1", aspects="overall")
     assert [*metric.asked] == ["overall"]
 
 
 def test_settings_of_inner_objects_change_one_by_one() -> None:
     given = {"q": 0.5, "augmentation": {"kl": 0.5}}
-    config = complete_settings("mars", fill_references(read_config("mars"), None), given)
+    own = read_config(find_config("mars"))
+    config = complete("mars", own, given)
     assert config["q"] == 0.5
-    assert config["augmentation"] == {**read_config("mars")["augmentation"], "kl": 0.5}
+    assert config["augmentation"] == {**own["augmentation"], "kl": 0.5}
     assert config["kept"] is None
-    assert read_config("mars")["augmentation"]["kl"] == 0.2
+    assert own["augmentation"]["kl"] == 0.2
 
 
 def returns(value: Any) -> MetricFunction:
@@ -80,10 +97,9 @@ def returns(value: Any) -> MetricFunction:
         (Bleu(), {"order": 2}, "takes no settings, but got order"),
         (3, {}, "is a name, a metric or a function, but got 3"),
         (count_letters, {"n": 2}, "unexpected keyword argument 'n'"),
-        ("function", {"name": "no_such_module.f"}, "No module named 'no_such_module'"),
-        ("function", {"name": "core.example.UNSPACED"}, "must be a function"),
-        ("function", {"name": "len"}, "must be MODULE.FUNCTION"),
-        ("function", {"name": "builtins.len"}, "cannot be read"),
+        ("no_such_module.f", {}, "No module named 'no_such_module'"),
+        ("core.example.UNSPACED", {}, "must be a function"),
+        ("builtins.len", {}, "cannot be read"),
         (returns([1.0]), {}, "an array of shape (2,), but returned the shape (1,)"),
         (returns(["good", "bad"]), {}, "wrong must return numbers, but returned ['good', 'bad']"),
         (returns({}), {}, "returned an empty mapping"),
@@ -112,7 +128,7 @@ def test_the_signature_changes_with_the_source(tmp_path: Path, monkeypatch: pyte
     signatures = set()
     for module, number in (("first_metric", 1), ("second_metric", 1), ("third_metric", 2)):
         (tmp_path / f"{module}.py").write_text(f"def f(examples):\n    return [{number}] * len(examples)\n")
-        metric = FunctionMetric.from_name(f"{module}.f")
+        metric = load_metric(f"{module}.f")
         assert metric.score(TEXTS).values["score"].tolist() == [number, number]
         signatures.add(metric.signature.partition("|")[2])
     assert len(signatures) == 2

@@ -8,11 +8,9 @@ import pytest
 
 import judge
 from core.errors import SettingError
-from judge.label_plans import PlanSettings, vary_rates
 from judge.pair_inputs import read_given
-from judge.verbs.plan import count_ratings, note_gaps, size_for_metrics
-from meta_eval.budgets import Variation
-from meta_eval.planning import Pilot, SampleSize, Spread, n_to_test_metrics
+from judge.verbs.plan import PlanSettings, count_ratings, note_gaps, size_for_metrics
+from meta_eval.planning import Pilot, SampleSize, Spread, n_for_width, n_to_test_metrics
 from tests.data.sets.small_files import write
 
 Finish = Callable[..., dict[str, Any]]
@@ -63,11 +61,13 @@ def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
     for rows, columns, more in (texts, of_texts, ()), (pairs, of_pairs, ("--within", "0.1")):
         write(tmp_path / "in.jsonl", *rows)
         named = [word for field, column in columns.items() for word in (f"--columns.{field}", column)]
-        asked = ("--aspect", "fit", "--systems", "old", "new", "--differences", "0.5")
-        run = ("plan", "in.jsonl", *named, *asked, *more)
-        within = {"within": 0.1} if more else {}
-        found = judge.plan(rows, "fit", ["old", "new"], columns=columns, differences=[0.5], **within)  # pyright: ignore
-        assert finish(*run, folder=str(len(rows)))["notes"] == list(found.notes)
+        asked = more or ("--aspect", "fit", "--systems", "old", "new", "--differences", "0.5")
+        run = ("plan", "in.jsonl", *named, *asked)
+        if more:
+            found = judge.plan(rows, columns=columns, within=0.1)
+        else:
+            found = judge.plan(rows, "fit", ["old", "new"], columns=columns, differences=[0.5])
+        assert finish(*run, folder=str(len(rows)))["notes"] == found.said
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,21 @@ def test_labels_are_planned_from_pairs(finish: Finish, run_here: Callable[..., i
         for i, (winner, judged) in enumerate(verdicts)
     ]
     write(tmp_path / "in.jsonl", *rows)
-    settings = ("plan", "in.jsonl", "--within", "0.1", "--differences", "0.1,0.2")
-    results = finish(*settings, "--costs", "1,0.02")
-    kappa, rate, smaller, larger = results["table"]
+    settings = ("plan", "in.jsonl", "--within", "0.1")
+    results = finish(*settings)
+    kappa, rate = results["table"]
     assert (kappa["quantity"], kappa["value"]) == ("kappa", pytest.approx(0.5))
     assert (rate["quantity"], rate["value"], rate["correlation"]) == ("win rate", 0.5, pytest.approx(0.5))
-    assert rate["alone"] == math.ceil(1.96**2 / 4 / 0.1**2 - 1.96**2)  # half of Wilson's interval
-    assert rate["labels"] < rate["alone"] < rate["verdicts"]
-    assert smaller["labels"] > larger["labels"]
-    assert results["notes"][-1].startswith(
-        f"Get {kappa['labels']} labels for the kappa to within 0.1; {rate['labels']} labels and"
+    assert rate["labels"] == n_for_width(0.1, 0.25 * 80 / 79)
+    assert rate["with_judge"] == pytest.approx(0.75 * rate["labels"], abs=2)
+    assert results["notes"][-1] == (
+        f"Get {kappa['labels']} labels for the kappa to within 0.1; {rate['labels']} labels for the win rate to within "
+        f"0.1 ({rate['with_judge']} if j reads all texts)."
     )
-    for wrong in ("--costs 0,1", "--costs 1,0", "--costs 1", "--power 0"):
+    limited, too_few = (finish(*settings, "--texts", n, folder=n)["table"][1] for n in ("200", "90"))
+    assert rate["with_judge"] < limited["with_judge"] < limited["labels"] == rate["labels"]
+    assert (too_few["labels"], too_few["with_judge"]) == (None, None)
+    for wrong in ("--texts 0", "--power 0", "--systems x y"):
         assert run_here(*settings, *wrong.split()) == 2
     assert run_here("plan", "in.jsonl", "within=0.1") == 2
 
@@ -138,17 +141,11 @@ def test_labels_are_planned_from_texts(has_judge: bool) -> None:
         for s, y in (("a", i % 2), ("b", 1))
     ]
     scores = {"j": [row["ratings"]["ok"][0] if i % 8 else 0 for i, row in enumerate(rows)]} if has_judge else None
-    found = judge.plan(judge.read(rows, scores), "ok", within=0.1, differences=[0.2])
-    kappa, rate, difference = found.tables[0].rows
-    assert [row["quantity"] for row in (kappa, rate, difference)] == ["kappa", "rate", "difference"]
-    assert rate["value"] == pytest.approx(
-        0.75 if has_judge else np.mean([np.mean(row["ratings"]["ok"]) for row in rows])
-    )
-    assert (difference["labels"] % 2, difference["value"]) == (
-        0,
-        pytest.approx(-0.5 if has_judge else difference["value"]),
-    )
-    assert rate["correlation"].value > 0.5 if has_judge else "correlation" not in rate
+    found = judge.plan(judge.read(rows, scores), "ok", within=0.1)
+    kappa, rate = found.tables[0].rows
+    assert [row["quantity"] for row in (kappa, rate)] == ["kappa", "rate"]
+    assert rate["value"] == pytest.approx(np.mean([np.mean(row["ratings"]["ok"]) for row in rows]))
+    assert math.isfinite(rate["with_judge"]) == has_judge
     with pytest.raises(SettingError, match=r"aspect must be one with ratings in the pilot \(ok\), but is other"):
         judge.plan(rows, "other", within=0.1)
 
@@ -187,21 +184,10 @@ def test_a_pilot_that_does_not_vary_plans_nothing() -> None:
     texts = [{"text": "t", "ratings": {"ok": float(k > 0)}} for k in range(3)]
     no_common = [rows[0], {**rows[1], "winner": None, "judges": {"j": "x"}}]
     for pilot in (rows, rows[:1], no_common, texts[:2], judge.read(texts, {"j": [1, None, None], "k": [None] * 3})):
-        found = judge.plan(pilot, "ok", within=0.1, differences=[0.1])
+        found = judge.plan(pilot, "ok", within=0.1)
         assert all(math.isnan(row["labels"]) for row in found.tables[0].rows)
-        assert "No number of labels is known for the" in found.notes[-1]
-        assert "rate to within 0.1 (the pilot's labels are too few, or do not vary)" in found.notes[-1]
-
-
-def test_two_rates_vary_by_themselves() -> None:
-    """A rate of .02 has no rate .1 below it, and .12 varies five times as much."""
-    apart = vary_rates(0.02, 0.1, explained=0.0)
-    assert isinstance(apart, Variation)
-    assert apart.variance == pytest.approx(0.02 * 0.98 + 0.12 * 0.88)
-    assert vary_rates(0.5, 0.1, explained=0.0) == Variation(0.1, 0.25 + 0.24, 0.25 + 0.24, 0.0)
-    assert vary_rates(0.5, 0.6, explained=0.0) == "no rate from 0 to 1 differs from 0.5 by 0.6"
-    few, many = (judge.plan(within=0.1, rate=0.3, differences=[0.2], compared_systems=k) for k in (2, 10))
-    assert many.tables[0].rows[2]["labels"] > 1.8 * few.tables[0].rows[2]["labels"]
+        assert "No number of labels is known for the" in found.answer
+        assert "rate to within 0.1 (the pilot's labels are too few, or do not vary)" in found.answer
 
 
 PAIRS = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "ab"[i % 2]} for i in range(20)]

@@ -11,11 +11,12 @@ import pytest
 import judge
 from core.errors import InputError, QuestionError
 from data.input_file import InputFile
-from data.preferences import read_judged, read_preferences
+from data.preferences import read_preferences
 from data.scored import read_scored
 from judge.verdict_files import read_verdicts
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
+from tests.data.judged import read_judged
 
 METRICS = ("bleu", "chrf", "ter", "rouge_1", "rouge_2", "rouge_l", "meteor")
 NAMES = {"bleu": "bleu", "chrf": "chrf", "ter": "ter", "rouge_1": "rouge1_stem", "rouge_2": "rouge2_stem"}
@@ -187,7 +188,7 @@ def test_missing_scores_of_inspect(cases: Path, name: str, scores: Any, remark: 
 
 def test_a_wide_table_of_workers(cases: Path) -> None:
     path = cases / "27-mturk-wide" / "batch_results.csv"
-    with pytest.raises(InputError, match=r'a column .*columns={"text": "NAME"} names another.*HITId, HITTypeId'):
+    with pytest.raises(InputError, match=r'needs "text" or "turns", found HITId, HITTypeId'):
         read_scored(path)
     columns = {"text": "Input.OUT7", "ratings.typical": "Answer.7"}
     with pytest.raises(InputError, match="found Invalid, Very Typical, Specific, Typical in"):

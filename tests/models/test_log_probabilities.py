@@ -113,20 +113,6 @@ def test_scored_places_of_every_shape(shape: Any) -> None:
         np.testing.assert_allclose(row, plain_log_probabilities(lm, source, target)[1:], atol=1e-5)
 
 
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("longest", [0, 1, 12])
-def test_short_and_long_targets_attend_alike(longest: int, attention: str) -> None:
-    """Short targets attend without keys and values."""
-    lm = build("bart")
-    lm.model.set_attn_implementation(attention)
-    pairs: list[Pair] = [
-        (list(range(20, 20 + read)), [*range(5, 5 + max(0, longest - read % 2)), 9]) for read in (30, 9, 30)
-    ]
-    found = lm.log_probabilities(pairs)
-    for row, (source, target) in zip(found, pairs, strict=True):
-        np.testing.assert_allclose(row, plain_log_probabilities(lm, source, target), atol=1e-5)
-
-
 def test_what_does_not_fit_into_memory_is_halved(
     lm: ConditionalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,11 +51,9 @@ def count_read(lm: CausalLM, pairs: list[Pair], **settings: Any) -> tuple[list[n
     """The scores, and how many tokens the model has read for them, padding included."""
     counts: list[int] = []
     hook = lm.model.get_input_embeddings().register_forward_pre_hook(lambda _, given: counts.append(given[0].numel()))
-    lm.output_head()  # reads one token
-    counts.clear()
     found = lm.log_probabilities(pairs, **settings)
     hook.remove()
-    return found, sum(counts) - 1
+    return found, sum(counts)
 
 
 @pytest.mark.parametrize("model_type", SHAPES)

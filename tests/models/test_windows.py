@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ExampleError
-from models.batching import SPARE, batches_by_budget, batches_of_pairs, halve_when_out_of_memory
+from models.batching import batches_by_budget, batches_of_alike, halve_when_out_of_memory
 from models.windows import (
     cut_beginning,
     cut_end,
@@ -116,19 +116,13 @@ def test_every_row_once_within_the_budget_dearest_first_or_shuffled(costs: list[
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(1, 200)), max_size=40), st.integers(1, 2000))
-def test_every_pair_once_within_the_budget_with_little_padding(costs: list[tuple[int, int]], budget: int) -> None:
-    batches = batches_of_pairs(costs, budget)
+def test_every_pair_once_beside_pairs_of_about_its_lengths(costs: list[tuple[int, int]], budget: int) -> None:
+    batches = batches_of_alike(costs, budget)
     assert sorted(i for batch in batches for i in batch) == list(range(len(costs)))
     for batch in batches:
-        highest = [max(costs[i][side] for i in batch) for side in (0, 1)]
-        assert len(batch) == 1 or len(batch) * sum(highest) <= budget
-        padding = [[most - cost for most, cost in zip(highest, costs[i], strict=True)] for i in batch]
-        far = [
-            sum(lost)
-            for i, lost in zip(batch, padding, strict=True)
-            if any(8 * each > cost for each, cost in zip(lost, costs[i], strict=True))
-        ]
-        assert sum(far) <= SPARE
+        sides = list(zip(*[costs[i] for i in batch], strict=True))
+        assert len(batch) == 1 or len(batch) * sum(map(max, sides)) <= budget
+        assert all(max(side) + 1 <= 1.26 * (min(side) + 1) for side in sides)
 
 
 def test_out_of_memory_halves_until_it_fits() -> None:
@@ -147,5 +141,3 @@ def test_out_of_memory_halves_until_it_fits() -> None:
 def test_a_budget_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="a budget must be at least 1, but is 0"):
         batches_by_budget([1], 0)
-    with pytest.raises(ValueError, match="a budget must be at least 1, but is 0"):
-        batches_of_pairs([(1, 1)], 0)

@@ -11,10 +11,10 @@ from pkgutil import resolve_name
 import pytest
 
 from core.errors import check_names
-from judge.cli import VERBS, list_flags, make_parser
-from judge.flags import read_flags
-from judge.metric_flags import list_metrics, list_one
-from judge.metrics import read_config
+from judge.cli import METRIC_FLAGS, VERBS, list_flags, make_app, parse_words
+from judge.metric_flags import list_metrics
+from judge.options import check_flags, fold, group_words
+from judge.registry import find_config, read_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -73,17 +73,26 @@ def test_names_of_the_paper_maps_exist(name: str):
 @pytest.mark.parametrize("command", verb_commands())
 def test_verbs_have_the_flags_that_pages_name(command: str) -> None:
     verb, *words = shlex.split(command)
-    own, named = list_flags(verb)
-    flags = {**own, **named}
-    given = read_flags(make_parser(verb, flags), [word for word in words if word != "--help"], flags)
-    for each in [*list_metrics(given), *list_one(given, "judge")]:
-        if each.source not in ("NAME", "ead"):
-            check_names(each.settings, list_settings(each.source), each.name)
+    groups = group_words([word for word in words if word != "--help"])
+    check_flags([name for name in groups if name], flags_of(verb), verb)
+    if "--help" in words:
+        return
+    given = parse_words(make_app(), verb, [*fold(groups)])
+    named = [words for flag in METRIC_FLAGS for words in given.get(flag, ())]
+    for metric in list_metrics(named):
+        if metric.source not in ("NAME", "ead") and "." not in metric.source:
+            check_names(metric.settings, list_settings(metric.source), metric.name)
+
+
+@cache
+def flags_of(verb: str) -> list[str]:
+    """The flags of a verb."""
+    return list_flags(make_app(), verb)
 
 
 def list_settings(metric: str) -> set[str]:
     """The settings that a metric has in its file."""
-    return {*read_config(metric), "explain"}
+    return {*read_config(find_config(metric)), "explain"}
 
 
 MARKDOWN = [*sorted(ROOT.glob("[!C]*.md")), ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -108,7 +117,7 @@ def spans(page: Path) -> list[str]:
 @cache
 def known_flags() -> set[str]:
     """The flags of all verbs, and of the other programs of this repository."""
-    of_verbs = {f"--{name}" for verb in VERBS for flags in list_flags(verb) for name in flags}
+    of_verbs = {f"--{name}" for verb in VERBS for name in flags_of(verb)} | {"--install-completion"}
     of_programs = "\n".join(program.read_text(encoding="utf-8") for program in PROGRAMS)
     return of_verbs | {*re.findall(r"--[\w-]+", of_programs)}
 

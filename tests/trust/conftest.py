@@ -33,7 +33,7 @@ from data.words import RUNS
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from discriminators.vocabulary import EncoderTokens
-from judge.metrics import FunctionMetric
+from judge.function_metric import FunctionMetric
 from mars.metric import MARS
 from models.causal import CausalLM
 from models.encoders import Encoder, WordVectors

@@ -70,8 +70,6 @@ def test_the_message_names_the_target_and_what_may_be_meant() -> None:
         check_trusted({"metric": {"_target_": "baselines.word_count.WordCont"}})
     with pytest.raises(SettingError, match=r"x\._args_ is refused: write the arguments of .* by name"):
         check_trusted({"x": {"_target_": "baselines.word_count.WordCount", "_args_": [1]}})
-    with pytest.raises(SettingError, match=r"m\.name=pydoc\.pipepager is refused"):
-        check_trusted({"m": {"_target_": "judge.metrics.FunctionMetric.from_name", "name": "pydoc.pipepager"}})
 
 
 def test_a_package_that_the_command_line_allows_is_trusted() -> None:

@@ -229,3 +229,12 @@ def test_one_dialogue_cannot_be_split(tmp_path: Path):
     train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\na</UTT>b</UTT>\n")
     with pytest.raises(InputError, match="at least two different dialogues, found 1"):
         own_dialogues(train)
+
+
+@pytest.mark.parametrize("name", ["convai2_fb", "dailydialog", "fined", "xdaily"])
+def test_dialogues_in_another_form_have_one_fault(cases: Path, name: str) -> None:
+    path = cases / "59-dialogue-text-files" / f"{name}.txt"
+    with pytest.raises(InputError) as error:
+        own_dialogues(path)
+    (said,) = error.value.faults
+    assert said.startswith(f"{path}:1: a .txt file of dialogues has </UTT> after each utterance, found ")

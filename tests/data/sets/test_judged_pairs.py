@@ -94,15 +94,15 @@ def test_published_figures(shared_data: Path) -> None:
 
 def test_rows_of_pandalm_with_a_missing_key_or_another_label_are_faults(tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text('{"id": "4", "instruction": "Do."}\n')
-    with pytest.raises(InputError, match=r'pairs.jsonl:1: "input" is required'):
+    with pytest.raises(InputError, match=r'pairs.jsonl:1: .* "input" is required'):
         load_pandalm(tmp_path)
     folder = tmp_path / "published" / "pandalm"
     folder.parent.mkdir()
     write_published(folder)
     people = json.loads((folder / "testset-v1.json").read_text())
     (folder / "testset-v1.json").write_text(json.dumps([people[0], people[1] | {"annotator2": 7}]))
-    with pytest.raises(InputError, match=r'testset-v1.json:2: "annotator2" must be'):
+    with pytest.raises(InputError, match=r"testset-v1.json:2: .* annotator2 must be 0, 1 or 2"):
         load_pandalm(folder.parent)
     (folder / "pandalm-7b-testset-v1.json").write_text('[{"idx": 0}]')
-    with pytest.raises(InputError, match=r'pandalm-7b-testset-v1.json:1: "pandalm_result" is required'):
+    with pytest.raises(InputError, match=r"pandalm-7b-testset-v1.json: cannot be read: KeyError: 'pandalm_result'"):
         load_pandalm(folder.parent)

@@ -14,8 +14,9 @@ from core.errors import ExampleError, SettingError
 from core.example import Example
 from core.scores import Metric
 from core.selection import has_field
+from ctrl_eval.aspects import ASPECTS
 from ctrl_eval.frequency import FILE_NAME
-from ctrl_eval.metric import ASPECTS, CTRLEval
+from ctrl_eval.metric import CTRLEval
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from judge.inputs import read

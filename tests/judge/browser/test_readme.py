@@ -10,7 +10,7 @@ import pytest
 
 from core.example import Example
 from core.notes import TINY
-from judge.demo.judging import load_metrics
+from judge.browser.judging import load_metrics
 from tests.repository.test_docs import PAGES
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judge.demo.settings import HOST
+from judge.browser.settings import HOST
 
 LARGEST_FILE = "5mb"  # of an upload, as gradio reads it
 LARGEST_BODY = 32 * 2**20  # bytes of a request: six such files

@@ -8,10 +8,10 @@ import gradio as gr
 from core.errors import SettingError
 from core.example import Example
 from data.scored import read_scored
-from judge.demo.judging import judge_by, list_fitting, make_example
-from judge.demo.loading import DemoModels
-from judge.demo.settings import DemoSettings
-from judge.demo.views import NO_MODELS, answer, show_judgements
+from judge.browser.judging import judge_by, list_fitting, make_example
+from judge.browser.loading import DemoModels
+from judge.browser.settings import DemoSettings
+from judge.browser.views import NO_MODELS, answer, show_judgements
 from report.wording import shorten
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"

@@ -10,10 +10,10 @@ import gradio as gr
 from core.errors import InputError, SettingError
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
-from judge.demo.judging import check_length
-from judge.demo.loading import DemoModels
-from judge.demo.settings import DemoSettings
-from judge.demo.views import NO_MODELS, show_candidates, show_fault
+from judge.browser.judging import check_length
+from judge.browser.loading import DemoModels
+from judge.browser.settings import DemoSettings
+from judge.browser.views import NO_MODELS, show_candidates, show_fault
 from judge.verbs.steer import SteeredText, Steering, write_steps
 from models.causal import CausalLM
 from oumg.generation import WrittenToken

@@ -10,14 +10,14 @@ import pytest
 
 from data.scored import read_scored
 from discriminators.guides import CausalGuide
-from judge.demo.loading import DemoModels
-from judge.demo.settings import DemoSettings
+from judge.browser.loading import DemoModels
+from judge.browser.settings import DemoSettings
 from judge.verbs.steer import SteeredText
 from models.causal import CausalLM
 
 pytest.importorskip("gradio")
-pages = pytest.importorskip("judge.demo.page")
-judge_tab = pytest.importorskip("judge.demo.judge_tab")
+pages = pytest.importorskip("judge.browser.page")
+judge_tab = pytest.importorskip("judge.browser.judge_tab")
 pytestmark = [  # gradio's, which leaves event loops open
     pytest.mark.filterwarnings("default", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 ]

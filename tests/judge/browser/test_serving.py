@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.judge.demo.conftest import serve_demo
+from tests.judge.browser.conftest import serve_demo
 
 httpx, starlette = pytest.importorskip("httpx"), pytest.importorskip("starlette.applications")
 responses = pytest.importorskip("starlette.responses")
 routing, testclient = pytest.importorskip("starlette.routing"), pytest.importorskip("starlette.testclient")
-serving = pytest.importorskip("judge.demo.serving")
+serving = pytest.importorskip("judge.browser.serving")
 
 LARGEST = 32 * 1024 * 1024
 

@@ -7,11 +7,11 @@ from typing import Any
 import gradio as gr
 from gradio import themes
 
-from judge.demo.judge_tab import build_judge_tab
-from judge.demo.loading import DemoModels
-from judge.demo.serving import KEPT_FOR, LARGEST_FILE, MIDDLEWARE, SWEPT_EVERY, refuse_unknown_function
-from judge.demo.settings import HOST, DemoSettings
-from judge.demo.steer_tab import build_steer_tab
+from judge.browser.judge_tab import build_judge_tab
+from judge.browser.loading import DemoModels
+from judge.browser.serving import KEPT_FOR, LARGEST_FILE, MIDDLEWARE, SWEPT_EVERY, refuse_unknown_function
+from judge.browser.settings import HOST, DemoSettings
+from judge.browser.steer_tab import build_steer_tab
 
 STYLE = Path(__file__).with_name("page.css")
 WAITING = 32  # requests that wait, at most

@@ -5,7 +5,7 @@ from html import escape
 from typing import Literal
 
 from core.errors import InputError, SettingError
-from judge.demo.judging import Judgement
+from judge.browser.judging import Judgement
 from judge.verbs.steer import STEPS_CAPTION, SteeredText, list_steps
 from report.explanations import Line, Piece
 from report.tables import Table

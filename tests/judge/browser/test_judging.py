@@ -16,8 +16,8 @@ from core.errors import SettingError
 from core.example import Example
 from core.scores import Scores, require
 from discriminators.discriminator import new_bilstm
-from judge.demo.judging import Judgement, judge_by, list_fitting, load_metrics, make_example
-from judge.demo.views import show_candidates, show_judgements
+from judge.browser.judging import Judgement, judge_by, list_fitting, load_metrics, make_example
+from judge.browser.views import show_candidates, show_judgements
 from judge.verbs.demo import check_port
 from judge.verbs.steer import SteeredText
 from models.tiny import TinyCausal, TinyT5

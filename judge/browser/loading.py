@@ -11,8 +11,8 @@ from core.notes import read_note
 from core.scores import Metric
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide, load_guide
-from judge.demo.judging import load_metrics
-from judge.demo.settings import DemoSettings
+from judge.browser.judging import load_metrics
+from judge.browser.settings import DemoSettings
 from models.causal import CausalLM
 
 GENERATOR, GUIDE = "generator", "guide_"  # folders of models

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.judge.demo.conftest import serve_demo
+from tests.judge.browser.conftest import serve_demo
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 playwright = pytest.importorskip("playwright.sync_api")

@@ -1,0 +1,221 @@
+"""The ratings of people in a set of texts as a table: moves them between people and judges, and joins labels by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from core.errors import InputError, SettingError, fault, format_value, printable
+from core.example import Example
+from core.scores import Scores
+from data.columns import NAMES, fold_name
+from data.files import rate
+from data.label_columns import LABEL
+from data.records import name_people
+from data.scored import stack_people
+from meta_eval.design import Floats
+from meta_eval.scored_set import ScoredSet
+from report.wording import join_names
+
+S = TypeVar("S", bound=ScoredSet)
+People: TypeAlias = dict[str, dict[str, Floats]]  # by aspect and person, who has an empty name where nobody is named
+SHOWN_ROWS = 3  # unmatched rows that a note names
+NO_SCORE = "the file has no score"
+INPUT_KEYS = NAMES["rows"]["input"].split()
+
+
+@dataclass(frozen=True)
+class GivenLabels:
+    """Labels of people from a separate file."""
+
+    # the name of the file, for messages
+    name: str
+    # the rows by id, each with its ratings; several rows of one id are several people
+    labelled: ScoredSet
+    # the column that names the rows
+    key: str | None = None
+    # whether the rows are those of a sheet, whose design has the ids that verdicts have when they are read
+    is_drawn: bool = False
+    # the columns that hold the labels
+    people: Sequence[str] = ()
+
+
+def list_people(scored: ScoredSet) -> People:
+    """Lists the ratings of each person, of shape (n,), by aspect; a missing one is NaN."""
+    people: People = {}
+    for i, example in enumerate(scored.examples):
+        for aspect, ratings in {**example.ratings, **example.extra.get("ratings", {})}.items():
+            columns = people.setdefault(aspect, {})
+            for person, rating in name_people(ratings).items():
+                if person not in columns:
+                    columns[person] = np.full(len(scored), np.nan)
+                if rating is not None:
+                    columns[person][i] = rating
+    return people
+
+
+def set_people(scored: S, people: People) -> S:
+    """Returns the set with these ratings in place of its own."""
+    by_example: list[dict[str, dict[str, float | None]]] = [{} for _ in scored.examples]
+    for aspect, columns in people.items():
+        for person, ratings in columns.items():
+            for i in np.flatnonzero(~np.isnan(ratings)):
+                by_example[i].setdefault(aspect, {})[person] = float(ratings[i])
+    examples = [rate(example, ratings) for example, ratings in zip(scored.examples, by_example, strict=True)]
+    return replace(scored, examples=tuple(examples), raters=stack_people(people))
+
+
+def choose_people(scored: S, people: Sequence[str], judges: Sequence[str] = ()) -> S:
+    """Declares that the named scorers, or raters, are people or judges.
+
+    The scores of a named metric become ratings of an aspect with its name. Several named metrics become several people
+    who rate one aspect, `label`. If raters are named, every other rater is on the other side. Raises SettingError for
+    an unknown name; the message lists the known names.
+    """
+    if not (people or judges):
+        return scored
+    table = list_people(scored)
+    raters = [*dict.fromkeys(person for columns in table.values() for person in columns if person)]
+    known = [*scored.scores, *raters]
+    for name in (*people, *judges):
+        if name not in known:
+            raise SettingError(
+                f"people and judges must be scorers or raters, but {name} is none of {join_names(known)}"
+            )
+    scores = dict(scored.scores)
+    scorers = [name for name in people if name in scores]
+    if scorers and len(scorers) < len(people):
+        raise SettingError(f"people must be all columns of scores or all raters, but mix both: {join_names([*people])}")
+    for name in scorers:
+        aspect, person = (LABEL, name) if len(scorers) > 1 else (name, "")
+        table.setdefault(aspect, {})[person] = scored.values(name, "")
+        del scores[name]
+    kept = [name for name in people if name in raters]
+    moved = [name for name in raters if (name not in kept if kept else name in judges)]
+    for name in moved:
+        values = {aspect: columns.pop(name) for aspect, columns in table.items() if name in columns}
+        missing = np.isnan(np.stack([*values.values()]))
+        reasons = [NO_SCORE if lacks.any() else None for lacks in missing.T]
+        scores[name] = Scores(values, f"{name}|ratings in {scored.name}", reasons)
+    if judges:
+        scores = {name: given for name, given in scores.items() if name in judges}
+    rated = set_people(scored, {aspect: columns for aspect, columns in table.items() if columns})
+    return replace(rated, scores=scores)
+
+
+def join_labels(verdicts: ScoredSet, given: GivenLabels, *, has_ids: bool = True) -> ScoredSet:
+    """Joins labels to verdicts by id, else by input (`group`), and returns the verdicts with ratings.
+
+    A system may have several outputs for an input, such as the epochs of a sample. Then one label counts for all of
+    these outputs, which stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of
+    verdicts are numbers of lines, and only a sheet, which got its ids from these verdicts, is joined by id.
+
+    Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
+    """
+    labels = given.labelled.examples
+    places = _find_places(verdicts, given, has_ids=has_ids)
+    outputs = [_choose_outputs(verdicts, given, found, label) for found, label in zip(places, labels, strict=True)]
+    people = list_people(verdicts)
+    for aspect, columns in list_people(given.labelled).items():
+        for person, ratings in columns.items():
+            column = people.setdefault(aspect, {}).setdefault(person, np.full(len(verdicts), np.nan))
+            for row in np.flatnonzero(~np.isnan(ratings)):
+                column[outputs[row]] = ratings[row]
+        for i in {i for found in outputs for i in found}:
+            if aspect in verdicts.examples[i].ratings:
+                rule = f"{verdicts.name} rates {printable(aspect)} of {format_value(verdicts.examples[i].id)} too"
+                raise SettingError(f"{rule}: give labels once")
+    lost = [label.id for label, found in zip(labels, outputs, strict=True) if not found]
+    joined = {i for found in outputs for i in found}
+    to = f"{len(joined)} of {len(verdicts)} verdicts"
+    if len(joined) > len(labels) - len(lost):
+        to += ", which repeat their input"
+    note = describe_matches(given.name, len(labels), lost, to)
+    return replace(set_people(verdicts, people), notes=(*verdicts.notes, *given.labelled.notes, note))
+
+
+def _find_places(verdicts: ScoredSet, given: GivenLabels, *, has_ids: bool) -> list[list[int]]:
+    """For each label the verdicts that it is about: by their ids or their inputs, whichever more labels name.
+
+    Where as many name both, ids decide, unless the column of the labels is called as one of inputs.
+    """
+    ids: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
+    for i, example in enumerate(verdicts.examples):
+        if has_ids or given.is_drawn:
+            ids[example.id] = [i]
+        if example.group is not None and not given.is_drawn:
+            groups.setdefault(example.group, []).append(i)
+    if not (ids or groups):
+        path, _ = verdicts.locate(0)
+        raise InputError([fault(path, 0, "verdicts need a column with ids, such as id, by which labels are joined")])
+    labels = given.labelled.examples
+    names = [label.id for label in labels]
+    inputs = [label.group or label.id for label in labels]
+    by_id = sum(name in ids for name in names)
+    by_group = sum(name in groups for name in inputs)
+    if not (by_id or by_group):
+        raise _refuse_all("ids", given.name, names, verdicts.name, [*(ids or groups)])
+    if by_group < by_id or (by_id == by_group and fold_name(given.key or "") not in INPUT_KEYS):
+        return [ids.get(name, []) for name in names]
+    labelled = dict.fromkeys(label.system for label in labels if label.system)
+    judged = dict.fromkeys(example.system for example in verdicts.examples if example.system)
+    if labelled and not labelled.keys() & judged.keys():
+        raise _refuse_all("systems", given.name, [*labelled], verdicts.name, [*judged])
+    return [groups.get(name, []) for name in inputs]
+
+
+def _refuse_all(
+    what: str,
+    labels: str,
+    names: Sequence[str],
+    verdicts: str,
+    known: Sequence[str],
+) -> InputError:
+    """Makes the error for labels none of which names a verdict."""
+    shown = f"{show_names(names)} there and {show_names(known) or 'none'} in {verdicts}"
+    verb = "have ids" if what == "ids" else "name systems"
+    return InputError([fault(labels, 0, f"labels must {verb} of {verdicts}, but none matches: {shown}")])
+
+
+def _choose_outputs(
+    verdicts: ScoredSet,
+    given: GivenLabels,
+    places: Sequence[int],
+    label: Example,
+) -> list[int]:
+    """The places of the outputs that a label is about: those of its system, where it names one."""
+    outputs = [i for i in places if label.system in (None, verdicts.examples[i].system)]
+    several = {verdicts.examples[i].system for i in outputs}
+    if len(several) > 1:
+        rule = f"{format_value(label.group or label.id)} has outputs of {len(several)} systems"
+        raise InputError([fault(given.name, 0, f"{rule}: labels need a column system")])
+    return outputs
+
+
+def describe_matches(
+    name: str,
+    count: int,
+    lost: Sequence[str],
+    to: str,
+    *,
+    by: str = "id",
+) -> str:
+    """Notes how many labels of a file were joined to verdicts, and which labels were not."""
+    said = f"{name}: {count - len(lost)} of {count} labels joined by {by} to {to}"
+    return f"{said}; without a verdict: {show_names(lost)}" if lost else said
+
+
+def show_names(names: Sequence[str]) -> str:
+    """Joins the first names, and says how many more names there are."""
+    shown = ", ".join(printable(name) for name in names[:SHOWN_ROWS])
+    return f"{shown} and {len(names) - SHOWN_ROWS} more" if names[SHOWN_ROWS:] else shown
+
+
+def name_source(source: object, default: Path | str) -> str:
+    """Names a source for messages: its file name, or `default` for rows in memory."""
+    return Path(source).name if isinstance(source, str | Path) else str(default)

@@ -1,0 +1,154 @@
+"""What the YAML files of `configs/` name: `_target_` is what is called, and the other keys are its settings.
+
+Experiments build the same files by Hydra's `instantiate`; a test compares both.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core.configs import CONFIGS
+from core.errors import InputError, SettingError, blame_file, check_names, fault, printable, suggest_similar
+from core.objects import find_object
+
+REQUIRED = "???"  # the value of a setting that has no default
+OF_HYDRA = ("_target_", "_convert_")
+
+
+def list_configs(group: str) -> dict[str, Path]:
+    """Lists the YAML files of a folder of `configs/` by name."""
+    return {file.stem: file for file in sorted((CONFIGS / group).glob("*.yaml"))}
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a metric is named by a YAML file."""
+    return name.endswith((".yaml", ".yml"))
+
+
+def short_name(name: str) -> str:
+    """Returns what the scores of a metric are called: its name without folder and ending, or without module.
+
+    >>> short_name("bleu"), short_name("mine/ours.yaml"), short_name("my_module.count")
+    ('bleu', 'ours', 'count')
+    """
+    return Path(name).stem if is_file_name(name) else name.rpartition(".")[2]
+
+
+def find_config(name: str) -> Path:
+    """Finds the YAML file of a metric. Raises SettingError for an unknown name, InputError for a missing file."""
+    if is_file_name(name):
+        if not Path(name).is_file():
+            raise InputError([fault(name, 0, "no such file")])
+        return Path(name)
+    configs = list_configs("metric")
+    if name not in configs:
+        similar = suggest_similar(name, configs)
+        raise SettingError(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(configs)}")
+    return configs[name]
+
+
+def read_config(path: Path, of_run: Any = None) -> dict[str, Any]:
+    """Reads the plain values of a file, in which `of_run` stands for values of a run (`${stages_dir}`).
+
+    Raises InputError for a file that names no object, or one that no file of `configs/` names.
+    """
+    with blame_file(path):
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(config, dict) or not isinstance(config.get("_target_"), str):
+            raise SettingError(f"a {path.parent.name} needs _target_: MODULE.CLASS and its settings")
+        return fill(config, of_run)
+
+
+def fill(node: Any, of_run: Any) -> Any:
+    """Replaces values of a run in a configuration, and checks what it names. Raises SettingError."""
+    if isinstance(node, list):
+        return [fill(value, of_run) for value in node]
+    if isinstance(node, dict):
+        if "_target_" in node and node["_target_"] not in list_targets():
+            raise SettingError(f"{node['_target_']} is refused: a file names only objects of this project")
+        return {key: fill(value, of_run) for key, value in node.items()}
+    return of_run if isinstance(node, str) and "${" in node else node
+
+
+@cache
+def list_targets() -> frozenset[str]:
+    """Lists the objects that this project's metrics and sets name."""
+    files = [*list_configs("metric").values(), *list_configs("data").values()]
+    texts = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    return frozenset(re.findall(r"_target_: *([\w.]+)", texts))
+
+
+def complete(name: str, config: Mapping[str, Any], settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    """Replaces some settings of a configuration, also those of inner objects and mappings; loads no model.
+
+    Messages put `place` in front of the settings, as in `--metric.`. Raises SettingError for an unknown setting and for
+    a missing one.
+    """
+    known = {key for key in config if key not in OF_HYDRA}
+    if "_target_" in config and not known.issuperset(settings):  # of what is called, which is imported for it
+        known |= {*inspect.signature(find_object(config["_target_"])).parameters}
+    check_names(settings, sorted(known), name, place)
+    completed = {**config, **settings}
+    for key, default in config.items():
+        given = completed[key]
+        if isinstance(default, list) and isinstance(given, str | int | float):
+            completed[key] = [given]
+        elif isinstance(default, Mapping) and default and isinstance(given, Mapping):
+            changed = {} if given is default else given
+            completed[key] = complete(name, default, changed, f"{place}{key}.")
+        elif given is not default and names_object(given):
+            raise SettingError(f"{place}{key} must not name an object")
+    missing = [key for key, value in completed.items() if value == REQUIRED]
+    value = " VALUE" if place.startswith("--") else "=VALUE"
+    if missing:
+        raise SettingError("\n".join(f"{name} needs {key}: pass {place}{key}{value}" for key in missing))
+    return completed
+
+
+def names_object(value: Any) -> bool:
+    """Whether a value would be built, or has a part that would."""
+    if isinstance(value, Mapping):
+        return "_target_" in value or any(names_object(part) for part in value.values())
+    return isinstance(value, list | tuple) and any(names_object(part) for part in value)
+
+
+def build(config: Any, place: str = "") -> Any:
+    """Builds the object that a configuration names by `_target_`; inner objects are built first.
+
+    Messages put `place` before the settings.
+    """
+    if isinstance(config, list):
+        return [build(value, place) for value in config]
+    if not isinstance(config, Mapping):
+        return config
+    made = {key: build(value, f"{place}{key}.") for key, value in config.items() if key not in OF_HYDRA}
+    if "_target_" not in config:
+        return made
+    with named_settings(place):
+        return find_object(config["_target_"])(**made)
+
+
+@contextmanager
+def named_settings(place: str) -> Iterator[None]:
+    """Puts `place` before the names of settings in a SettingError of the block.
+
+    >>> with named_settings("--metric."):
+    ...     raise SettingError("order must be 1, but is 0")
+    Traceback (most recent call last):
+    core.errors.SettingError: --metric.order must be 1, but is 0
+    """
+    try:
+        yield
+    except SettingError as error:
+        if not place:
+            raise
+        said = re.sub(r"^(?=[\w\[\]']+ must )", place, str(error), flags=re.MULTILINE)
+        raise SettingError(said) from error
