@@ -33,12 +33,11 @@ run: .venv/running
 models: .venv/running
 	$(BIN)/python experiments/run.py +exp=models
 
-# What fools each metric on built-in text: a card for each and a table. CARDS=FOLDER chooses another folder.
+# What fools each metric on built-in text: a report, with the table of docs/metrics.md in tables/. CARDS=FOLDER chooses another folder.
 CARDS ?= outputs/cards
 TINY := outputs/tiny/models
 cards: models
-	mkdir -p $(CARDS)
-	$(BIN)/judge audit --data builtin_sets --texts 120 --cards $(CARDS) --metrics \
+	$(BIN)/judge audit --data builtin_sets --texts 120 --report $(CARDS) --metrics \
 	  bleu rouge_1 rouge_2 rouge_l meteor chrf ter word_count bertscore mover_score sentence_mover \
 	  perplexity perplexity_seq2seq ctrleval mars cdm_generative cdm_discriminative discriminator \
 	  --metrics.perplexity.model $(TINY)/generator --metrics.perplexity_seq2seq.model $(TINY)/infiller \

@@ -154,13 +154,13 @@ def prefer(chosen: argparse.Namespace) -> None:
     draws, plain_seconds = time_processor(lambda: bootstrap_plainly(given, resamples=1000))
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     plain_width = float(np.mean(high - low))
-    width = float(np.mean([system.strength.high - system.strength.low for system in study.ranking.systems]))
+    width = float(np.mean([system.strength.high - system.strength.low for system in study.found.ranking.systems]))
     print(describe_machine())
     print_header(*PREFER_COLUMNS)
     for way, took, wide in (("strengths alone", plain_seconds, plain_width), ("judge.prefer", seconds, width)):
         cells = [way, chosen.systems, chosen.battles, took, plain_seconds / took, wide]
         print_row(*cells)
-    answer = study.notes[-1]
+    answer = study.answer
     print(f"the answer, {len(answer)} characters: {answer}")
 
 

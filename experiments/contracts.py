@@ -1,7 +1,7 @@
-"""Run and Outcome: what an experiment receives and what it returns.
+"""Run and Study: what an experiment receives and what it returns.
 
-An experiment is a function of built objects, `experiment(run) -> Outcome`: Hydra builds its arguments from the
-configuration; the runner calls it and writes the `Outcome` into the run folder.
+An experiment is a function of built objects, `experiment(run) -> Study`: Hydra builds its arguments from the
+configuration; the runner calls it and writes the `Study` into the run folder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from report.outcome import Outcome as Outcome
+from report.study import SavedModel as SavedModel
+from report.study import Study as Study
 from report.tables import Table as Table
 
 if TYPE_CHECKING:  # keeps torch and matplotlib out of the start of the runner

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from matplotlib.figure import Figure
 
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from data.corpus import Corpus
-from experiments.contracts import Outcome, Run, Table
+from experiments.contracts import Run, SavedModel, Study, Table
 from experiments.training import Trained
 from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, agree, list_agreement, note_cues
 from meta_eval.cues import FOLDS
@@ -20,8 +19,6 @@ from report.agreement_tables import tabulate_agreement
 from report.plots import plot_curves, scores_against_ratings
 from report.wording import format_cell
 
-LONGEST = 300  # characters of a headline
-
 
 def present(
     run: Run,
@@ -30,6 +27,7 @@ def present(
     tables: Sequence[Table] = (),
     notes: Sequence[str] = (),
     *,
+    answer: str = "",
     settings: Mapping[str, Setting] | None = None,
     plots: Mapping[str, Figure] | None = None,
     figures: Mapping[str, float] | None = None,
@@ -41,7 +39,7 @@ def present(
     title: str = "",
     data: Corpus | None = None,
     synthetic: bool = False,
-) -> Outcome:
+) -> Study:
     """Makes the outcome: what every experiment shows of its sets and models, and what this one adds.
 
     Every outcome has the agreement with ratings, beside that of cheap cues unless `cues=none`; a plot `scores_SET` of
@@ -49,6 +47,7 @@ def present(
     held-out loss; and a signature with settings, models, seed and libraries.
 
     Args:
+        answer: what the experiment shows without ratings; with ratings the answer is which metric agrees best.
         models, folders: by name; models may be trained here or not.
         settings: for the signature.
         figures: by name; a figure replaces the one of a model with its name.
@@ -60,21 +59,22 @@ def present(
         synthetic: whether texts that are no corpus are synthetic.
     """
     models = models or {}
+    plotted = sets if plotted_sets is None else plotted_sets
     rows = agree_with_ratings(run, sets)
     curves = {model.name: model.curve for model in models.values() if model.is_trained_here}
     set_notes = [note for scored in sets for note in scored.notes]
-    return Outcome(
+    return Study(
         signature=sign(run, models, settings or {}, has_cues=run.cues and bool(rows)),
-        tables=[*head_agreement(rows), *tables],
+        answer=name_best(rows) or answer,
+        tables=[*([tabulate_agreement(rows)] if rows else []), *tables],
         scored=[*sets, *adversaries],
-        plots={**draw_scores(sets if plotted_sets is None else plotted_sets), **(plots or {}), **draw_curves(curves)},
-        models={**list_folders(models), **(folders or {})},
+        draw=lambda: {**draw_scores(plotted), **(plots or {}), **draw_curves(curves)},
+        models=list_saved({**list_folders(models), **(folders or {})}, metrics_of or {}),
         curves=curves,
         notes=list(dict.fromkeys([*notes, *set_notes, *note_cues(rows)])),
         figures={**list_losses(models), **(figures or {})},
         files=files,
         title=title,
-        metrics_of=dict(metrics_of or {}),
         corpus="" if data is None else data.name,
         licence="" if data is None else data.licence,
         synthetic=synthetic or (data is not None and data.synthetic),
@@ -101,13 +101,6 @@ def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting
     )
 
 
-def head_agreement(rows: Sequence[Agreement]) -> list[Table]:
-    """Makes the table of agreement, with its headline; no table if there are no rows."""
-    if not rows:
-        return []
-    return [replace(tabulate_agreement(rows), finding=name_best(rows))]
-
-
 def draw_scores(sets: Sequence[ScoredSet]) -> dict[str, Figure]:
     """Draws a plot of the scores of each rated set."""
     return {f"scores_{scored.name}": scores_against_ratings(scored) for scored in sets if scored.aspects}
@@ -121,6 +114,11 @@ def draw_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str
 def list_folders(models: Mapping[str, Trained]) -> dict[str, Path]:
     """Returns the folders of the models that were trained here, by name; the run folder keeps them."""
     return {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder}
+
+
+def list_saved(folders: Mapping[str, Path], metrics: Mapping[str, Sequence[str]]) -> dict[str, SavedModel]:
+    """Returns the models of these folders by name, with the metrics that score with each."""
+    return {name: SavedModel(folder, metrics.get(name, ())) for name, folder in folders.items()}
 
 
 def list_losses(models: Mapping[str, Trained]) -> dict[str, float]:
@@ -138,7 +136,7 @@ def name_best(rows: Sequence[Agreement]) -> str:
     for row in rows:
         by_aspect.setdefault((row.aspect, row.set), []).append(row)
     findings = [describe_best(of_aspect) for of_aspect in by_aspect.values()]
-    return join_findings([finding for finding in findings if finding])
+    return "; ".join(filter(None, findings))
 
 
 def describe_best(rows: Sequence[Agreement]) -> str:
@@ -164,21 +162,6 @@ def _describe_over_all(rows: Sequence[Agreement], best: Agreement) -> str:
         cues = f"Cheap cues alone predict {rated} better (spearman {format_cell(ahead[0].spearman)}) than any metric"
         return f"{cues}; of these {best.metric} agrees best ({shown})"
     return f"{best.metric} agrees best with {rated} ({shown})"
-
-
-def join_findings(findings: Sequence[str]) -> str:
-    """Joins findings into one headline of at most `LONGEST` characters; counts the findings that do not fit.
-
-    >>> join_findings(["a agrees best", "b agrees best"])
-    'a agrees best; b agrees best'
-    """
-    for count in range(len(findings), 0, -1):
-        left = len(findings) - count
-        more = [f"{left} more"] if left else []
-        headline = "; ".join([*findings[:count], *more])
-        if len(headline) <= LONGEST:
-            return headline
-    return "; ".join(findings[:1])
 
 
 def list_agreement_of_parts(parts: Sequence[ScoredSet], aspect: str, column: str) -> list[dict[str, Any]]:

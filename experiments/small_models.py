@@ -3,7 +3,7 @@
 from data.corpus import Corpus
 from experiments.cdm.experiment import GENERATIVE, get_negatives, get_pooler, train_discriminators, train_pair
 from experiments.cdm.plans import CdmPlan
-from experiments.contracts import Outcome, Run
+from experiments.contracts import Run, Study
 from experiments.ctrl_eval.experiment import find_or_count_frequencies
 from experiments.presentation import present
 from experiments.steering.models import SteeringPlan, load_generator, split_parts, train_label_guide, train_label_judges
@@ -30,7 +30,7 @@ def models(
     guide: GuidePlan,
     judge: DiscriminatorPlan,
     share: float,
-) -> Outcome:
+) -> Study:
     """Trains a model of each kind, or finds it as a stage of an earlier run.
 
     CDM learns the dialogues, the language model of MARS the stories, the infiller of CTRLEval the remarks. The

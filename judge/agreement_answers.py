@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from judge.judge_checks import JudgeChecks, answer_judges
-from judge.label_study import LabelStudy
+from judge.label_study import JudgedAspect, answer_judges
 from meta_eval.agreement import NOT_METRICS, Agreement
 from meta_eval.permuted import widen_interval
 from meta_eval.ranking import Ranking
@@ -47,40 +46,41 @@ def note_reversed(rows: Sequence[Agreement]) -> list[str]:
 def answer_question(
     rankings: Sequence[Ranking],
     rows: Sequence[Agreement],
-    labels: LabelStudy,
-    checks: JudgeChecks,
+    judged: Sequence[JudgedAspect],
     *,
+    level: float,
     has_cues: bool,
-) -> list[str]:
+) -> str:
     """Writes the answer for each aspect: which metric agrees best, and whether others are as good or it is a cheap cue.
 
     If every metric is a judge of labels, the answer says instead how well the judges agree with people, and whether
     that is enough.
     """
     first = {ranking.aspect: ranking for ranking in reversed(rankings)}
-    aspects = dict.fromkeys(ranking.aspect for ranking in rankings)
+    labelled = {aspect.name: aspect for aspect in judged}
     answers: list[str] = []
-    for aspect in aspects:
-        if _are_all_judges(aspect, rows, labels):
-            answers.append(f"{answer_judges(aspect, labels, checks)}.")
+    for aspect in reversed(first):
+        of_aspect = [row for row in rows if row.aspect == aspect]
+        judges = labelled.get(aspect)
+        if judges is not None and _are_all_judges(of_aspect, judges):
+            answers.append(answer_judges(judges, level))
         else:
-            clauses = _answer_by_aspect(first[aspect], rows, labels, has_cues=has_cues)
+            clauses = _answer_by_aspect(first[aspect], of_aspect, judges, has_cues=has_cues)
             answers.append(f"{aspect}: {'; '.join(clauses)}.")
-    return answers
+    return " ".join(answers)
 
 
-def _are_all_judges(aspect: str, rows: Sequence[Agreement], labels: LabelStudy) -> bool:
+def _are_all_judges(rows: Sequence[Agreement], judges: JudgedAspect) -> bool:
     """Whether every metric of an aspect is a judge of labels, and the kappa of one has an interval."""
-    metrics = {row.metric for row in rows if row.aspect == aspect and row.metric not in NOT_METRICS}
-    judges = {name: agreement for (of_aspect, name), agreement in labels.agreement.items() if of_aspect == aspect}
-    has_interval = any(not math.isnan(agreement.kappa.low) for agreement in judges.values())
-    return has_interval and metrics <= judges.keys()
+    metrics = {row.metric for row in rows} - {*NOT_METRICS}
+    has_interval = any(not math.isnan(agreement.kappa.low) for agreement in judges.agreement.values())
+    return has_interval and metrics <= judges.agreement.keys()
 
 
 def _answer_by_aspect(
     ranking: Ranking,
     rows: Sequence[Agreement],
-    labels: LabelStudy,
+    judges: JudgedAspect | None,
     *,
     has_cues: bool,
 ) -> list[str]:
@@ -90,16 +90,12 @@ def _answer_by_aspect(
     best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
     clauses = [_name_best(ranking, best, others)]
     if ranking.comparison.grouping == "global":
-        clauses += describe_systems([row for row in rows if row.aspect == ranking.aspect], best)
-    clauses += [
-        *_describe_tests(ranking, best, others),
-        *_describe_interval(ranking, best),
-    ]
+        clauses += describe_systems(rows, best)
+    clauses += [*_describe_tests(ranking, best, others), *_describe_interval(ranking, best)]
     if has_cues:
         clauses.append(_describe_beyond(ranking, best, rows))
-    judges = [name for aspect, name in labels.agreement if aspect == ranking.aspect]
-    if best in judges or ranking.aspect in labels.single:
-        clauses.append(labels.describe_enough(ranking.aspect, judges))
+    if judges is not None and (best in judges.agreement or judges.single):
+        clauses.append(judges.describe_enough())
     return clauses
 
 
@@ -145,7 +141,7 @@ def _describe_interval(ranking: Ranking, best: str) -> list[str]:
 def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> str:
     """Whether the best metric agrees beyond cheap cues over all texts, adjusted for the choice of the best."""
     where = "" if ranking.comparison.grouping == "global" else " over all texts"
-    beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect) == (best, ranking.aspect))
+    beyond = next(row.beyond_cues for row in rows if row.metric == best)
     if math.isnan(beyond.low):
         return f"whether it agrees beyond length, repetition and overlap{where} is unknown"
     is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -18,11 +17,8 @@ from judge.verbs.score import join_signatures
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
-from report.tables import Result, Row, Table, pick, tabulate
-from report.wording import bound_answer
-
-if TYPE_CHECKING:
-    from report.outcome import Outcome
+from report.study import Study
+from report.tables import Row, Table, pick
 
 Strength = Annotated[float, Field(gt=0, le=1)]
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
@@ -110,8 +106,6 @@ class MetricAudit:
     name: str
     settings: AuditSettings
     n: int
-    # seconds to score one of them
-    cost: float
     # what the metric says about its scores
     said: tuple[str, ...] = ()
 
@@ -147,7 +141,7 @@ class MetricAudit:
             for aspect, audited in aspects
             for name, edit in audited.edits.items()
         ]
-        tables = [damage_table(self.aspects, self.strengths), tabulate("Harmless edits", EDITS_CAPTION, edits)]
+        tables = [damage_table(self.aspects, self.strengths), Table("Harmless edits", EDITS_CAPTION, edits)]
         if any(audited.cues is None for audited in self.aspects.values()):
             return tables
         properties = [
@@ -157,42 +151,25 @@ class MetricAudit:
         ]
         cues = [_list_cue_cells(aspect, audited.cues) for aspect, audited in aspects if audited.cues]
         return [
-            tabulate("What cheap cues explain", EXPLAINED_CAPTION, cues),
-            tabulate("What the scores depend on", PROPERTIES_CAPTION, properties),
+            Table("What cheap cues explain", EXPLAINED_CAPTION, cues),
+            Table("What the scores depend on", PROPERTIES_CAPTION, properties),
             *tables,
         ]
 
 
-@dataclass(frozen=True)
-class Audits(Result):
-    """The audits of one metric or of several."""
-
-    metrics: Mapping[str, MetricAudit]
-    # files with cards
-    written: tuple[Path, ...] = ()
-
-    def present(self) -> Outcome:
-        is_synthetic = any(each.rated.synthetic for each in self.metrics.values())
-        return replace(super().present(), files=self.written, synthetic=is_synthetic)
-
-    @property
-    def signature(self) -> str:
-        """One line with the signature of each audit: the metric and its settings."""
-        return join_signatures({name: each.signature for name, each in self.metrics.items()})
-
-    @property
-    def tables(self) -> list[Table]:
-        """For one metric all tables of its audit; for several metrics one table with a row per aspect."""
-        if len(self.metrics) == 1:
-            return next(iter(self.metrics.values())).tables
-        return [summary_table(self.metrics)]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The metrics' notes on their scores, then the weaknesses of each metric."""
-        said = (note for each in self.metrics.values() for note in each.said)
-        answers = [each.conclusion for each in self.metrics.values()]
-        return (*dict.fromkeys(said), *bound_answer(*answers))
+def present_audits(audits: Mapping[str, MetricAudit]) -> Study:
+    """Makes the study of one metric, with all tables of its audit, or of several, with one row per aspect."""
+    tables = [summary_table(audits)]
+    if len(audits) == 1:
+        tables = [table for audit in audits.values() for table in audit.tables]
+    return Study(
+        answer=" ".join(audit.conclusion for audit in audits.values()),
+        tables=tables,
+        notes=[*dict.fromkeys(note for audit in audits.values() for note in audit.said)],
+        signature=join_signatures({name: audit.signature for name, audit in audits.items()}),
+        found=audits,
+        synthetic=any(audit.rated.synthetic for audit in audits.values()),
+    )
 
 
 def _list_cue_cells(aspect: str, cues: CueAudit) -> Row:
@@ -213,7 +190,8 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
         "is that of the fall at the greatest strength. Intervals are over inputs: the jackknife, and for "
         "wins_over_damage Tango's score interval."
     )
-    return Table("Damage", caption, rows)
+    falls = [name for name in ("fall_1", "fall_0.5") if rows and name in rows[0]]
+    return Table("Damage", caption, rows, ("damage", "monotone", "n", "p_value", *falls, "wins_over_damage", "aspect"))
 
 
 def _list_damage_cells(aspect: str, name: str, damage: DamageAudit, strengths: Sequence[float]) -> Row:
@@ -243,7 +221,8 @@ def summary_table(found: Mapping[str, MetricAudit]) -> Table:
             names = {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}
             rows.append({**names, **_summarise(audited_aspect)})
     caption = "Damage is that of the whole text; – where too few texts can be damaged so."
-    return Table("Audit of all metrics", caption, rows)
+    shown = ("metric", "aspect", "set", "n", "cues", "words", "largest_edit", "edit")
+    return Table("Audit of all metrics", caption, rows, shown)
 
 
 def _summarise(audited: AspectAudit) -> Row:

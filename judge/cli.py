@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import Parameter, signature
 from itertools import pairwise
 from pathlib import Path
@@ -348,17 +348,14 @@ def collect_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 # ---- what is shown --------------------------------------------------------------------------------------------------
 
 
-def deliver(result: Any, words: Sequence[str], given: Mapping[str, Any], seconds: float) -> None:
+def deliver(study: Any, words: Sequence[str], given: Mapping[str, Any], seconds: float) -> None:
     """Prints the tables and notes of a result, and writes its report if the command asks for one."""
-    from report.outcome import print_outcome
-
-    outcome = result.present()
-    print_outcome(outcome, make_console(stderr=words[0] == "score" and given.get("output") == STANDARD))
+    study.print(make_console(stderr=words[0] == "score" and given.get("output") == STANDARD))
     if "report" in given:
         from judge.reports import write_verb
 
         path = write_verb(
-            replace(outcome, plots=result.draw()),
+            study,
             ["judge", *words],
             {name: value for name, value in given.items() if name not in (FILE, "report", "config")},
             folder=given["report"],

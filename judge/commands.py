@@ -6,7 +6,7 @@ the verb is called.
 # A declared function has no body:
 # pyright: reportReturnType=false
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
@@ -16,30 +16,23 @@ from judge.options import Counts, Keyed, Named, Numbers, Place, Strings
 
 if TYPE_CHECKING:
     from data.rating_words import GivenLevels
-    from judge.audits import Audits
-    from judge.comparisons import SystemsCompared
     from judge.engines import Ray
     from judge.inputs import Columns, GivenScores, References, Source
     from judge.label_files import Labels
-    from judge.metric_study import MetricStudy
     from judge.metrics import MetricPlan, Metrics
     from judge.pair_inputs import Pairs
-    from judge.preferences import PreferenceStudy
-    from judge.verbs.label import LabelSheet
-    from judge.verbs.plan import Pilot, StudyPlan
+    from judge.verbs.plan import Pilot
     from judge.verbs.prefer import PairJudge
-    from judge.verbs.score import ScoredTexts
-    from judge.verbs.steer import SteeredTexts
     from meta_eval.scored_set import ScoredSet
     from models.causal import CausalLM
     from oumg.generation import GuideModel
+    from report.study import Study
 
     Names = str | Sequence[str]
     File = Path | str
-    Margin = float | Mapping[str, float]
     Judge = str | MetricPlan | PairJudge
 else:  # as a command line gives them
-    Columns = GivenLevels = GivenScores = Labels = Margin = Pairs = Ray = Keyed
+    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Keyed
     Names = Strings
     File = Place
     Metrics = Judge = Named
@@ -73,7 +66,7 @@ def score(
     chunk: int = 500,
     ray: Ray | None = None,
     **settings: Any,
-) -> "ScoredTexts":
+) -> "Study":
     """Scores texts with a metric, or with several.
 
     Args:
@@ -92,7 +85,7 @@ def score(
     Raises SettingError and InputError as `read` and `load_metric` do, and if no example has what the metric needs.
 
     >>> found = score(["the cat sat", "a dog"], "rouge_1", references=["the cat sat down", "a cow"])
-    >>> {aspect: values.round(2).tolist() for aspect, values in found.values.items()}
+    >>> {aspect: values.round(2).tolist() for aspect, values in found.found.values.items()}
     {'quality': [0.86, 0.5]}
     """
 
@@ -110,7 +103,6 @@ def agree(
     by: str | None = None,
     fail_if: Names = (),
     baseline: str | None = None,
-    margin: float = 0.1,
     cues: bool = True,
     answers: File | None = None,
     stages: File | None = None,
@@ -121,7 +113,7 @@ def agree(
     levels: GivenLevels = "auto",
     thresholds: Columns | None = None,
     seed: int = 0,
-) -> "MetricStudy":
+) -> "Study":
     """Finds out which metric, or judge, agrees best with human ratings, with intervals and tests.
 
     Args:
@@ -139,7 +131,6 @@ def agree(
         fail_if: conditions that fail the study where a test shows them (`judge.gates`), such as `kappa < 0.6`;
             `findings` then says which, and the command ends with exit code 3.
         baseline: the judge from which the drops of `fail_if` are counted.
-        margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
         answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
@@ -158,7 +149,7 @@ def agree(
     >>> from judge.inputs import read
     >>> rows = [{"text": "word " * n, "ratings": {"quality": n % 4}} for n in range(1, 9)]
     >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}))
-    >>> [(row.metric, row.n, row.spearman.value) for row in found.rows]
+    >>> [(row.metric, row.n, row.spearman.value) for row in found.found.rows]
     [('ours', 8, 1.0)]
     """
 
@@ -175,11 +166,11 @@ def compare(
     cues: bool = True,
     stages: File | None = None,
     level: float = 0.05,
-    margin: Margin | None = None,
+    margin: float | None = None,
     incomplete: Literal["refuse", "drop"] = "refuse",
     lower_is_better: Names = (),
     seed: int = 0,
-) -> "SystemsCompared":
+) -> "Study":
     """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
 
     Args:
@@ -193,8 +184,8 @@ def compare(
         cues: whether the differences are also controlled for cheap cues.
         stages: a folder that keeps the scores of the metrics.
         level: of significance.
-        margin: a difference that does not matter, for every metric or by metric: pairs of systems whose difference is
-            shown to be smaller are equal within it.
+        margin: a difference that does not matter: pairs of systems whose difference is shown to be smaller are equal
+            within it.
         incomplete: inputs that some system did not answer: refuse, or drop (with a note).
         lower_is_better: metrics of which lower scores are better; they are negated. Ratings have `levels` for that.
         seed: of what is drawn.
@@ -203,7 +194,7 @@ def compare(
     for wrong settings.
 
     >>> found = compare({"a": {"q1": "A cat sat.", "q2": "Yes."}, "b": {"q1": "A cat.", "q2": "No."}}, "word_count")
-    >>> [(each.system, each.mean.value) for each in found.means["word_count"]]
+    >>> [(each.system, each.mean.value) for each in found.found.means["word_count"]]
     [('a', 2.0), ('b', 1.5)]
     """
 
@@ -218,14 +209,12 @@ def prefer(
     metrics: Metrics = (),
     judge: Judge | None = None,
     human_labels: Pairs | int | None = None,
-    family: Keyed = (),
     answers: File | None = None,
     stages: File | None = None,
     seed: int = 0,
     level: float = 0.05,
-    margin: float | None = None,
     **settings: Any,
-) -> "PreferenceStudy":
+) -> "Study":
     """Ranks systems by preferences, and measures which metrics, or which judge, prefer as people do.
 
     Args:
@@ -240,18 +229,15 @@ def prefer(
         human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems,
             or with the id of a pair and a winner; the winners of `source` are then those of a judge. Or how many labels
             of `source` to keep, drawn by `seed`.
-        family: the systems of the judge's own family, or by judge those of each, to measure self-preference.
         answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge.
         stages: a folder that keeps the scores of the metrics and the replies of the judge.
         seed: of what is drawn.
         level: significance level, for clusters.
-        margin: a distance of win rates from 1/2 that does not matter: pairs whose rates are shown to lie within it are
-            equal.
 
     Raises InputError with all faults of the files, SettingError for wrong settings.
 
     >>> rows = [{"id": f"q{i}", "system_a": "new", "system_b": "old", "winner": "a"} for i in range(3)]
-    >>> [(each.system, each.wins) for each in prefer(rows).ranking.systems]
+    >>> [(each.system, each.wins) for each in prefer(rows).found.ranking.systems]
     [('new', 3), ('old', 0)]
     """
 
@@ -268,9 +254,8 @@ def audit(
     cues: bool = True,
     levels: GivenLevels | None = None,
     stages: File | None = None,
-    cards: File | None = None,
     **settings: Any,
-) -> "Audits":
+) -> "Study":
     """Audits metrics on your texts: what their scores depend on, and what fools them.
 
     Args:
@@ -284,7 +269,6 @@ def audit(
         cues: whether the scores are compared with cheap cues.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
         stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
-        cards: an existing folder to write: NAME.md for the card of each metric, README.md for the table of all.
 
     Raises SettingError for wrong settings, InputError for texts without the fields that a metric needs.
     """
@@ -315,7 +299,7 @@ def plan(
     statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
     power: float = 0.8,
     level: float = 0.05,
-) -> "StudyPlan":
+) -> "Study":
     """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
 
     The numbers follow from assumptions, or from a pilot study.
@@ -352,7 +336,7 @@ def plan(
 
     >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
     42
-    >>> plan(within=0.05, correlation=0.8).notes[-1].split("; ")[1]
+    >>> plan(within=0.05, correlation=0.8).answer.split("; ")[1]
     '387 labels for the rate to within 0.05 (141 if judge reads all texts).'
     """
 
@@ -367,7 +351,7 @@ def label(
     judges: Names = (),
     levels: GivenLevels | None = None,
     seed: int = 0,
-) -> "LabelSheet":
+) -> "Study":
     """Draws texts at random for people to label, on a blind sheet that `judge agree --labels` reads back.
 
     The sheet is a table in random order, without verdicts, systems and ids; the design beside it keeps the ids.
@@ -400,7 +384,7 @@ def steer(
     device: str = "cpu",
     dtype: str = "float32",
     network: bool = False,
-) -> "SteeredTexts":
+) -> "Study":
     """Continues prompts with guidance and without; a text does not depend on the others.
 
     Args:

@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from meta_eval.estimates import ENUMERATED
+from meta_eval.estimates import ENUMERATED, Estimate
 from meta_eval.helped import HelpedEstimate
 from meta_eval.systems import UNCOUNTED, Pairs, SystemComparison, SystemMean
-from report.tables import Result, Row, Table, pick, tabulate
-from report.wording import bound_answer, format_number, join_names
+from report.tables import Row, Table, pick
+from report.wording import format_number, join_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Margins = Mapping[str, float]  # by metric
 MEANS_CAPTION = (
     "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. Clusters "
     "are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by people, for "
@@ -25,11 +24,11 @@ MEANS_CAPTION = (
 MEAN_CELLS = ("system", "cluster", "mean", "n")
 PAIRS_CAPTION = (
     "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a metric "
-    f"(step-down of the largest statistic; exact up to {ENUMERATED} inputs). {{equal}}Intervals are over inputs."
+    f"(step-down of the largest statistic; exact up to {ENUMERATED} inputs). Equal within a margin: two one-sided "
+    "tests, adjusted for all pairs, show that the difference is smaller. 95 % intervals over inputs."
 )
-EQUAL_CAPTION = (
-    "equal within: two one-sided tests, adjusted for all pairs, show that the difference is below the margin. "
-)
+PAIR_CELLS = ("p_value", "beyond_cues", "wins", "ties", "losses", "win_rate", "n")
+PAIR_SHOWN = ("metric", "system_a", "system_b", "better", "p_value", "difference", "n", "beyond_cues")
 POWERED = {  # title and caption by what is estimated
     "mean": (
         "Human means from few ratings",
@@ -44,10 +43,9 @@ POWERED = {  # title and caption by what is estimated
 
 
 @dataclass(frozen=True)
-class SystemsCompared(Result):
-    """The result of comparing systems on the same inputs. Ratings of people count as a metric, `human ASPECT`."""
+class SystemsCompared:
+    """Systems on the same inputs. Ratings of people count as a metric, `human ASPECT`."""
 
-    signature: str
     # of every system by metric, best first
     means: Mapping[str, Sequence[SystemMean]]
     # of systems by metric
@@ -55,37 +53,34 @@ class SystemsCompared(Result):
     # of aspects that are rated in part, by aspect, metric and system the mean rating, and by two systems its difference
     powered: Mapping[tuple[str, ...], HelpedEstimate]
     level: float
-    # by metric, where a margin of equivalence was asked for
-    margins: Margins
-    # what limits the comparison
-    limits: Sequence[str]
+    # a difference that does not matter; None without one
+    margin: float | None
     # how many there are; a metric compares those for which every system that it compares has a score
     inputs: int
 
     @property
     def tables(self) -> list[Table]:
         """Tables of means, of pairs of systems, and of human means estimated from few ratings."""
-        pairs = PAIRS_CAPTION.format(equal=EQUAL_CAPTION if self.margins else "")
+        means = [pick(mean, MEAN_CELLS, metric=metric) for metric, ranked in self.means.items() for mean in ranked]
         tables = [
-            tabulate("Systems, best first", MEANS_CAPTION.format(level=self.level), self._list_means()),
-            tabulate("Systems on the same inputs", pairs, self._list_pairs()),
+            Table("Systems, best first", MEANS_CAPTION.format(level=self.level), means),
+            Table("Systems on the same inputs", PAIRS_CAPTION, [*self._list_pairs()], PAIR_SHOWN),
         ]
         for what, (title, caption) in POWERED.items():
-            tables.append(tabulate(title, caption, self._list_powered(what)))
-        return [table for table in tables if table.rows]
+            tables.append(Table(title, caption, [*self._list_powered(what)]))
+        return tables
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes on the limits of the comparison, then one sentence: which system is better by which metrics."""
+    def answer(self) -> str:
+        """Says in one sentence which system is better by which metrics."""
         metrics_by_answer: dict[str, list[str]] = {}
         for metric, ranked in self.means.items():
-            answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margins.get(metric))
+            answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margin)
             if 0 < ranked[0].n < self.inputs:
                 answer = f"on {ranked[0].n} of {self.inputs} inputs, {answer}"
             metrics_by_answer.setdefault(answer, []).append(metric)
-        answers = [f"by {join_names(metrics)}, {answer}" for answer, metrics in metrics_by_answer.items()]
-        said = "; ".join(answers)
-        return (*self.limits, *self._note_chance(), *bound_answer(f"{said[:1].upper()}{said[1:]}."))
+        said = "; ".join(f"by {join_names(metrics)}, {answer}" for answer, metrics in metrics_by_answer.items())
+        return f"{said[:1].upper()}{said[1:]}."
 
     def draw(self) -> dict[str, Figure]:
         """Plots, for each metric, the differences between the best system and each other system."""
@@ -93,42 +88,20 @@ class SystemsCompared(Result):
 
         plots = {}
         for name, ranked in self.means.items():
-            best = ranked[0].system
-            gaps = {}
-            for (a, b), pair in self.pairs[name].items():
-                if best == a:
-                    gaps[f"{best} - {b}"] = pair.difference
-                elif best == b:
-                    gaps[f"{best} - {a}"] = pair.difference.negate()
+            best, *others = [mean.system for mean in ranked]
+            gaps = {f"{best} - {other}": _subtract(self.pairs[name], best, other) for other in others}
             plots[name] = gaps, f"difference of mean {name}, best minus other, 95 %"
         return plot_intervals(plots)
 
-    def _note_chance(self) -> Iterator[str]:
-        """How often chance alone separates systems where several metrics are tested, each for itself."""
-        tested = len(self.means)
-        if tested > 2:
-            often = 1 - (1 - self.level) ** tested
-            yield (
-                f"p is for each metric alone: of {tested} metrics that see nothing, one or more separate equal systems "
-                f"in up to {often:.0%} of studies"
-            )
-
-    def _list_means(self) -> Iterator[Row]:
-        """The mean of each system by metric."""
-        for metric, ranked in self.means.items():
-            for mean in ranked:
-                yield pick(mean, MEAN_CELLS, metric=metric)
-
     def _list_pairs(self) -> Iterator[Row]:
         """All pairs of systems by metric."""
-        compared = [pair for pairs in self.pairs.values() for pair in pairs.values()]
-        has_cues = any(pair.beyond_cues is not UNCOUNTED for pair in compared)
-        columns = ("p_value", *(["beyond_cues"] if has_cues else []), "wins", "ties", "losses", "win_rate", "n")
         for metric, pairs in self.pairs.items():
             for (a, b), pair in pairs.items():
                 cells = {"metric": metric, "system_a": a, "system_b": b, "difference": pair.difference}
-                better = judge_pair((a, b), pair, self.level, self.margins.get(metric))
-                yield pick(pair, columns, **cells, better=better)
+                row = pick(pair, PAIR_CELLS, **cells, better=judge_pair((a, b), pair, self.level, self.margin))
+                if pair.beyond_cues is UNCOUNTED:
+                    del row["beyond_cues"]
+                yield row
 
     def _list_powered(self, what: str) -> Iterator[Row]:
         """Human means, or differences, from few ratings: by aspect, metric and one system, or two."""
@@ -138,6 +111,11 @@ class SystemsCompared(Result):
                 cells = {"rated": found.rated, "unrated": found.unrated, what: found.estimate}
                 cells |= {f"{what}_by_ratings": found.by_labels, "saved": found.saved}
                 yield {**dict(zip(columns, names, strict=True)), **cells}
+
+
+def _subtract(pairs: Pairs, a: str, b: str) -> Estimate:
+    """The mean of system a minus that of system b."""
+    return pairs[a, b].difference if (a, b) in pairs else pairs[b, a].difference.negate()
 
 
 def judge_pair(systems: tuple[str, str], pair: SystemComparison, level: float, margin: float | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from meta_eval.helped import help_mean, help_strengths
 from meta_eval.length_control import Controlled, control_length
 from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.preferences import Preferences
-from report.tables import Row, Table, pick, tabulate
+from report.tables import Row, Table, pick
 from report.wording import format_cell, format_number
 
 WINNER = "winner"  # names the preferences themselves
@@ -28,6 +29,8 @@ LENGTHS_CAPTION = (
     "Logistic regression on the difference of lengths, as in AlpacaEval 2. Ranks are by strengths. by: the judge, or "
     f"{WINNER}, the preferences themselves. Intervals are over inputs."
 )
+LABELS_SHOWN = ("judge", "system", "rank", "by_judge", "by_people", "corrected", "labels", "rank_by_judge")
+LENGTHS_SHOWN = ("by", "rank", "rank_as_judged", "system", "win_rate", "controlled", "n")
 LENGTH_CELLS = ("win_rate", "controlled", "change", "strength", "n")
 
 
@@ -49,16 +52,15 @@ class Corrections:
 
     @property
     def tables(self) -> list[Table]:
-        """Tables of the systems as judges and people rank them, and at equal lengths. Empty tables are left out."""
+        """Tables of the systems as judges and people rank them, and at equal lengths."""
         caption = "Intervals are over inputs."
         if self.labels < self.pairs:
             caption += CORRECTED_CAPTION.format(pairs=self.pairs, labels=self.labels)
         by_labels = [{"judge": name, **row} for name, rows in self.by_labels.items() for row in rows]
-        tables = [
-            tabulate("Systems by judges and by people", caption, by_labels),
-            tabulate("At equal lengths", LENGTHS_CAPTION, list(self._list_lengths())),
+        return [
+            Table("Systems by judges and by people", caption, by_labels, LABELS_SHOWN),
+            Table("At equal lengths", LENGTHS_CAPTION, [*self._list_lengths()], LENGTHS_SHOWN),
         ]
-        return [table for table in tables if table.rows]
 
     def _list_lengths(self) -> Iterator[Row]:
         """A row for each judge and system at equal lengths; one whose strength is not known has no rank."""
@@ -97,25 +99,20 @@ class Corrections:
                 continue
             how = "people's order" if is_whole else f"corrected with {self.labels} labels, it"
             result = "is the same" if by_judge == by_people else f"is {by_people}"
-            yield f"{name} orders {by_judge}; {how} {result}"
+            yield f"as judged, {name} orders {by_judge}; {how} {result}"
 
     def _describe_lengths(self) -> Iterator[str]:
-        """How many win rates equal lengths change, and which most."""
+        """How many win rates equal lengths change, which most, and whether the order of the systems changes."""
         for name, systems in self.by_length.items():
-            known = 0
-            moved: dict[str, Estimate] = {}
-            for system, controlled in systems.items():
-                change = controlled.change
-                if math.isnan(change.value):
-                    continue
-                known += 1
-                if change.low > 0 or change.high < 0:
-                    moved[system] = change
-            if not moved:
-                continue
-            most = max(moved, key=lambda system: abs(moved[system].value))
-            said = f"equal lengths change {len(moved)} of {known} win rates"
-            yield f"by {name}, {said}, most that of {most}: {format_cell(moved[most])}"
+            known = {system: each.change for system, each in systems.items() if not math.isnan(each.change.value)}
+            moved = {system: change for system, change in known.items() if change.low > 0 or change.high < 0}
+            if moved:
+                most = max(moved, key=lambda system: abs(moved[system].value))
+                said = f"equal lengths change {len(moved)} of {len(known)} win rates"
+                yield f"by {name}, {said}, most that of {most}: {format_cell(moved[most])}"
+            ranks = [self.ranks_as_judged[name].get(system, math.nan) for system in systems]
+            if name != WINNER and any(below < above for above, below in pairwise(ranks)):
+                yield f"at equal lengths {name} orders {', '.join(systems)}"
 
 
 def correct(

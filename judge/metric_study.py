@@ -1,30 +1,21 @@
-"""The result of `judge agree`: how well metrics agree with ratings, in tables and plots."""
+"""Tables of `judge agree`: the ranking of metrics, pairs of metrics, and agreement corrected for that of raters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from judge.judge_checks import JudgeChecks
-from judge.label_study import LabelStudy
 from meta_eval.agreement import CHEAP_CUES, Agreement
 from meta_eval.design import lay_out
-from meta_eval.ranking import Ranking, RankingSettings, number_clusters
+from meta_eval.ranking import MetricPair, Ranking, RankingSettings, number_clusters
 from meta_eval.raters import Kind, correct_agreement
 from meta_eval.scored_set import ScoredSet
 from report.agreement_tables import among_table, tabulate_agreement
-from report.asked import Asked
-from report.tables import Result, Row, Table, pick, tabulate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from report.outcome import Outcome
+from report.tables import Row, Table, pick
 
 PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
 PAIR_CELLS += ("n", "difference", "p_value", "reason")
+PAIR_SHOWN = ("metric_a", "metric_b", "better", "p_value", "difference", "n", "aspect", "grouping")
+RANKING_SHOWN = ("cluster", "metric", "agreement", "n", "aspect", "statistic", "grouping")
 PAIRS_CAPTION = (
     "metric_a minus metric_b. p_value: two-sided, by flips of inputs (below 30 inputs by swaps of their scores), "
     "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
@@ -35,65 +26,22 @@ AGAINST_CUES_CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class MetricStudy(Result):
-    """How well metrics agree with ratings, and which metrics agree better than others."""
+def tabulate_metrics(rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> list[Table]:
+    """Tabulates the ranking, the agreement with ratings, and the tests of pairs of metrics and against cheap cues."""
+    caption = PAIRS_CAPTION.format(level=rankings[0].comparison.level)
+    pairs = [pair for ranking in rankings for pair in ranking.pairs]
+    against = [pair for ranking in rankings for pair in ranking.against_cues]
+    return [
+        ranking_table(rankings),
+        tabulate_agreement(rows),
+        tabulate_pairs("Is one metric better?", caption, pairs),
+        tabulate_pairs("Is a metric better than counting?", f"{caption} {AGAINST_CUES_CAPTION}", against),
+    ]
 
-    signature: str
-    # the examples with one aspect per metric, and the scores `cheap_cues`
-    scored: ScoredSet
-    # the agreement of each metric with each aspect, over all texts, within systems and between them
-    rows: tuple[Agreement, ...]
-    # by aspect and grouping
-    rankings: tuple[Ranking, ...]
-    # the agreement among the raters, and that of metrics corrected for it, where several people rated an aspect
-    raters: tuple[Table, ...]
-    # the agreement on labels, where ratings and scores are labels
-    labels: LabelStudy
-    # judges beside each other, where people are split, by slice and against limits
-    checks: JudgeChecks
-    # warnings, and the answer
-    notes: tuple[str, ...]
-    # what judges were asked and what they answered, and the files that have it
-    asked: Sequence[Asked] = ()
-    files: Sequence[Path] = ()
 
-    @property
-    def tables(self) -> list[Table]:
-        """Tables of the ranking, agreement, pairs of metrics, raters and labels."""
-        against = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.against_cues]
-        pairs = [pick(pair, PAIR_CELLS) for ranking in self.rankings for pair in ranking.pairs]
-        caption = PAIRS_CAPTION.format(level=self.rankings[0].comparison.level)
-        tables = [
-            ranking_table(self.rankings),
-            tabulate_agreement(self.rows),
-            tabulate("Is one metric better?", caption, pairs),
-            tabulate("Is a metric better than counting?", f"{caption} {AGAINST_CUES_CAPTION}", against),
-            *self.raters,
-            *self.labels.tables,
-            *self.checks.tables,
-        ]
-        return [table for table in tables if table.rows]
-
-    def present(self) -> Outcome:
-        return replace(super().present(), scored=[self.scored], asked=self.asked, files=self.files)
-
-    def draw(self) -> dict[str, Figure]:
-        """Plots of the agreement of each metric, and of scores against the ratings of each aspect."""
-        from report.plots import plot_intervals, scores_against_ratings
-
-        intervals = {}
-        for ranking in self.rankings:
-            how = ranking.comparison
-            title = f"{how.statistic} with {ranking.aspect} ({how.one_grouping}), 95 % over inputs"
-            intervals[f"{how.statistic}_{ranking.aspect}_{how.one_grouping}"] = ranking.agreement, title
-        against = {f"scores_{aspect}": scores_against_ratings(self.scored, aspect) for aspect in self.scored.aspects}
-        return plot_intervals(intervals) | against
-
-    @property
-    def findings(self) -> list[str]:
-        """The conditions of `fail_if` that failed, in sentences."""
-        return self.checks.findings
+def tabulate_pairs(title: str, caption: str, pairs: Sequence[MetricPair]) -> Table:
+    """Tabulates tests of pairs of metrics."""
+    return Table(title, caption, [pick(pair, PAIR_CELLS) for pair in pairs], PAIR_SHOWN)
 
 
 def ranking_table(rankings: Sequence[Ranking]) -> Table:
@@ -116,7 +64,7 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
         "On the n examples that all metrics scored. Clusters are of permutation tests at "
         f"{level:g}, adjusted for all pairs."
     )
-    return tabulate("Ranking", caption, rows)
+    return Table("Ranking", caption, rows, RANKING_SHOWN)
 
 
 def rater_tables(scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings) -> tuple[Table, ...]:
@@ -136,5 +84,5 @@ def rater_tables(scored: ScoredSet, metrics: ScoredSet, comparison: RankingSetti
     )
     return (
         among_table("Agreement among raters", scored.raters, layout, kind),
-        tabulate("Agreement with perfectly reliable ratings", corrected_caption, corrected),
+        Table("Agreement with perfectly reliable ratings", corrected_caption, corrected),
     )

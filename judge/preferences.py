@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,18 +18,15 @@ from meta_eval.labels import SingleAgreement
 from meta_eval.preferences import Favour, PreferenceAgreement, Preferences, Verdicts, position_effect
 from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
 from report.agreement_tables import describe_chance, describe_enough, single_table
-from report.asked import Asked
-from report.tables import Result, Row, Table, pick, tabulate
-from report.wording import MOST_NAMED, bound_answer, format_cell, format_number, join_names
+from report.tables import Row, Table, pick
+from report.wording import MOST_NAMED, format_cell, format_number, join_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from report.outcome import Outcome
 
 ALL = "all"
 TIE = 0.5  # the outcome of a tie
-MANY = 6  # systems; of more a sentence names the first ones
 SYSTEMS_CAPTION = (
     "Intervals are over inputs. A tie is half a win of each; each compared pair of k systems counts 1/(k - 1) tie more."
 )
@@ -44,8 +40,8 @@ AGREEMENT_CAPTION = (
     "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. Intervals are over inputs."
 )
 FAVOURS_CAPTION = (
-    "On the n pairs of which one output is longer (in characters), or by a system of the judge's own family; ties "
-    "count half. Intervals are over inputs."
+    "Of the n pairs of which one output is longer (in characters), how often the longer one is preferred; ties count "
+    "half. Intervals are over inputs."
 )
 ASKED_CAPTION = (
     "Each pair is asked in both orders; the outcome is the mean of both where the model gives probabilities, else a "
@@ -53,25 +49,23 @@ ASKED_CAPTION = (
 )
 SYSTEM_CELLS = ("cluster", "system", "n", "wins", "ties", "losses", "win_rate", "strength")
 PAIR_CELLS = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
+PAIR_SHOWN = ("system_a", "system_b", "better", "p_value", "difference", "win_rate", "n")
 AGREEMENT_CELLS = ("n", "accuracy", "kappa", "untied", "missing")
 FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
 
 
 @dataclass(frozen=True, eq=False)
-class PreferenceStudy(Result):
+class PreferenceStudy:
     """A study of preferences: which systems are preferred, and which metrics agree with people."""
 
-    signature: str
     ranking: PreferenceRanking
     level: float
-    # pairs whose win rates are shown to be within the margin of 1/2
-    equal: frozenset[tuple[str, str]]
     # how many people, or judges, there are where they are several, and Krippendorff's alpha among them
     among: Mapping[str, tuple[int, Estimate]]
     # of the judges and metrics with each person, and of people among themselves, where several are named
     single: Sequence[SingleAgreement]
-    # by judge or metric, what it favours more than people: `LONGER`, `FAMILY`
-    favours: Mapping[tuple[str, str], Favour]
+    # by judge or metric, how much more often than people it prefers the longer text
+    favours: Mapping[str, Favour]
     # by metric, and by its pair of systems, or by `ALL` twice
     agreement: Mapping[tuple[str, str, str], PreferenceAgreement]
     # of the judge that was asked, and the inputs of its pairs
@@ -83,35 +77,27 @@ class PreferenceStudy(Result):
     whose: str
     # how the judgements were read, and what the number of inputs limits
     resolution: Sequence[str]
-    # what the judge was asked and what it answered, and the files that have it
-    asked: Sequence[Asked] = ()
-    files: Sequence[Path] = ()
-
-    def present(self) -> Outcome:
-        return replace(super().present(), asked=self.asked, files=self.files)
 
     @property
     def tables(self) -> list[Table]:
-        """Tables of systems, pairs, raters, agreement of metrics, corrections and the judge.
-
-        Empty tables are left out.
-        """
+        """Tables of systems, pairs, raters, agreement of metrics, corrections and the judge."""
         systems = [pick(system, SYSTEM_CELLS) for system in self.ranking.systems]
         among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in self.among.items()]
-        favours = [
-            pick(favour, FAVOUR_CELLS, judge=name, favoured=side) for (name, side), favour in self.favours.items()
+        favours = [pick(favour, FAVOUR_CELLS, judge=name) for name, favour in self.favours.items()]
+        agreement = [
+            pick(agreement, AGREEMENT_CELLS, metric=name, system_a=a, system_b=b)
+            for (name, a, b), agreement in self.agreement.items()
         ]
-        tables = [
-            tabulate("Systems by preferences", SYSTEMS_CAPTION, systems),
-            tabulate("Pairs of systems by preferences", PAIRS_CAPTION, self._judge_pairs()),
-            tabulate("Agreement among raters", AMONG_CAPTION, among),
-            tabulate("Agreement with preferences", AGREEMENT_CAPTION, self._list_agreement()),
+        return [
+            Table("Systems by preferences", SYSTEMS_CAPTION, systems),
+            Table("Pairs of systems by preferences", PAIRS_CAPTION, [*self._judge_pairs()], PAIR_SHOWN),
+            Table("Agreement among raters", AMONG_CAPTION, among),
+            Table("Agreement with preferences", AGREEMENT_CAPTION, agreement),
             single_table(({}, agreement) for agreement in self.single),
-            tabulate("What the judges favour", FAVOURS_CAPTION, favours),
+            Table("How the judges favour longer texts", FAVOURS_CAPTION, favours),
             *self.corrections.tables,
-            tabulate("The judge", ASKED_CAPTION, self._count_answers()),
+            Table("The judge", ASKED_CAPTION, [*self._count_answers()]),
         ]
-        return [table for table in tables if table.rows]
 
     def draw(self) -> dict[str, Figure]:
         """Plots the strength of each system."""
@@ -120,25 +106,12 @@ class PreferenceStudy(Result):
         strengths = {system.system: system.strength for system in self.ranking.systems}
         return plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")})
 
-    def _list_agreement(self) -> Iterator[Row]:
-        """The agreement of each metric, on all pairs of systems and on each."""
-        for (name, a, b), agreement in self.agreement.items():
-            yield pick(
-                agreement,
-                AGREEMENT_CELLS,
-                metric=name,
-                system_a=a,
-                system_b=b,
-            )
-
     def _judge_pairs(self) -> Iterator[Row]:
         """The pairs of systems, each with the verdict of its tests."""
         for pair in self.ranking.pairs:
             verdict = find_better(pair, self.level)
             if verdict is None:
                 verdict = "not tested" if math.isnan(pair.p_value) else "not separated"
-            if (pair.system_a, pair.system_b) in self.equal:
-                verdict = f"{verdict}, equal within the margin"
             yield pick(pair, PAIR_CELLS, system_a=pair.system_a, system_b=pair.system_b, better=verdict)
 
     def _count_answers(self) -> Iterator[Row]:
@@ -162,25 +135,36 @@ class PreferenceStudy(Result):
         return None if self.verdicts is None else position_effect(self.verdicts.first, self.judged_inputs)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """The limits of the ranking, and the answer: who wins, and whether each judge is better than chance."""
-        whole = {name: agreement for (name, a, _), agreement in self.agreement.items() if a == ALL}
-        notes = [self.whose] if self.whose else []
-        notes += note_position(self.position)
-        notes += note_missing(whole)
-        notes += note_favours(self.favours)
-        notes += note_circle(self.ranking.pairs)
-        notes += note_one_answer(self.verdicts)
-        notes += note_fit(self.ranking.fit, self.ranking.pairs, self.level)
-        by_chance = describe_judges(whole)
-        answer = [describe_ranking(self.ranking, self.level), *describe_equal(self.equal)]
-        if whole and self.single:
-            notes += by_chance
-            answer.append(describe_enough(self.single, whole))
-        elif whole:
+    def whole(self) -> dict[str, PreferenceAgreement]:
+        """The agreement of each judge and metric on all pairs of systems."""
+        return {name: agreement for (name, a, _), agreement in self.agreement.items() if a == ALL}
+
+    @property
+    def notes(self) -> list[str]:
+        """The limits of the ranking, and what its corrections change."""
+        return [
+            *filter(None, [self.whose]),
+            *note_position(self.position),
+            *note_missing(self.whole),
+            *note_favours(self.favours),
+            *note_circle(self.ranking.pairs),
+            *note_one_answer(self.verdicts),
+            *note_fit(self.ranking.fit, self.ranking.pairs, self.level),
+            *(describe_judges(self.whole) if self.single else []),
+            *self.corrections.notes,
+            *self.resolution,
+        ]
+
+    @property
+    def answer(self) -> str:
+        """Says who wins, and whether each judge is better than chance and good enough."""
+        answer = [describe_ranking(self.ranking, self.level)]
+        if self.whole and self.single:
+            answer.append(describe_enough(self.single, self.whole))
+        elif self.whole:
             unknown = "whether that is enough is unknown: no pair has judgements of two people"
-            answer += [*by_chance, unknown]
-        return (*notes, *self.corrections.notes, *self.resolution, *bound_answer("; ".join(answer)))
+            answer += [*describe_judges(self.whole), unknown]
+        return "; ".join(answer)
 
 
 def note_position(position: Estimate | None) -> list[str]:
@@ -201,14 +185,14 @@ def note_missing(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
     return [f"{most} judges only {judged} of {pairs} pairs: the others lack an output with a score, or a verdict"]
 
 
-def note_favours(favours: Mapping[tuple[str, str], Favour]) -> list[str]:
-    """Notes what a judge is shown to prefer more or less often than people do: longer outputs, or its family."""
+def note_favours(favours: Mapping[str, Favour]) -> list[str]:
+    """Notes judges that are shown to prefer the longer output more or less often than people do."""
     notes: list[str] = []
-    for (name, side), favour in favours.items():
+    for name, favour in favours.items():
         if _excludes_0(favour.effect):
             than = "more" if favour.effect.value > 0 else "less"
             effect = format_cell(favour.effect)
-            notes.append(f"{name} prefers the {side} {than} often than people do: effect {effect}")
+            notes.append(f"{name} prefers the longer text {than} often than people do: effect {effect}")
     return notes
 
 
@@ -282,73 +266,28 @@ def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str
     ]
 
 
-def contradicts(pair: PreferredPair) -> bool:
-    """Whether the win rate of a pair and the strengths of its systems favour different systems."""
-    return (pair.win_rate.value - 0.5) * pair.difference.value < 0
-
-
 def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
-    """Writes a sentence: which systems the tests separate.
-
-    A pair whose win rate contradicts the strengths is named with its win rate, as separated by strengths only. If there
-    are many systems, the sentence names only the first ones.
-    """
+    """Writes a sentence: which systems the tests separate. Of many winners it names the first."""
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
     untested = sum(math.isnan(pair.p_value) for pair in ranking.pairs)
     never = [f"{untested} pairs that were never compared are not tested"] if untested else []
     order = [system.system for system in ranking.systems]
-    separated = [pair for pair in ranking.pairs if find_better(pair, level)]
-    if not separated:
-        return "; ".join([_describe_unseparated(ranking, order), *never])
     beaten: dict[str, list[str]] = {}
-    for pair in separated:
-        winner = pair.system_a if pair.difference.value > 0 else pair.system_b
-        loser = pair.system_b if winner == pair.system_a else pair.system_a
-        beaten.setdefault(winner, []).append(loser)
-    if len(order) > MANY:
-        return "; ".join([describe_first(ranking, beaten), *never])
+    for pair in ranking.pairs:
+        winner = find_better(pair, level)
+        if winner is not None:
+            loser = pair.system_b if winner == pair.system_a else pair.system_a
+            beaten.setdefault(winner, []).append(loser)
+    if not beaten:
+        return "; ".join([_describe_unseparated(ranking, order), *never])
     winners = [name for name in order if name in beaten]
     parts = [f"{name} is preferred to {join_names(sorted(beaten[name], key=order.index))}" for name in winners]
-    if len(separated) + untested < len(ranking.pairs):
+    if parts[MOST_NAMED:]:
+        parts = [*parts[:MOST_NAMED], f"{len(parts) - MOST_NAMED} more systems are preferred to others"]
+    if sum(map(len, beaten.values())) + untested < len(ranking.pairs):
         parts.append("the tests do not separate the others")
-    against = [pair for pair in separated if contradicts(pair)]
-    if against:
-        a, b, rate = against[0].system_a, against[0].system_b, format_cell(against[0].win_rate)
-        parts.append(f"{a} and {b} are separated by strengths alone: in their own judgements {a} wins {rate}")
     return "; ".join([*parts, *never])
-
-
-def describe_equal(equal: Collection[tuple[str, str]]) -> list[str]:
-    """Says which pairs are shown to be equal within the margin that does not matter.
-
-    Of many pairs only the first are named.
-    """
-    if not equal:
-        return []
-    pairs = [f"{a} equals {b}" for a, b in sorted(equal)]
-    if len(pairs) <= MOST_NAMED:
-        return [f"{join_names(pairs)} within the margin"]
-    first = pairs[: MOST_NAMED - 1]
-    return [f"{', '.join(first)} and {len(pairs) - len(first)} other pairs are equal within the margin"]
-
-
-def describe_first(ranking: PreferenceRanking, beaten: Mapping[str, Sequence[str]]) -> str:
-    """Describes the best of many systems: those of the first cluster, and the systems that each of them beats.
-
-    `beaten` has, for each system, the systems that it beats by the tests.
-    """
-    order = [system.system for system in ranking.systems]
-    first = [system.system for system in ranking.systems if system.cluster.split("-")[0] == "1"]
-    below = set(order).intersection(*(beaten.get(leader, ()) for leader in first))
-    are_several = len(first) > 1
-    lead = f"{join_names(first)} {'are' if are_several else 'is'} first of {len(order)} systems"
-    if are_several:
-        lead += ", and the tests do not separate them"
-    if not below:
-        return f"{lead}; no system is separated from {'all of them' if are_several else first[0]}"
-    names = join_names(sorted(below, key=order.index))
-    return f"{lead}; {'each' if are_several else 'it'} is preferred to {names}"
 
 
 def _describe_unseparated(ranking: PreferenceRanking, order: Sequence[str]) -> str:

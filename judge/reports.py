@@ -14,17 +14,19 @@ from core.errors import SettingError
 from core.settings import Several, check, one_of
 from report import page, results
 from report.asked import write_answers
-from report.outcome import Outcome
+from report.study import Study
 
 
 def check_report(report: str, plots: Sequence[str]) -> None:
     """Raises SettingError for a folder that cannot hold a report, and for unknown kinds of plots."""
     check(Several[one_of(results.ENDINGS)], plots=[*plots])
+    if Path(report).suffix in (".html", ".htm"):
+        raise SettingError(f"report must name a folder, in which report.html is the page, but is {report}")
     results.check_run_folder(Path(os.path.realpath(report)), "report")
 
 
 def write_verb(
-    outcome: Outcome,
+    outcome: Study,
     command: Sequence[str],
     settings: Mapping[str, Any],
     *,

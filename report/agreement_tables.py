@@ -11,13 +11,14 @@ from meta_eval.design import FEWEST_TEXTS, Floats, Layout
 from meta_eval.estimates import Estimate
 from meta_eval.labels import PEOPLE, SingleAgreement
 from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
-from report.tables import Row, Table, pick, tabulate
-from report.wording import collect_reasons, format_number, join_names
+from report.tables import Row, Table, pick
+from report.wording import format_number, join_names
 
 LEVEL = 0.05  # of tests against chance
 AGREEMENT = "agreement"  # the key of the table of agreement with ratings
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "spearman", "within_systems", "between_systems", "systems")
 AGREEMENT_CELLS += ("beyond_cues", "pearson", "kendall", "unscored", "truncated", "synthetic")
+AGREEMENT_SHOWN = ("metric", "spearman", "n", "within_systems", "beyond_cues", "between_systems", "aspect", "set")
 SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa")
 UNTESTED = AlternativeTest(0, math.nan, Estimate.undefined("not made"), 0.0, None)
 NEARLY = 0.1  # a judge that is shown to lie no further below people, in kappa, can stand in for one
@@ -39,9 +40,8 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
     shown: list[Row] = []
     for of_aspect in by_aspect.values():
         for row in sorted(of_aspect, key=_rank):
-            cells = pick(row, AGREEMENT_CELLS)
-            shown.append({**cells, "reason": collect_reasons(cells)})
-    return Table("Agreement with ratings", caption, shown, key=AGREEMENT)
+            shown.append(pick(row, AGREEMENT_CELLS))
+    return Table("Agreement with ratings", caption, shown, AGREEMENT_SHOWN, key=AGREEMENT)
 
 
 def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> str:
@@ -111,7 +111,7 @@ def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
         "than what most people say, which includes their own."
     )
     rows = (pick(agreement, SINGLE_CELLS, **names, judge=agreement.name) for names, agreement in found)
-    return tabulate("Agreement with single people", caption, rows)
+    return Table("Agreement with single people", caption, [*rows])
 
 
 def among_table(
@@ -137,4 +137,4 @@ def among_table(
         f"alpha is for ratings of this scale, correlations are {kind.title()}'s, the ceiling is Spearman-Brown's. "
         "Intervals: 95 %, over inputs."
     )
-    return tabulate(title, caption, rows)
+    return Table(title, caption, rows)

@@ -15,11 +15,10 @@ from rich.cells import cell_len
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.estimates import Estimate
 from meta_eval.grouping import difference
-from report.column_choice import GAP, PAPER
 from report.jobs import Job, Place, ScoredTexts, name_settings, shorten_names, varied_settings
 from report.plots import plot_settings, save_figure
 from report.results import name_files
-from report.tables import Row, Table
+from report.tables import GAP, PAPER, Row, Table, list_reasons
 from report.wording import format_cell
 
 CAPTION = "{statistic}. Higher is better. Intervals: 95 %, drawn over inputs."
@@ -73,11 +72,10 @@ class Joint:
 
 def describe_table(table: Table) -> list[str]:
     """Writes a table as paragraphs of Markdown."""
-    _, below = table.arrange()
     return [
         f"## {table.title}",
         table.to_markdown().rstrip(),
-        " ".join([table.caption, *below]),
+        " ".join([table.caption, *list_reasons([table])]),
     ]
 
 

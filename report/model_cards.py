@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from report.agreement_tables import AGREEMENT
-from report.outcome import Outcome
+from report.study import Study
 from report.tables import Table
 
 CARD = "README.md"
@@ -30,7 +30,7 @@ TASKS = {"ForConditionalGeneration": "text2text-generation", "ForMaskedLM": "fil
 CHOSEN = {"auc": ("val/order", max), "loss": ("val/loss", min)}  # which point of a curve has the kept weights
 
 
-def write_cards(outcome: Outcome, run: Mapping[str, Any], folder: Path) -> None:
+def write_cards(outcome: Study, run: Mapping[str, Any], folder: Path) -> None:
     """Writes a card into the folder of each model in `models/`. `run` is the content of results.json."""
     for name in outcome.models:
         place = folder / "models" / name
@@ -61,7 +61,7 @@ def find_kind(place: Path) -> Kind | None:
     return Kind("transformers", task, f"A language model ({architecture}).")
 
 
-def write_card(name: str, place: Path, kind: Kind, outcome: Outcome, run: Mapping[str, Any]) -> str:
+def write_card(name: str, place: Path, kind: Kind, outcome: Study, run: Mapping[str, Any]) -> str:
     """Writes the text of the card of the model in the folder `place`."""
     depends = read_json(place / "depends.json")
     parts = [
@@ -73,7 +73,7 @@ def write_card(name: str, place: Path, kind: Kind, outcome: Outcome, run: Mappin
         describe_data(outcome, is_synthetic=run["synthetic"]),
         *list_settings(depends),
         *list_held_out(read_json(place / "curve.json"), depends),
-        *list_agreement(outcome.tables, outcome.metrics_of.get(name, ())),
+        *list_agreement(outcome.tables, outcome.models[name].metrics),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -93,7 +93,7 @@ def format_head(kind: Kind, licence: str, is_synthetic: bool) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def describe_data(outcome: Outcome, is_synthetic: bool) -> str:
+def describe_data(outcome: Study, is_synthetic: bool) -> str:
     """Describes the texts that the model learned, and their licence."""
     named = f"`{outcome.corpus}`" if outcome.corpus else "The texts of the run"
     if is_synthetic:

@@ -15,8 +15,9 @@ from meta_eval.agreement import CHEAP_CUES
 from meta_eval.estimates import Estimate
 from report.agreement_tables import AGREEMENT
 from report.asked import Asked, sort_by_gap
-from report.outcome import Outcome
 from report.plots import draw_svg
+from report.study import Study
+from report.tables import list_reasons
 from report.texts import list_texts
 from report.wording import format_interval, format_number
 
@@ -25,20 +26,19 @@ MOST_NAMED = 3  # metrics in the title
 MOST_ANSWERED = 1_000_000  # characters of texts and answers of judges
 
 
-def write_report(outcome: Outcome, run: Mapping[str, Any], config: str, folder: Path) -> None:
+def write_report(outcome: Study, run: Mapping[str, Any], config: str, folder: Path) -> None:
     """Writes report.html."""
     with open_atomically(folder / "report.html") as file:
         file.write(render(outcome, run, config))
 
 
-def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
+def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
     """Makes the page as HTML with inline pictures. `run` is the content of results.json, `config` the configuration."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
     environment.filters["breakable"] = break_names
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
-    tables = [table for table in outcome.tables if table.rows]
-    found = tables[0].finding if tables else ""  # of an experiment; tools end their notes with a sentence
+    tables = outcome.filled
     columns = {name for table in outcome.tables for name in table.columns}
     return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
         run={**run, "config": config},
@@ -47,8 +47,7 @@ def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
         terms={name: meaning for name, meaning in define_columns().items() if name in columns},
         tables=tables,
-        verdict=found or "".join(outcome.notes[-1:]),
-        notes=outcome.notes if found else outcome.notes[:-1],
+        notes=[*outcome.notes, *list_reasons(tables)],
         plots=[
             (figure.get_label() or name.replace("_", " "), Markup(draw_svg(figure)))
             for name, figure in outcome.plots.items()
@@ -86,7 +85,7 @@ def break_names(text: str) -> Markup:
     return Markup(str(escape(text)).replace("_", "_<wbr>"))
 
 
-def name_run(outcome: Outcome, called: str) -> str:
+def name_run(outcome: Study, called: str) -> str:
     """Writes the title of the page: verb or experiment with its title, or with its metrics (if few) and sets."""
     if outcome.title:
         return f"{called}: {outcome.title}"

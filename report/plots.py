@@ -14,9 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from core.errors import printable
+from meta_eval.correlation import average_ranks, plain_pearson
 from meta_eval.design import Floats
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
+from report.wording import format_number
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows
 PER_LEVEL = 5  # mean scores are drawn if each rating has at least this many texts on average
@@ -93,13 +95,25 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
         panel.scatter(ratings + jitter, values, color="C0", **style)
         if has_means:
             known, means = average_levels(values, ratings, levels)
-            panel.plot(known, means, color="C1")
+            panel.plot(known, means, color="C1", label="mean score")
+        panel.set_title(f"{wrap(metric, PANEL)}\n{describe_correlation(values, ratings)}")
     kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(wrap(kind, TITLE))
     figure.supylabel("score")
     line = " The line joins the mean scores." if has_means else ""
+    if has_means:
+        panels[0].legend()
     figure.set_label(f"Scores of each metric by {kind}, a point for each text of {scored.name}.{line}")
     return figure
+
+
+def describe_correlation(values: Floats, ratings: Floats) -> str:
+    """Writes Spearman's correlation of scores and ratings over all texts."""
+    known = ~np.isnan(values + ratings)
+    if known.sum() < 2:
+        return "no correlation"
+    found = plain_pearson(average_ranks(values[known]), average_ranks(ratings[known]))
+    return f"Spearman {format_number(found)}"
 
 
 def average_levels(values: Floats, ratings: Floats, levels: Floats) -> tuple[list[float], list[float]]:
@@ -198,14 +212,18 @@ def plot_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
     """Plots a panel for each training: its loss by the number of batches seen, and its held-out loss."""
     figure, panels = make_panels([*curves], height=2.8)
     for panel, points in zip(panels, curves.values(), strict=True):
-        for name, color, marker in (("train/loss", "C0", "."), ("val/loss", "C1", "o")):
+        for name, color, marker, texts in (("train/loss", "C0", ".", "training"), ("val/loss", "C1", "o", "held-out")):
             steps = [point["step"] for point in points if name in point]
             losses = [point[name] for point in points if name in point]
-            panel.plot(steps, losses, color=color, marker=marker)
+            panel.plot(steps, losses, color=color, marker=marker, label=texts)
         panel.set_xlim(left=0)
         panel.locator_params(axis="x", nbins=4, integer=True)
         panel.locator_params(axis="y", nbins=5)
     figure.supxlabel("batches")
     figure.supylabel("loss (nats)")
-    figure.set_label("Learning curves: the loss of the training texts (blue) and of the held-out texts (orange).")
+    panels[0].legend()
+    figure.set_label(
+        "Learning curves: the loss of the training texts (blue) and of the held-out texts (orange) in the task that is "
+        "trained. It differs from the held-out NLL of the figures, which is that of each token of whole texts."
+    )
     return figure

@@ -1,4 +1,4 @@
-"""Results: writes the files of a run folder from an Outcome.
+"""Results: writes the files of a run folder from an Study.
 
 A run clears its folder first. `results.json` comes last, so a folder with it is complete.
 """
@@ -26,7 +26,7 @@ from core.scores import Scores
 from core.stages import FILES, check_place, fingerprint
 from data.text_files import open_atomically
 from meta_eval.scored_set import ScoredSet
-from report.outcome import Outcome
+from report.study import Study
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes
@@ -55,7 +55,7 @@ def encode_json(value: Any, indent: int | None = None) -> str:
     return f"{text}\n"
 
 
-def results(outcome: Outcome, run: Mapping[str, Any]) -> dict[str, Any]:
+def results(outcome: Study, run: Mapping[str, Any]) -> dict[str, Any]:
     """Makes the content of results.json: facts about the run (its command, its times), then its outcome."""
     return {
         **run,
@@ -63,7 +63,7 @@ def results(outcome: Outcome, run: Mapping[str, Any]) -> dict[str, Any]:
         "seconds": round(run["seconds"], 3),
         "signature": outcome.signature,
         "synthetic": outcome.synthetic or any(scored.synthetic for scored in outcome.scored),
-        "notes": list(outcome.notes),
+        "notes": outcome.said,
         "table": [row for table in outcome.tables for row in table.to_json()],
         "figures": dict(outcome.figures),
         "files": [str(file) for file in outcome.files],
@@ -107,7 +107,7 @@ def name_processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
+def score_lines(outcome: Study) -> Iterator[dict[str, Any]]:
     """Yields one record per set and example: ratings, scores by metric and aspect, and reasons for null scores.
 
     The hash of the text tells whether two runs scored the same texts.
@@ -201,14 +201,14 @@ def is_cleared(path: Path, folder: Path) -> bool:
     return any(path.is_relative_to(folder / name) for name in WRITTEN)
 
 
-def write_models(outcome: Outcome, folder: Path) -> None:
+def write_models(outcome: Study, folder: Path) -> None:
     """Copies the model folders into `models/`, as hard links if the file system supports them.
 
     A model that learned synthetic text gets a note, which is shown with all its scores (`core.notes`).
     """
-    for name, source in outcome.models.items():
+    for name, model in outcome.models.items():
         copy = folder / "models" / name
-        shutil.copytree(source, copy, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
+        shutil.copytree(model.folder, copy, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
         if outcome.synthetic:
             write_note(copy, TINY)
 
@@ -250,7 +250,7 @@ def make_unique(name: str, taken: Collection[str]) -> str:
     return unique
 
 
-def write_plots(outcome: Outcome, folder: Path, endings: Sequence[str] = ("png",)) -> None:
+def write_plots(outcome: Study, folder: Path, endings: Sequence[str] = ("png",)) -> None:
     """Draws each plot into `plots/` (see `name_files`) as a file of each ending."""
     if not outcome.plots:
         return
@@ -262,7 +262,7 @@ def write_plots(outcome: Outcome, folder: Path, endings: Sequence[str] = ("png",
             save_figure(outcome.plots[name], folder / "plots" / f"{file}.{ending}")
 
 
-def write_tables(outcome: Outcome, folder: Path) -> None:
+def write_tables(outcome: Study, folder: Path) -> None:
     """Writes every table of the outcome as `tables/NAME.csv`, `.md` and `.tex`."""
     tables = {table.name.lower(): table for table in outcome.tables if table.rows}
     for name, file in name_files(tables).items():
@@ -274,7 +274,7 @@ def write_tables(outcome: Outcome, folder: Path) -> None:
         path.with_name(f"{file}.tex").write_text(tables[name].to_latex(), encoding="utf-8")
 
 
-def write_scores(outcome: Outcome, folder: Path) -> None:
+def write_scores(outcome: Study, folder: Path) -> None:
     """Writes scores.jsonl if a set was scored."""
     if not outcome.scored:
         return

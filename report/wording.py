@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -13,7 +13,6 @@ from rich import markup
 from core.errors import printable
 from meta_eval.estimates import Estimate, smallest_p
 
-HEADLINE = 300  # characters of the answer that stands on top of a page
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
 LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''"}
@@ -61,17 +60,6 @@ def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
-def collect_reasons(row: Mapping[str, Any]) -> str:
-    """Collects the reasons why estimates of a row, or their intervals, are undefined; each reason once.
-
-    >>> collect_reasons({"n": 3, "r": Estimate.undefined("too few"), "tau": Estimate.undefined("too few")})
-    'too few'
-    """
-    estimates = [cell for cell in row.values() if isinstance(cell, Estimate)]
-    reasons = [estimate.reason for estimate in estimates if estimate.reason]
-    return "; ".join(dict.fromkeys(reasons))
-
-
 def join_names(names: Sequence[str]) -> str:
     """Joins names for a sentence. Of many names only the first are shown, and the others are counted.
 
@@ -84,70 +72,6 @@ def join_names(names: Sequence[str]) -> str:
         return f"{', '.join(names[:-1])} and {names[-1]}"
     first = names[: MOST_NAMED - 1]
     return f"{', '.join(first)} and {len(names) - len(first)} others"
-
-
-class Headline(str):
-    """A short form of the note before it, for the top of a page; the terminal shows that note alone."""
-
-    __slots__ = ()
-
-
-def bound_answer(*sentences: str) -> list[str]:
-    """Cuts the answer to a headline of at most `HEADLINE` characters; a longer answer precedes it in full.
-
-    The headline keeps the first sentences and says how many answers there are more. Of one sentence that is too long
-    it keeps the first clauses and, if it is short, the last one, which is a verdict.
-
-    >>> bound_answer("a is better")
-    ['a is better']
-    >>> whole, headline = bound_answer("; ".join(["x" * 99] * 9 + ["no judge is good enough"]))
-    >>> len(whole), headline.partition("; and")[2]
-    (932, ' 7 more; no judge is good enough')
-    >>> whole, headline = bound_answer("fit: m.", "form: " + "x" * 300 + "; no judge.", "fun: m.")
-    >>> headline
-    'fit: m. And 2 more answers.'
-    """
-    answer = " ".join(sentences)
-    if len(answer) <= HEADLINE:
-        return [answer]
-    if not sentences[1:]:
-        return [answer, Headline(_bound_sentence(answer, HEADLINE))]
-    room = HEADLINE - len(_count_more(len(sentences)))
-    kept = _count_fitting(sentences, " ", room)
-    first = _bound_sentence(" ".join(sentences[:kept]), room)
-    return [answer, Headline(first + _count_more(len(sentences) - kept))]
-
-
-def _count_more(number: int) -> str:
-    """How many answers a headline leaves out; "" for none."""
-    if number == 0:
-        return ""
-    return " And 1 more answer." if number == 1 else f" And {number} more answers."
-
-
-def _bound_sentence(sentence: str, longest: int) -> str:
-    """Cuts a sentence to its first clauses and, if it is short, the last one."""
-    if len(sentence) <= longest:
-        return sentence
-    room = longest - len("; and 9999 more")
-    mark = "; " if len(sentence.split("; ")[0]) <= room else ", "
-    clauses = sentence.split(mark)
-    last = clauses[-1:] if len(clauses[-1]) <= longest // 2 else []
-    middle = clauses[: len(clauses) - len(last)]
-    room -= sum(len(mark) + len(clause) for clause in last)
-    kept = _count_fitting(middle, mark, room)
-    first = shorten(mark.join(middle[:kept]), room - 1)
-    more = len(middle) - kept
-    left = [f"and {more} more"] if more else []
-    return mark.join([first, *left, *last])
-
-
-def _count_fitting(clauses: Sequence[str], mark: str, room: int) -> int:
-    """How many of the first clauses or sentences, joined by the mark, fit into the room: one at least."""
-    kept = 1
-    while kept < len(clauses) and len(mark.join(clauses[: kept + 1])) <= room:
-        kept += 1
-    return kept
 
 
 def note_resolution(inputs: int, level: float) -> list[str]:

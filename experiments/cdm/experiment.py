@@ -41,7 +41,7 @@ from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
 from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
-from experiments.contracts import Outcome, Run
+from experiments.contracts import Run, Study
 from experiments.presentation import present
 from experiments.training import Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
@@ -55,7 +55,7 @@ GENERATIVE = "cdm_generative"  # begins the rows of Generative CDM, whatever gam
 EXPLAINED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "classifier")
 
 
-def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
+def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Study:
     """Runs all of CDM on one corpus of dialogues, or of sentences after their concepts, as two turns.
 
     Before a model is trained, raises InputError for a file of graphs that is missing or faulty.

@@ -5,12 +5,12 @@ from core.errors import SettingError
 from data.corpus import Corpus
 from data.sentences import split_english
 from data.text_files import open_atomically
-from experiments.contracts import Outcome, Run
+from experiments.contracts import Run, Study
 
 FILE = "sentences.txt"  # in the run folder
 
 
-def cdm_sentences(run: Run, data: Corpus) -> Outcome:
+def cdm_sentences(run: Run, data: Corpus) -> Study:
     """Writes every different sentence of the training dialogues, one per line, in their order, into `FILE`.
 
     Raises SettingError for data without training dialogues.
@@ -23,7 +23,7 @@ def cdm_sentences(run: Run, data: Corpus) -> Outcome:
     path = run.folder / FILE
     with open_atomically(path) as file:
         file.writelines(f"{sentence}\n" for sentence in sentences)
-    return Outcome(
+    return Study(
         signature=f"cdm_sentences|data={data.name}",
         figures={"dialogues": len(data.train), "turns": len(turns), "sentences": len(sentences)},
         files=[path],

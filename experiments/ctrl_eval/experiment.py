@@ -27,7 +27,7 @@ from data.corpus import Corpus
 from data.sentences import make_splitter, split_english
 from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
-from experiments.contracts import Outcome, Run, Table
+from experiments.contracts import Run, Study, Table
 from experiments.ctrl_eval.tables import Evaluated, plot_number_of_evaluators, tabulate_analyses
 from experiments.presentation import present
 from experiments.training import (
@@ -76,7 +76,7 @@ def ctrleval(
     data: Corpus,
     plan: CtrlEvalPlan,
     evaluators: Sequence[int],
-) -> Outcome:
+) -> Study:
     """Scores rated sets by CTRLEval, its other weights and pattern functions (Table 5), and baselines (Tables 3-4).
 
     `data` has labelled training texts, and rated texts with prefix and label. Figure 4 draws as many evaluators as each

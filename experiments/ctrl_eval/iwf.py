@@ -6,7 +6,7 @@ from ctrl_eval.frequency import count_frequencies
 from data.files import read_examples
 from data.sentences import make_splitter
 from data.text_files import read_texts
-from experiments.contracts import Outcome, Run
+from experiments.contracts import Run, Study
 from experiments.training import list_texts
 from models.loading import load_tokenizer
 
@@ -28,7 +28,7 @@ def iwf(
     model: str,
     output: Path,
     sentence_split: str,
-) -> Outcome:
+) -> Study:
     """Counts in how many sentences each token occurs, and writes the table of weights (CTRLEval, Eq. 7).
 
     `model` is a hub name or a folder with a tokenizer.
@@ -38,7 +38,7 @@ def iwf(
         tokenizer = load_tokenizer(model)
         table = count_frequencies((sentence for text in texts for sentence in split(text)), tokenizer)
     table.save(output)
-    return Outcome(
+    return Study(
         signature=f"iwf|corpus={table.corpus}|tokenizer={model}",
         figures={
             "sentences": table.sentences,

@@ -20,7 +20,7 @@ from core.settings import AscendingRatios, check
 from data.cleaning import clean_examples
 from data.corpus import Corpus
 from data.damage import apply_reorder, apply_retrieve
-from experiments.contracts import Outcome, Run
+from experiments.contracts import Run, Study
 from experiments.mars.tables import MarsScores, make_tables, measure_gain, name_ratio_row
 from experiments.presentation import present
 from experiments.training import LanguageModelPlan, Pretrained, Trained, find_or_train, list_texts
@@ -50,7 +50,7 @@ def mars_story(
     perplexity: Callable[[CausalLM, str], Metric],
     largest_ratios: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8),
     clean: bool = False,
-) -> Outcome:
+) -> Study:
     """Computes the rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5.
 
     The rated texts of `data` have references and context. `metric` and `perplexity` make these metrics from the name or
@@ -97,7 +97,7 @@ def present_scores(
     data: Corpus,
     models: Mapping[str, Trained],
     scored: Sequence[MarsScores],
-) -> Outcome:
+) -> Study:
     """Makes the outcome: agreement with the ratings of unaltered texts, the paper's tables, Figure 3 and notes."""
     notes: list[str] = []
     figures: dict[str, float] = {}

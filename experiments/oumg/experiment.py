@@ -19,7 +19,7 @@ from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
 from discriminators.explanations import explain_parts
 from discriminators.segments import Segments
-from experiments.contracts import Outcome, Run, Table
+from experiments.contracts import Run, Study, Table
 from experiments.presentation import present
 from experiments.training import DiscriminatorPlan, Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
@@ -36,6 +36,7 @@ CAPTION = (
     "both are equal. texts cut: of the judged human texts and outputs (4 in a pair), those that were cut to the common "
     "length of their pair. Means over seeds, 95 % intervals over inputs."
 )
+RELATIVE_SHOWN = ("discriminator", "system_1", "system_2", "n", "accuracy", "hsrd", "ur", "ties")
 PLACES = {"human": (0, 1), "g1": (2,), "g2": (3,)}  # of the texts of each origin in a pair
 CHANCE = 0.5  # accuracy of a discriminator that learned nothing
 
@@ -254,7 +255,7 @@ def compare_systems(
     figures: Mapping[str, float] | None = None,
     settings: Mapping[str, Setting] | None = None,
     data: Corpus | None = None,
-) -> Outcome:
+) -> Study:
     """Makes the outcome: a row for each pair of systems and kind of discriminator, and what the caller adds.
 
     The counts in the results, and the logits of test texts, are those of the first pair of systems.
@@ -263,7 +264,7 @@ def compare_systems(
     first = found[0]
     pairs = system_pairs[0].comparison
     rows = [relative_row(findings) for of_pair in found for findings in of_pair]
-    finding = "; ".join(describe_verdict(findings) for findings in first)
+    answer = "; ".join(describe_verdict(findings) for findings in first)
     notes_of_pairs = [note for of_pair in found for note in comparison_notes(of_pair)]
     with run.timed("explaining"):
         scored = score_origins(first, plan.device, synthetic=data is not None and data.synthetic)
@@ -271,8 +272,9 @@ def compare_systems(
         run,
         scored,
         models={**(models or {}), **name_discriminators(first)},
-        tables=[Table(title, caption, rows, finding=finding), *further],
+        tables=[Table(title, caption, rows, shown=RELATIVE_SHOWN), *further],
         notes=[*notes, *notes_of_pairs],
+        answer=answer,
         settings=settings,
         figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
         title=" against ".join(system_pairs[0].systems),
@@ -289,7 +291,7 @@ def name_discriminators(found: Sequence[Findings]) -> dict[str, Trained]:
     return named
 
 
-def two_systems(run: Run, comparison: PairedOutputs, discriminators: JudgesPlan) -> Outcome:
+def two_systems(run: Run, comparison: PairedOutputs, discriminators: JudgesPlan) -> Study:
     """Compares two systems of your own (OUMG, section 3.1)."""
     texts = label_pairs((*comparison.train, *comparison.test))
     settings = {"texts": fingerprint([list(text.segments) for text in texts])}

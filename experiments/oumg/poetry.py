@@ -22,7 +22,7 @@ from data.files import read_examples, write_examples
 from discriminators.guides import load_guide
 from discriminators.texts import LabelledText
 from discriminators.training import kept_point
-from experiments.contracts import Outcome, Run, Table
+from experiments.contracts import Run, Study, Table
 from experiments.oumg import tables
 from experiments.oumg.experiment import CAPTION, JudgesPlan, SystemPair, compare_systems
 from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
@@ -108,7 +108,7 @@ def oumg_poetry(
     discriminators: JudgesPlan,
     g1_k: int = 32,
     g2_k: int = 32,
-) -> Outcome:
+) -> Study:
     """Compares two decoders: G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1 (Table 1).
 
     G1 is also compared with itself. Each decoder has its own k. The paper gives no k; SongNet's released sampler uses
@@ -149,7 +149,7 @@ def oumg_poetry(
 
 def guided_poetry(
     run: Run, data: Corpus, plan: PoetryPlan, discriminators: JudgesPlan, guidance: GuidanceSettings
-) -> Outcome:
+) -> Study:
     """Compares guided poems with unguided poems of the same generator (Table 2).
 
     The inputs are halved. For one half the generator writes the poems that the guide learns. For the other half it

@@ -20,13 +20,12 @@ from omegaconf import DictConfig, OmegaConf
 from core.configs import CONFIGS
 from core.errors import SettingError
 from core.stages import Stages, check_place, check_writable
-from experiments.contracts import Outcome, Run
+from experiments.contracts import Run, Study
 from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, leaves
 from experiments.runner.run_log import begin_log, quiet_libraries, shorten
 from experiments.runner.sweep import FAILED, FINE, name_job
 from report import model_cards, page, results, terminal
-from report.outcome import print_outcome
 from report.wording import literal
 
 log = logging.getLogger(__name__)
@@ -78,8 +77,8 @@ def run_experiment(
             tracking.close(exit_code)
 
 
-def _call(experiment: Any, config: DictConfig, loggers: Any, folder: Path, first: bool) -> tuple[Run, Outcome]:
-    """Calls the experiment with its Run. Raises TypeError if it returns no Outcome."""
+def _call(experiment: Any, config: DictConfig, loggers: Any, folder: Path, first: bool) -> tuple[Run, Study]:
+    """Calls the experiment with its Run. Raises TypeError if it returns no Study."""
     with terminal.show_steps() as progress:
         run = Run(
             name=config.name,
@@ -93,9 +92,9 @@ def _call(experiment: Any, config: DictConfig, loggers: Any, folder: Path, first
             cues=config.cues != "none",
         )
         outcome = experiment(run)
-    if not isinstance(outcome, Outcome):
+    if not isinstance(outcome, Study):
         kind = type(outcome).__name__
-        raise TypeError(f"an experiment must return an Outcome, but {config.name} returned {kind}")
+        raise TypeError(f"an experiment must return a Study, but {config.name} returned {kind}")
     return run, outcome
 
 
@@ -142,7 +141,7 @@ def name_written(hydra: HydraConf) -> list[str]:
     return [log_file] if hydra.output_subdir is None else [log_file, hydra.output_subdir]
 
 
-def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
+def name_recipe(outcome: Study, config: DictConfig) -> Study:
     """Adds the name of the recipe (`configs/recipe`) to the signature and the notes of an outcome."""
     if config.recipe.name is None:
         return outcome
@@ -151,7 +150,7 @@ def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
     return replace(outcome, signature=signature, notes=[note, *outcome.notes])
 
 
-def _deliver(outcome: Outcome, about: Mapping[str, Any], config: DictConfig, folder: Path) -> None:
+def _deliver(outcome: Study, about: Mapping[str, Any], config: DictConfig, folder: Path) -> None:
     """Writes an outcome into the run folder, results.json last."""
     found = results.results(outcome, about)
     results.write_plots(outcome, folder, config.plots)
@@ -174,10 +173,12 @@ def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
             raise SettingError(f"{where}: choose another hydra.run.dir")
 
 
-def _summarise(outcome: Outcome, seconds: float, folder: Path, job: str) -> None:
+def _summarise(outcome: Study, seconds: float, folder: Path, job: str) -> None:
     """Prints what a run found; a job of a sweep prints one line, because the sweep shows the results of all jobs."""
+    for line in [*outcome.said, *(f"{name}: {value:.6g}" for name, value in outcome.figures.items())]:
+        log.info("%s", line, extra={"unseen": True})  # on the terminal
     out = terminal.console()
     if not job:
-        print_outcome(outcome, out, name=shorten)
+        outcome.print(out, name=shorten)
     start = f"{job}: " if job else ""
     out.print(literal(f"{start}{seconds:.1f} s, {shorten(folder)}/report.html"))

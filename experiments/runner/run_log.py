@@ -53,6 +53,7 @@ def quiet_libraries() -> None:
     for library in map(logging.getLogger, OWN_HANDLERS):
         library.handlers.clear()
         library.propagate = True
+        library.setLevel(logging.WARNING)
     transformers = sys.modules.get("transformers")
     if transformers is not None:
         transformers.logging.disable_default_handler()

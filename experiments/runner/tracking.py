@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingError
-from experiments.contracts import Outcome, Table
+from experiments.contracts import Study, Table
 from report.agreement_tables import AGREEMENT
 from report.tables import Row
 
@@ -39,7 +39,7 @@ class NoTracking:
     def loggers(self, training: str) -> list[Logger]:
         return []
 
-    def publish(self, outcome: Outcome, folder: Path) -> None: ...
+    def publish(self, outcome: Study, folder: Path) -> None: ...
 
     def close(self, exit_code: int) -> None: ...
 
@@ -97,7 +97,7 @@ class WandbTracking(NoTracking):
         self.trained.add(training)
         return [log_training(self.run, training)]
 
-    def publish(self, outcome: Outcome, folder: Path) -> None:
+    def publish(self, outcome: Study, folder: Path) -> None:
         if self.run is None:
             return
         import wandb

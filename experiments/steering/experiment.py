@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.settings import Count, NonNegative, Several, checked_dataclass
 from data.corpus import Corpus
 from discriminators.guides import load_guide, score_texts
-from experiments.contracts import Outcome, Run, Table
+from experiments.contracts import Run, Study, Table
 from experiments.presentation import present
 from experiments.steering import tables
 from experiments.steering.models import (
@@ -69,7 +69,7 @@ def guided_text(
     plan: SteeringPlan,
     steering: SteeringSettings,
     sampling: SamplingSettings,
-) -> Outcome:
+) -> Study:
     """Steers a generator to each label, at every strength and k; `data` are labelled texts."""
     labels = choose_labels(data, steering)
     if isinstance(plan.generator, LanguageModelPlan):
@@ -99,8 +99,9 @@ def guided_text(
     return present(
         run,
         models={"generator": generator, **{trained.name: trained for trained in (*guides.values(), *judges.values())}},
-        tables=[tabulate(found, trial, steering.rule, run.seed)],
+        tables=[tabulate(found, steering.rule)],
         notes=[*prefix_notes(plan.guide), *prompt_notes, *trial.notes],
+        answer=tables.describe_guidance(found, trial.are_judges_known),
         settings={"data": data.name, "rule": steering.rule, "seeds": ",".join(map(str, sampling.seeds))},
         figures={
             "prompts": len(prompts),
@@ -122,17 +123,14 @@ def choose_labels(data: Corpus, steering: SteeringSettings) -> list[str]:
     return labels
 
 
-def tabulate(found: Sequence[SteeredSetting], trial: Trial, rule: GuidanceRule, seed: int) -> Table:
-    """Makes the table of steered texts: all labels together, then each label.
-
-    Its finding is the effect of the strongest guidance.
-    """
+def tabulate(found: Sequence[SteeredSetting], rule: GuidanceRule) -> Table:
+    """Makes the table of steered texts: all labels together, then each label."""
     together = [tables.steering_row(setting, "all", setting.texts, rule) for setting in found]
     by_label: list[dict[str, Any]] = []
     for setting in found:
         by_label += [tables.steering_row(setting, texts.label, [texts], rule) for texts in setting.texts]
-    finding = tables.describe_guidance(found, trial.are_judges_known)
-    return Table("Steered texts", tables.CAPTION, [*together, *by_label], finding=finding)
+    shown = ("label", "strength", "k", "n", "accuracy", "perplexity", "distinct_2", "overhead")
+    return Table("Steered texts", tables.CAPTION, [*together, *by_label], shown)
 
 
 def steer(

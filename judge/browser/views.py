@@ -8,7 +8,7 @@ from core.errors import InputError, SettingError
 from judge.browser.judging import Judgement
 from judge.verbs.steer import STEPS_CAPTION, SteeredText, list_steps
 from report.explanations import Line, Piece
-from report.tables import Table, to_html
+from report.tables import Table
 
 SHOWN_CANDIDATES = 10  # candidates before and after guidance
 BLUE = "rgb(120, 190, 240)"  # what speaks for a text; colour-blind people tell it from orange
@@ -46,7 +46,7 @@ def show_candidates(text: SteeredText, side: Literal["guided", "unguided"], step
     for row in rows:
         del row["step"]
         del row["text"]
-    return to_html([Table(f"Step {step}: {preceding}", STEPS_CAPTION, rows)])
+    return Table(f"Step {step}: {preceding}", STEPS_CAPTION, rows)._repr_html_()
 
 
 def show_judgements(judgements: Sequence[Judgement]) -> str:
@@ -55,10 +55,11 @@ def show_judgements(judgements: Sequence[Judgement]) -> str:
         {"metric": judgement.metric, "score": show_score(judgement), "scale": judgement.scale}
         for judgement in judgements
     ]
-    notes = dict.fromkeys(f"Note: {note}." for judgement in judgements for note in judgement.notes)
+    notes = [f"Note: {note}." for judgement in judgements for note in judgement.notes]
     explained = [judgement for judgement in judgements if judgement.lines]
     details = [show_details(judgement, is_open=judgement is explained[0]) for judgement in explained]
-    return "".join([to_html([Table("Scores", SCORES_CAPTION, rows)], list(notes)), *details])
+    said = [f"<p>{escape(note)}</p>" for note in dict.fromkeys(notes)]
+    return "".join([Table("Scores", SCORES_CAPTION, rows)._repr_html_(), *said, *details])
 
 
 def show_score(judgement: Judgement) -> float | str:

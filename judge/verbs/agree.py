@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from core.settings import Seed, check
 from core.signature import join_settings
 from core.stages import Stages
 from judge.agreement_answers import answer_question, note_reversed, note_unranked
-from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
+from judge.cautions import note_confounded, note_groupings, note_repeats
+from judge.gates import read_conditions
 from judge.inputs import Columns, GivenScores, Source
-from judge.judge_checks import CheckSettings, check_judges
-from judge.label_agreement import study_labels
 from judge.label_files import Labels
+from judge.label_study import JudgedAspect, describe_judges, hold_gate, study_judges, tabulate_judges
 from judge.labelling import Labelling
-from judge.metric_study import MetricStudy, rater_tables
+from judge.metric_study import rater_tables, tabulate_metrics
 from judge.metrics import Metrics, Planned, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
 from judge.verdict_files import Names, have_texts, read_verdicts
@@ -34,7 +34,22 @@ from meta_eval.ranking import (
 )
 from meta_eval.scored_set import ScoredSet
 from report.asked import check_answers, list_asked_texts, write_answers
-from report.wording import bound_answer
+from report.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class AgreementFigures:
+    """How well metrics agree with ratings, and which metrics agree better than others."""
+
+    # the agreement of each metric with each aspect, over all texts, within systems and between them
+    rows: Sequence[Agreement]
+    # by aspect and grouping
+    rankings: Sequence[Ranking]
+    # the agreement on labels, of aspects whose ratings and scores are labels
+    judged: Sequence[JudgedAspect]
 
 
 def agree(
@@ -49,17 +64,16 @@ def agree(
     by: str | None = None,
     fail_if: str | Sequence[str] = (),
     baseline: str | None = None,
-    margin: float = 0.1,
     cues: bool = True,
     answers: Path | str | None = None,
     stages: Path | str | None = None,
     seed: int = 0,
     **settings: Any,
-) -> MetricStudy:
+) -> Study:
     """The work of `judge.agree`, which says what it takes and raises."""
     comparison, labelling = _read_settings(settings)
     check(Seed, seed=seed)
-    limits = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
+    conditions = read_conditions(fail_if)
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
@@ -82,31 +96,46 @@ def agree(
     scored = unordered.take(order)
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, seed) if has_cues else split
-    studied = study_labels(split, labelling, seed)
-    checks = check_judges(split, labelling, limits, seed)
+    judged = study_judges(split, labelling, by=by, seed=seed, level=comparison.level)
+    gate = hold_gate(judged, conditions, baseline, comparison.level)
     rows, rankings = _compare_by_aspect(split, shown, comparison, seed, has_cues=has_cues)
-    sentences = answer_question(rankings, rows, studied, checks, has_cues=has_texts)
-    notes = (
-        *_note_examples(scored, has_texts=has_texts),
-        *_note_agreement(scored, split, rows, rankings),
-        *studied.notes,
-        *checks.notes,
-        *bound_answer(*sentences),
-    )
     asked = list_asked_texts(unordered, has_own_ratings=labels is None)
     line = join_settings("meta_eval", comparison, n=len(scored))
-    return MetricStudy(
+    of_page = shown.take(given_order)
+    return Study(
+        answer=answer_question(rankings, rows, judged, level=comparison.level, has_cues=has_texts),
+        tables=[
+            *tabulate_metrics(rows, rankings),
+            *rater_tables(scored, split, comparison),
+            *tabulate_judges(judged, by),
+        ],
+        notes=[
+            *_note_examples(scored, has_texts=has_texts),
+            *_note_agreement(scored, split, rows, rankings),
+            *describe_judges(judged, comparison.level),
+            *(sentence for _, sentence in gate),
+        ],
         signature="|".join([line, f"seed={seed}{labelling.signature}", *shown.signatures]),
-        scored=shown.take(given_order),
-        rows=tuple(rows),
-        rankings=tuple(rankings),
-        raters=rater_tables(scored, split, comparison),
-        labels=studied,
-        checks=checks,
-        notes=notes,
+        found=AgreementFigures(rows, rankings, judged),
+        findings=[sentence for has_failed, sentence in gate if has_failed],
+        draw=lambda: draw_agreement(rankings, of_page),
+        scored=[of_page],
         asked=asked,
         files=write_answers(asked, written),
     )
+
+
+def draw_agreement(rankings: Sequence[Ranking], scored: ScoredSet) -> dict[str, Figure]:
+    """Draws the agreement of each metric, and scores against the ratings of each aspect."""
+    from report.plots import plot_intervals, scores_against_ratings
+
+    intervals = {}
+    for ranking in rankings:
+        how = ranking.comparison
+        title = f"{how.statistic} with {ranking.aspect} ({how.one_grouping}), 95 % over inputs"
+        intervals[f"{how.statistic}_{ranking.aspect}_{how.one_grouping}"] = ranking.agreement, title
+    against = {f"scores_{aspect}": scores_against_ratings(scored, aspect) for aspect in scored.aspects}
+    return plot_intervals(intervals) | against
 
 
 def _score_rated(
@@ -166,9 +195,8 @@ def _note_agreement(
     """Notes on what can mislead a reader of the agreement, and on metrics without a rank."""
     yield from note_cues(rows)
     yield from note_reversed(rows)
-    yield from note_copied_ratings(scored)
     yield from note_repeats(scored)
-    yield from note_raters(scored)
+    yield from note_confounded(scored)
     yield from note_groupings(split, rows)
     yield from note_unranked(rankings)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,7 @@ from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.rating_words import GivenLevels
 from data.scoring import list_code, score_all
-from judge.audits import AspectAudit, Audits, AuditSettings, MetricAudit
+from judge.audits import AspectAudit, AuditSettings, MetricAudit, present_audits
 from judge.engines import load_all
 from judge.inputs import Columns, Source, read
 from judge.metrics import Metrics, plan_metrics
@@ -36,6 +35,7 @@ from meta_eval.design import Floats, Layout, restrict
 from meta_eval.estimates import Estimate
 from meta_eval.grouping import estimate_correlation
 from meta_eval.scored_set import ScoredSet
+from report.study import Study
 
 Levels = Sequence[Sequence[Example]]  # the examples at each strength
 Perturbed = Mapping[str, tuple[Levels, Floats]]
@@ -53,17 +53,14 @@ def audit(
     cues: bool = True,
     levels: GivenLevels | None = None,
     stages: Path | str | None = None,
-    cards: Path | str | None = None,
     **settings: Any,
-) -> Audits:
+) -> Study:
     """The work of `judge.audit`, which says what it takes and raises."""
     how = AuditSettings(texts=texts, strengths=strengths, seed=seed)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, settings, stages=kept and kept.root)
     if not planned:
         raise SettingError(f"metrics must name the metrics to audit, as {setting('metrics', 'bleu')}")
-    if cards is not None and not Path(cards).is_dir():
-        raise SettingError(f"cards must be an existing folder, but there is no {cards}")
     sets: list[ScoredSet] = []
     if isinstance(source, list | tuple):
         sets = [scored for scored in source if isinstance(scored, ScoredSet)]
@@ -85,14 +82,7 @@ def audit(
             stages=kept,
         )
         by_metric[name] = replace(audited, name=name)
-    audits = Audits(by_metric)
-    if cards is None:
-        return audits
-    from judge.cards import write_cards
-
-    folder = Path(cards)
-    write_cards(folder, audits)
-    return replace(audits, written=(folder / "README.md",))
+    return present_audits(by_metric)
 
 
 def choose_set(
@@ -132,9 +122,7 @@ def audit_metric(
     places = draw(rated.examples, metric.requires, settings.texts, seed)
     drawn = rated.take(places)
     examples = drawn.examples
-    began = time.perf_counter()
     scored = score_all(drawn, metric)
-    cost = (time.perf_counter() - began) / len(examples)
     strengths = sorted(settings.strengths)
     perturbed = {name: damage_all(examples, name, strengths, seed) for name in DAMAGES}
     perturbed |= {name: edit_all(examples, name) for name in EDITS}
@@ -168,7 +156,6 @@ def audit_metric(
         name=scored.signature.split("|")[0],
         settings=settings,
         n=len(examples),
-        cost=cost,
         said=(*rated.notes, *scored.notes),
     )
 

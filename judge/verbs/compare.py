@@ -14,24 +14,24 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, SettingError, check_names, fault, format_value, setting
+from core.errors import InputError, SettingError, fault, format_value, setting
 from core.example import is_invisible
 from core.settings import Fraction, Positive, check
 from data.rating_words import GivenLevels
 from data.records import require_none
 from data.scored import place_outputs
-from judge.cautions import CONFOUNDED, find_confounded, note_raters, note_tails
-from judge.comparisons import Margins, SystemsCompared
+from judge.cautions import CONFOUNDED, find_confounded, note_confounded
+from judge.comparisons import SystemsCompared
 from judge.correcting import note_sample
 from judge.inputs import Columns, GivenScores, References, Source, read
-from judge.label_agreement import check_samples
+from judge.label_study import check_samples
 from judge.metrics import Metrics, plan_metrics
 from judge.verbs.score import add_scores, collect_notes, open_stages
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.design import Floats, find_common
 from meta_eval.estimates import Estimate
 from meta_eval.helped import HelpedEstimate, help_difference, help_mean
-from meta_eval.scored_set import ScoredSet, name_negated
+from meta_eval.scored_set import ScoredSet
 from meta_eval.systems import (
     HUMAN,
     Grid,
@@ -44,6 +44,7 @@ from meta_eval.systems import (
     list_inputs,
     rank_systems,
 )
+from report.study import Study
 from report.wording import join_names, note_resolution
 
 Incomplete = Literal["refuse", "drop"]
@@ -60,13 +61,15 @@ def compare(
     cues: bool = True,
     stages: Path | str | None = None,
     level: float = 0.05,
-    margin: float | Margins | None = None,
+    margin: float | None = None,
     incomplete: Incomplete = "refuse",
     lower_is_better: Sequence[str] = (),
     seed: int = 0,
-) -> SystemsCompared:
+) -> Study:
     """The work of `judge.compare`, which says what it takes and raises."""
     check(Fraction, level=level)
+    if margin is not None:
+        check(Positive, margin=margin)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
     scored = read(source, scores, references=references, columns=columns, levels=levels)
@@ -78,42 +81,28 @@ def compare(
     grid, unranked = leave_silent_out(lay_grid(scored), scored)
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):
         raise SettingError("scores may not have a name of ratings, such as human quality")
-    margins = check_margins(margin, [*grid.columns], lower_is_better)
     confounded = {f"{HUMAN}{aspect}": find_confounded(scored, aspect) for aspect in grid.ratings}
     features = add_normal_scores(scored.cues) if cues else None
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
     missing: list[str] = []
-    compared: dict[str, Floats] = {}
     for name, values in grid.columns.items():
         compare_values = partial(
             compare_unconfounded,
             grid.systems,
             confounded=confounded.get(name, ()),
             seed=seed,
-            margin=margins.get(name),
+            margin=margin,
             level=level,
         )
         silent = [system for system, names in unranked.items() if name in names]
         missing += note_missing(name, grid, values, silent)
         found = compare_values(values)
-        compared[name] = values
         means[name] = rank_systems(grid.systems, values, found, level)
         pairs[name] = add_beyond_cues(found, grid, values, features) if features else found
     powered = estimate_all_powered(grid, confounded)
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, level)]
-    limits = (
-        *scored.notes,
-        *dropped,
-        *note_silence(grid, scored, unranked),
-        *collect_notes(scored.scores),
-        *missing,
-        *note_raters(scored),
-        *note_tails(grid, compared),
-        *note_partly_rated(grid, scored),
-        *few,
-    )
     own = (
         "compare",
         f"systems={','.join(grid.systems)}",
@@ -121,18 +110,33 @@ def compare(
         f"level={level:g}",
         f"seed={seed}",
         f"cues={f'linear v{VERSION}' if cues else 'none'}",
-        *(f"margin {name}={value:g}" for name, value in margins.items()),
+        *([f"margin={margin:g}"] if margin is not None else []),
         *(f"lower is better: {name}" for name in lower_is_better),
     )
-    return SystemsCompared(
-        signature="|".join([*own, *scored.signatures]),
+    found = SystemsCompared(
         means=means,
         pairs=pairs,
         powered=powered,
         level=level,
-        margins=margins,
-        limits=limits,
+        margin=margin,
         inputs=len(grid.inputs),
+    )
+    return Study(
+        answer=found.answer,
+        tables=found.tables,
+        notes=[
+            *scored.notes,
+            *dropped,
+            *note_silence(grid, scored, unranked),
+            *collect_notes(scored.scores),
+            *missing,
+            *note_confounded(scored),
+            *note_partly_rated(grid, scored),
+            *few,
+        ],
+        signature="|".join([*own, *scored.signatures]),
+        found=found,
+        draw=found.draw,
     )
 
 
@@ -151,49 +155,6 @@ def withhold(found: SystemComparison, reason: str) -> SystemComparison:
     difference = Estimate.undefined(reason, found.difference.value)
     win_rate = Estimate.undefined(reason, found.win_rate.value)
     return replace(found, difference=difference, win_rate=win_rate, p_value=math.nan, is_equal=None, reason=reason)
-
-
-def check_margins(
-    margin: float | Margins | None,
-    names: Sequence[str],
-    lower_is_better: Sequence[str] = (),
-) -> dict[str, float]:
-    """Returns the margin of each metric. Raises SettingError for one that is not above 0 or has an unknown metric.
-
-    A metric of `lower_is_better` may also be called by its name without `(negated)`.
-
-    >>> check_margins({"ter": 0.1}, ["ter (negated)", "bleu"], ["ter"])
-    {'ter (negated)': 0.1}
-    """
-    if margin is None:
-        return {}
-    if not isinstance(margin, Mapping):
-        margin = dict.fromkeys(names, margin)
-    negated = find_negated(names, lower_is_better)
-    given: dict[str, float] = {}
-    for name, value in margin.items():
-        metric = name if name in names else negated.get(name, name)
-        if metric in given:
-            raise SettingError(f"a metric has one margin, but {metric} has two")
-        given[metric] = value
-    check_names(given, names, "margin")
-    check(Positive, **{f"margin of {name}": value for name, value in given.items()})
-    return given
-
-
-def find_negated(names: Sequence[str], lower_is_better: Sequence[str]) -> dict[str, str]:
-    """Finds the names of negated scores by their names before, also those of the aspects of a metric.
-
-    >>> find_negated(["ter (negated)/fit", "bleu"], ["ter"])
-    {'ter/fit': 'ter (negated)/fit'}
-    """
-    negated: dict[str, str] = {}
-    for metric in lower_is_better:
-        start = name_negated(metric)
-        for name in names:
-            if name == start or name.startswith(f"{start}/"):
-                negated[metric + name.removeprefix(start)] = name
-    return negated
 
 
 def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, list[str]]]:
@@ -270,7 +231,7 @@ def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
     for aspect in partly:
         yield f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
     for aspect in partly:
-        for (_, name), tests in check_samples(scored, aspect, [*scored.scores]).items():
+        for name, tests in check_samples(scored, aspect, scored.scores).items():
             for test in tests:
                 yield f"{aspect}: {note_sample(name, 'texts', test)}"
 

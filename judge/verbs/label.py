@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,28 +15,11 @@ from judge.label_sheets import DESIGN, make_rows, write_design, write_sheet
 from judge.verdict_files import Names, have_texts, read_verdicts
 from meta_eval.estimates import FEWEST
 from meta_eval.scored_set import ScoredSet
-from report.tables import Result, Table
+from report.study import Study
+from report.tables import Table
 from report.wording import join_names
 
 CAPTION = "texts: in the file; drawn: on the sheet."
-
-
-@dataclass(frozen=True)
-class LabelSheet(Result):
-    """The written sheet and its sample."""
-
-    signature: str
-    # how many texts were drawn
-    sample: Table
-    # the sheet and its design
-    files: Sequence[Path]
-    # how the file was read, and what to do next
-    notes: tuple[str, ...]
-
-    @property
-    def tables(self) -> list[Table]:
-        """A table of the sample."""
-        return [self.sample]
 
 
 def label(
@@ -49,7 +31,7 @@ def label(
     judges: Names = (),
     levels: GivenLevels | None = None,
     seed: int = 0,
-) -> LabelSheet:
+) -> Study:
     """The work of `judge.label`, which says what it takes and raises."""
     check(Count, n=n)
     check(Seed, seed=seed)
@@ -68,12 +50,13 @@ def label(
     write_sheet(rows, paths[0])
     table = Table("Drawn texts", CAPTION, [{"texts": len(texts), "drawn": len(rows)}])
     line = f"label|{texts.name}|n={len(rows)}|seed={seed}"
-    notes = (
-        *texts.notes,
-        *note_sheet(texts, len(rows), n),
-        describe_next(paths, str(source) if isinstance(source, str | Path) else texts.name),
+    return Study(
+        answer=describe_next(paths, str(source) if isinstance(source, str | Path) else texts.name),
+        tables=[table],
+        notes=[*texts.notes, *note_sheet(texts, len(rows), n)],
+        signature=line,
+        files=paths,
     )
-    return LabelSheet(line, table, paths, notes)
 
 
 def list_files(output: Path) -> list[Path]:

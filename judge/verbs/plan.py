@@ -46,7 +46,8 @@ from meta_eval.planning import (
 from meta_eval.preferences import OUTCOMES, Preferences, in_both_orders
 from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import to_outcomes
-from report.tables import Result, Table, pick, tabulate
+from report.study import Study
+from report.tables import Table, pick
 from report.wording import join_names
 
 Pilot = Source | Preferences
@@ -128,16 +129,6 @@ def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread
     return estimate_spread(differences)
 
 
-@dataclass(frozen=True)
-class StudyPlan(Result):
-    """The sizes of studies that compare two metrics, or two systems; or the labels that are needed."""
-
-    signature: str
-    tables: list[Table]
-    # what the figures rest on, and the decision
-    notes: tuple[str, ...]
-
-
 def plan(
     pilot: Pilot | None = None,
     aspect: str | None = None,
@@ -148,7 +139,7 @@ def plan(
     judges: Names = (),
     levels: GivenLevels | None = None,
     **settings: Any,
-) -> StudyPlan:
+) -> Study:
     """The work of `judge.plan`, which says what it takes and raises."""
     check_names(settings, [field.name for field in fields(PlanSettings)], "plan")
     assumptions = PlanSettings(**settings)
@@ -170,7 +161,7 @@ def plan(
     else:
         planned = plan_study(assumptions, find_spread(given, aspect, systems))
     about_pilot = () if given is None else given.notes
-    return replace(planned, notes=(*about_pilot, *planned.notes))
+    return replace(planned, notes=[*about_pilot, *planned.notes])
 
 
 @dataclass(frozen=True)
@@ -190,7 +181,7 @@ class Quantity:
     reason: str | None = None
 
 
-def plan_labels(pilot: ScoredSet | Preferences | None, aspect: str, assumptions: PlanSettings) -> StudyPlan:
+def plan_labels(pilot: ScoredSet | Preferences | None, aspect: str, assumptions: PlanSettings) -> Study:
     """Plans the labels that a study needs for an interval of the half-width `within`."""
     notes: list[str] = []
     if pilot is None:
@@ -213,8 +204,8 @@ def plan_labels(pilot: ScoredSet | Preferences | None, aspect: str, assumptions:
     )
     name = "none" if pilot is None else pilot.name
     signature = join_settings("plan", assumptions, pilot=name, aspect=aspect)
-    notes.append(describe_labels(rows, f"{assumptions.within:g}"))
-    return StudyPlan(signature, [tabulate("Labels needed", caption, rows)], tuple(notes))
+    answer = describe_labels(rows, f"{assumptions.within:g}")
+    return Study(answer, [Table("Labels needed", caption, rows)], notes, signature)
 
 
 def measure_pairs(given: Preferences) -> Iterator[Quantity]:
@@ -399,7 +390,7 @@ def _refuse_given(settings: Mapping[str, Any], what: str) -> None:
         raise SettingError(f"{join_names(given)} must be left out, because the pilot is {what}")
 
 
-def plan_study(assumptions: PlanSettings, spread: Spread) -> StudyPlan:
+def plan_study(assumptions: PlanSettings, spread: Spread) -> Study:
     """Plans the inputs that tests of metrics and of systems need, for each difference and number of raters."""
     differences = assumptions.differences
     of_metrics: list[SizedRow] = []
@@ -410,20 +401,21 @@ def plan_study(assumptions: PlanSettings, spread: Spread) -> StudyPlan:
         of_systems.append(size_for_systems(assumptions, difference, raters, spread))
     wanted = f"power {assumptions.power:g} at a level of {assumptions.level:g}, two-sided"
     of_raters = "unknown" if spread.raters is None else f"{spread.raters:g}"
-    return StudyPlan(
-        join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}"),
-        [
+    return Study(
+        answer=f"{count_ratings('systems', of_systems)}; {count_ratings('metrics', of_metrics)}.",
+        tables=[
             tabulate_sizes("systems", caption_systems(assumptions.compared_systems, wanted, spread), of_systems),
             tabulate_sizes("metrics", caption_metrics(assumptions, wanted), of_metrics),
         ],
-        (*note_gaps(spread), f"{count_ratings('systems', of_systems)}; {count_ratings('metrics', of_metrics)}."),
+        notes=note_gaps(spread),
+        signature=join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}"),
     )
 
 
 def tabulate_sizes(what: str, caption: str, rows: Sequence[SizedRow]) -> Table:
     """The table of the inputs that comparisons of two systems, or of two metrics, need."""
     cells = [pick(needed, SIZE_CELLS, **assumed) for assumed, needed in rows]
-    return tabulate(f"Inputs needed to compare two {what}", caption, cells)
+    return Table(f"Inputs needed to compare two {what}", caption, cells)
 
 
 def caption_systems(compared: int, wanted: str, spread: Spread) -> str:

@@ -23,7 +23,7 @@ from judge.pair_labels import add_labels, read_pair_labels
 from judge.preferences import ALL, PreferenceStudy, note_one_side
 from judge.verbs.score import add_scores, open_stages
 from meta_eval.design import Floats
-from meta_eval.estimates import Estimate, estimate_share
+from meta_eval.estimates import Estimate
 from meta_eval.labels import SingleAgreement, agree_with_single
 from meta_eval.preferences import (
     OUTCOMES,
@@ -35,7 +35,6 @@ from meta_eval.preferences import (
     agree_among,
     agree_on_preferences,
     exchanges_sides,
-    find_family,
     find_longer,
     find_majority,
     in_both_orders,
@@ -48,10 +47,8 @@ from meta_eval.preferences import (
 from meta_eval.scored_set import ScoredSet
 from meta_eval.strengths import rank_by_preferences
 from report.asked import Asked, check_answers, list_asked_pairs, write_answers
+from report.study import Study
 from report.wording import note_resolution
-
-LONGER, FAMILY = "longer text", "own family"
-Family = Sequence[str] | Mapping[str, Sequence[str]]
 
 
 class PairJudge(Protocol):
@@ -71,18 +68,14 @@ def prefer(
     metrics: Metrics = (),
     judge: str | MetricPlan | PairJudge | None = None,
     human_labels: Pairs | int | None = None,
-    family: Family = (),
     answers: Path | str | None = None,
     stages: Path | str | None = None,
     seed: int = 0,
     level: float = 0.05,
-    margin: float | None = None,
     **settings: Any,
-) -> PreferenceStudy:
+) -> Study:
     """The work of `judge.prefer`, which says what it takes and raises."""
     check(Fraction, level=level)
-    if margin is not None:
-        check(Fraction, margin=margin)
     written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
@@ -112,14 +105,12 @@ def prefer(
     people = judged.ranked.by_rater()
     shown = _list_answers(judged, read, has_people=has_people)
     ranked = judged.ranked
-    return PreferenceStudy(
-        signature=_sign(judged, texts, labels, seed=seed, level=level, margin=margin),
+    found = PreferenceStudy(
         ranking=rank_by_preferences(ranked, seed, level),
         level=level,
-        equal=find_equal(ranked, margin, level),
         among=measure_among(people, judged.judges, asked, raters=len(ranked.named_raters)),
         single=list_single(people, rivals, asked),
-        favours=find_favours(asked, rivals, lengths, family),
+        favours=find_favours(asked, rivals, lengths),
         agreement=measure_agreement(asked, rivals, seed),
         verdicts=judged.verdicts,
         judged_inputs=asked.inputs,
@@ -130,6 +121,14 @@ def prefer(
             *note_one_side(judged.listed),
             *note_resolution(ranked.layout.input_count, level),
         ),
+    )
+    return Study(
+        answer=found.answer,
+        tables=found.tables,
+        notes=found.notes,
+        signature=_sign(judged, texts, labels, seed=seed, level=level),
+        found=found,
+        draw=found.draw,
         asked=shown,
         files=write_answers(shown, written),
     )
@@ -227,13 +226,10 @@ def _sign(
     *,
     seed: int,
     level: float,
-    margin: float | None,
 ) -> str:
     """The signature of a study."""
     ranked = judged.ranked
     parts = [f"preferences|{ranked.name}|n={len(ranked)}|seed={seed}|level={level:g}"]
-    if margin is not None:
-        parts.append(f"margin={margin:g}")
     if labels is not None:
         parts.append(f"labels={labels if isinstance(labels, int) else labels.name}")
     return "|".join([*parts, *texts.signatures, *judged.signatures])
@@ -373,27 +369,6 @@ def list_single(
     return [replace(agreement, n=agreement.n // orders) for agreement in single]
 
 
-def find_equal(
-    given: Preferences,
-    margin: float | None,
-    level: float,
-) -> frozenset[tuple[str, str]]:
-    """Finds the pairs of systems whose win rates are within `margin` of 1/2.
-
-    Two one-sided tests of the win rate decide, at `level` divided by the number of pairs. Without a margin the set is
-    empty.
-    """
-    if margin is None:
-        return frozenset()
-    pairs = [*combinations(given.systems, 2)]
-    equal: set[tuple[str, str]] = set()
-    for pair in pairs:
-        lead = estimate_share(given.between(*pair), given.layout).rescale(1.0, -0.5)
-        if lead.stay_within(margin)[0] < level / len(pairs):
-            equal.add(pair)
-    return frozenset(equal)
-
-
 def find_lengths(
     asked: Preferences,
     texts: ScoredSet,
@@ -414,25 +389,12 @@ def find_favours(
     asked: Preferences,
     rivals: Mapping[str, Floats],
     lengths: Floats | None,
-    family: Family,
-) -> dict[tuple[str, str], Favour]:
-    """Measures how much more often than people each judge prefers the longer text, and systems of its family.
-
-    Raises SettingError for an unknown judge or system in `family`.
-    """
-    given = family if isinstance(family, Mapping) else dict.fromkeys(rivals, family)
-    check_names(given, rivals, "family")
-    families: dict[str, Sequence[str]] = {}
-    for name, systems in given.items():
-        families[name] = [systems] if isinstance(systems, str) else systems
-        check_names(families[name], asked.systems, "family")
-    favours: dict[tuple[str, str], Favour] = {}
-    for name, outcomes in rivals.items():
-        if lengths is not None:
-            favours[name, LONGER] = measure_favour(asked, outcomes, find_longer(lengths))
-        if families.get(name):
-            favours[name, FAMILY] = measure_favour(asked, outcomes, find_family(asked, families[name]))
-    return favours
+) -> dict[str, Favour]:
+    """Measures how much more often than people each judge prefers the longer text; {} if lengths are not known."""
+    if lengths is None:
+        return {}
+    longer = find_longer(lengths)
+    return {name: measure_favour(asked, outcomes, longer) for name, outcomes in rivals.items()}
 
 
 def ask_judge(

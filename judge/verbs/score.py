@@ -9,11 +9,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,33 +34,23 @@ from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricPlan, Metrics, Planned, plan_metrics
 from judge.streaming import ScorableFile, check_output, check_scorable, keep_scores, write_scores
 from meta_eval.scored_set import ScoredSet
-from report.tables import Result, Row, Table
+from report.study import Study
+from report.tables import Row, Table
 from report.terminal import print_file
-from report.wording import shorten
-
-if TYPE_CHECKING:
-    from report.outcome import Outcome
+from report.wording import format_number
 
 QUANTILES = {"min": 0.0, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "max": 1.0}
-FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
+FIRST = 5  # examples to show
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredTexts(Result):
+class ScoredTexts:
     """Examples and their scores."""
 
     # in the order of the source; of a file that was written, the first ones
     examples: tuple[Example, ...]
     # of all examples, by metric; explanations may be those of the first ones alone
     scores: Mapping[str, Scores]
-    # what says why a score is missing
-    where: str = "`reasons`"
-    # of the set
-    name: str = "texts"
-    # about the source
-    said: tuple[str, ...] = ()
-    # files
-    written: tuple[Path, ...] = ()
 
     def __len__(self) -> int:
         return len(next(iter(self.scores.values())))
@@ -83,25 +73,14 @@ class ScoredTexts(Result):
     def unscored(self) -> int:
         """The number of texts without a score. Missing ratings by single judges of a panel do not count."""
         single = single_ratings(self.values)
-        is_missing = np.zeros(len(self), dtype=bool)
-        for name, values in self.values.items():
-            if name not in single:
-                is_missing |= np.isnan(values)
-        return int(is_missing.sum())
+        means = [values for name, values in self.values.items() if name not in single]
+        return int(np.isnan(means).any(axis=0).sum())
 
     @property
     def truncated(self) -> int:
         """The number of texts that lost tokens."""
-        is_truncated = np.zeros(len(self), dtype=bool)
-        for scores in self.scores.values():
-            is_truncated |= np.fromiter((dropped > 0 for dropped in scores.dropped_tokens), dtype=bool, count=len(self))
-        return int(is_truncated.sum())
-
-    @property
-    def first(self) -> Mapping[str, Scores]:
-        """The scores of the first examples (`examples`), by metric."""
-        places = range(len(self.examples))
-        return {name: scores.take(places) for name, scores in self.scores.items()}
+        dropped = np.array([scores.dropped_tokens for scores in self.scores.values()])
+        return int((dropped > 0).any(axis=0).sum())
 
     @property
     def reasons(self) -> list[str | None]:
@@ -113,71 +92,62 @@ class ScoredTexts(Result):
         """One line: the metric, or all of them, with settings, models, data and versions."""
         return join_signatures({metric: scores.signature for metric, scores in self.scores.items()})
 
+    @property
+    def first(self) -> Mapping[str, Scores]:
+        """The scores of `examples`, by metric."""
+        return {name: scores.take(range(len(self.examples))) for name, scores in self.scores.items()}
+
     def records(self) -> Iterator[Mapping[str, Any]]:
         """Yields the lines that `judge score` writes, as mappings."""
         rows = {name: list_rows(scores) for name, scores in self.first.items()}
         return score_records(self.examples, rows)
 
-    def to_frame(self, title: str | None = None) -> Any:
-        """Makes a DataFrame of `records`, with a column per score; with a title, of the table that has this title.
-
-        The score `quality` is in the column `scores.quality` if the input has a column `quality`.
-        """
-        if title is not None:
-            return super().to_frame(title)
-        rows: list[Row] = []
-        for record in self.records():
-            row = {name: cell for name, cell in record.items() if name != "scores"}
-            columns = set(row)
-            for name, score in record["scores"].items():
-                row[f"scores.{name}" if name in columns else name] = score
-            rows.append({**row, "reason": record.get("reason")})
-        return Table("", "", rows).to_frame()
-
-    @property
-    def tables(self) -> list[Table]:
-        """Tables of the first examples, the distribution of scores, and the agreement of a panel's judges."""
-        values = self.values
-        return [
-            Table("First rows", "The first examples and their scores.", list_first_scores(self.examples, values)),
-            Table("Distribution", "Of the known scores of each aspect.", list_quantiles(values)),
-            *panel_tables(self.examples, values),
-        ]
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Counts of texts, of texts without a score, and of truncated texts, and the mean of each aspect."""
-        counts: dict[str, float] = {"examples": len(self), "unscored": self.unscored, "truncated": self.truncated}
-        means = {f"mean {row['aspect']}": row["mean"] for row in list_quantiles(self.values)}
-        return counts | means
-
-    def present(self) -> Outcome:
-        scored = ScoredSet(self.name, self.examples, self.first)
-        return replace(super().present(), figures=self.figures, shown=[scored], files=self.written)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The metrics' notes on their scores, and how many examples have no score or lost tokens."""
+    def present(self, name: str, said: Sequence[str] = (), written: Sequence[Path] = ()) -> Study:
+        """Makes the study of a set of this name: its scores, their distribution and how a panel's judges agree."""
         n = len(self)
-        single = [self.values[name] for name in single_ratings(self.values)]
-        unread = int(np.isnan(single).sum())
+        values = self.values
+        quantiles = list_quantiles(values)
+        where = ", ".join(map(str, written)) or "`found.reasons`"
+        single = [values[name] for name in single_ratings(values)]
         counts = (
-            (unread, f"of {n * len(single)} ratings of single judges are missing; a mean is over the other judges"),
-            (self.unscored, f"of {n} examples lack a score; {self.where} says why"),
+            (
+                int(np.isnan(single).sum()),
+                f"of {n * len(single)} ratings of single judges are missing; a mean is over the other judges",
+            ),
+            (self.unscored, f"of {n} examples lack a score; {where} says why"),
             (self.truncated, f"of {n} examples lost tokens that the model could not read"),
         )
         losses = [f"{number} {what}" for number, what in counts if number]
-        return (*self.said, *collect_notes(self.scores), *losses)
+        means = [f"{row['aspect']} {format_number(row['mean'])}" for row in quantiles]
+        first = Table(
+            "First rows",
+            "The first examples and their scores.",
+            [*self.list_rows()],
+            ("id", "text", *values),
+            head=FIRST,
+        )
+        return Study(
+            f"The mean of {n - self.unscored} scored texts: {', '.join(means)}.",
+            [
+                first,
+                Table("Distribution", "Of the known scores of each aspect.", quantiles),
+                *panel_tables(self.examples, values),
+            ],
+            [*said, *collect_notes(self.scores), *losses],
+            self.signature,
+            found=self,
+            figures={"examples": n, "unscored": self.unscored, "truncated": self.truncated}
+            | {f"mean {row['aspect']}": row["mean"] for row in quantiles},
+            shown=[ScoredSet(name, self.examples, self.first)],
+            files=written,
+        )
 
-
-def list_first_scores(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> list[Row]:
-    """The first examples and their scores, a row each."""
-    rows: list[Row] = []
-    for place, example in enumerate(examples[:FIRST]):
-        text = shorten(" ".join(example.full_text.split()), WIDTH)
-        scores = {aspect: float(of_aspect[place]) for aspect, of_aspect in values.items()}
-        rows.append({"id": example.id, "text": text, **scores})
-    return rows
+    def list_rows(self) -> Iterator[Row]:
+        """Yields a row per example, with a column per score: `quality`, or `scores.quality` if the input has that."""
+        for record in self.records():
+            row = {name: cell for name, cell in record.items() if name not in ("scores", "reason")}
+            scores = {f"scores.{name}" if name in row else name: score for name, score in record["scores"].items()}
+            yield {**row, **scores, "reason": record.get("reason") or ""}
 
 
 def list_quantiles(values: Mapping[str, NDArray[np.float64]]) -> list[Row]:
@@ -204,7 +174,7 @@ def score(
     chunk: int = 500,
     ray: Ray | None = None,
     **settings: Any,
-) -> ScoredTexts:
+) -> Study:
     """The work of `judge.score`, which says what it takes and raises."""
     kept = open_stages(stages)
     metrics = plan_metrics(metric, settings, stages=kept and kept.root)
@@ -215,7 +185,7 @@ def score(
             raise SettingError("ray scores a file: give the output too")
         texts = read(source, references=references, columns=columns, refuse_scores=True, levels=levels)
         scored = add_scores(texts, metrics, kept)
-        return ScoredTexts(scored.examples, scored.scores, name=scored.name, said=scored.notes)
+        return ScoredTexts(scored.examples, scored.scores).present(scored.name, scored.notes)
     if not isinstance(source, Path | str | InputFile) or references is not None:
         raise SettingError("output needs a file of texts with their references")
     given = InputFile.of(source, columns=columns, levels=levels)
@@ -229,9 +199,9 @@ def score(
             found = score_file(file, engine, rows, kept or Stages(Path(folder)))
         if is_printed:
             print_file(rows)
-            return replace(found, written=())
-    write_meta(found, path)
-    return found
+    if not is_printed:
+        write_meta(found, path)
+    return found.present(file.source.path.name, file.source.notes, () if is_printed else (path,))
 
 
 def open_stages(folder: Path | str | None) -> Stages | None:
@@ -252,15 +222,9 @@ def score_file(file: ScorableFile, engine: Engine, output: Path, stages: Stages)
         parts = write_scores(file, keep_scores(file, engine, signatures, stages), output)
     finally:
         gc.unfreeze()
-    scores = {name: Scores.join(parts.pop(name), line) for name, line in signatures.items()}
-    source = file.source
     return ScoredTexts(
         file.first,
-        scores,
-        where=str(output),
-        name=source.path.name,
-        said=source.notes,
-        written=(output,),
+        {name: Scores.join(parts.pop(name), line) for name, line in signatures.items()},
     )
 
 

@@ -19,13 +19,13 @@ from core.scores import Scores
 from core.settings import Count, NonNegative, Seed, Several, Text, check, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from meta_eval.scored_set import ScoredSet
-from report.tables import Result, Table, pick
+from report.study import Study
+from report.tables import Table, pick
 
 if TYPE_CHECKING:
     from models.causal import CausalLM
     from oumg.generation import GuideModel, WrittenToken
     from oumg.guidance import GuidanceRule
-    from report.outcome import Outcome
 
 CAPTION = (
     "attribute: the guide's own probability of its attribute, which rises by construction. unguided: the text that the "
@@ -78,45 +78,6 @@ class SteeredText:
         return self.prompt + "".join(token.text for token in self.unguided)
 
 
-@dataclass(frozen=True)
-class SteeredTexts(Result):
-    """Texts with and without guidance, prompt after prompt.
-
-    The probabilities are those of the guide itself, and rise by construction. Judge the texts by another metric.
-    """
-
-    texts: tuple[SteeredText, ...]
-    signature: str
-    notes: tuple[str, ...] = ()  # what a reader must know about the models
-
-    @property
-    def tables(self) -> list[Table]:
-        """A row per text, and the candidates of each step of the first text."""
-        rows = [
-            pick(each, ATTRIBUTES, prompt=each.prompt, text=each.text, unguided=each.unguided_text)
-            for each in self.texts
-        ]
-        steps = list_steps(self.texts[0].prompt, self.texts[0].guided)
-        return [
-            Table("Steered texts", CAPTION, rows, finding=self.finding),
-            Table("Step by step", f"The first text. {STEPS_CAPTION}", steps),
-        ]
-
-    def present(self) -> Outcome:
-        prompts = dict.fromkeys(each.prompt for each in self.texts)
-        return replace(super().present(), shown=[show_texts(self)], title=", ".join(prompts))
-
-    @property
-    def finding(self) -> str:
-        """Says in words the mean probability of the attribute with guidance and without it."""
-        guided = np.mean([each.attribute for each in self.texts])
-        unguided = np.mean([each.attribute_unguided for each in self.texts])
-        return (
-            f"The guide finds its attribute with probability {guided:.2f} in the guided texts and {unguided:.2f} in "
-            f"the unguided ones (mean of {len(self.texts)}; its own judgement)"
-        )
-
-
 def steer(
     generator: str | Path | CausalLM,
     guide: str | Path | GuideModel,
@@ -131,7 +92,7 @@ def steer(
     device: str = "cpu",
     dtype: str = "float32",
     network: bool = False,
-) -> SteeredTexts:
+) -> Study:
     """The work of `judge.steer`, which says what it takes and raises."""
     set_network(network)
     from models.folders import require_model
@@ -160,14 +121,29 @@ def steer(
             written.append(last)
     sides = ([each.text for each in written], [each.unguided_text for each in written])
     guided, unguided = (expit(np.asarray(score_texts(loaded, side), np.float64)).tolist() for side in sides)
-    texts = tuple(
+    texts = [
         replace(each, attribute=own, attribute_unguided=other)
         for each, own, other in zip(written, guided, unguided, strict=True)
-    )
+    ]
     settings = {"strength": strength, "k": k, "rule": rule, "new_tokens": new_tokens, "samples": samples, "seed": seed}
     models = {"generator": model_fingerprint(lm.model, lm.tokenizer), "guide": weights_fingerprint(loaded.network)}
     line = signature("steer", libraries=MODEL_LIBRARIES, **settings, **models)
-    return SteeredTexts(texts, line, tuple(dict.fromkeys((*lm.notes, *loaded.notes))))
+    rows = [pick(each, ATTRIBUTES, prompt=each.prompt, text=each.text, unguided=each.unguided_text) for each in texts]
+    return Study(
+        answer=(
+            f"The guide finds its attribute with probability {np.mean(guided):.2f} in the guided texts and "
+            f"{np.mean(unguided):.2f} in the unguided ones (mean of {len(texts)}; its own judgement)."
+        ),
+        tables=[
+            Table("Steered texts", CAPTION, rows),
+            Table("Step by step", f"The first text. {STEPS_CAPTION}", list_steps(texts[0].prompt, texts[0].guided)),
+        ],
+        notes=[*dict.fromkeys((*lm.notes, *loaded.notes))],
+        signature=line,
+        found=texts,
+        shown=[show_texts(texts, line)],
+        title=", ".join(dict.fromkeys(each.prompt for each in texts)),
+    )
 
 
 def write_steps(lm: CausalLM, guide: Any, prompt: str, how: Steering) -> Iterator[SteeredText]:
@@ -224,15 +200,13 @@ def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN_C
     return rows
 
 
-def show_texts(found: SteeredTexts) -> ScoredSet:
+def show_texts(texts: Sequence[SteeredText], line: str) -> ScoredSet:
     """Makes a scored set of the guided texts, by the guide's probability, for the page, which colours their tokens."""
-    examples = tuple(
-        Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(found.texts, start=1)
-    )
-    values = np.array([each.attribute for each in found.texts], dtype=np.float64)
-    explanations = [{"guided": list_moved(each)} for each in found.texts]
-    scores = Scores({"attribute": values}, found.signature, explanations=explanations)
-    return ScoredSet("guided texts", examples, {"guide": scores})
+    examples = [Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(texts, start=1)]
+    values = np.array([each.attribute for each in texts], dtype=np.float64)
+    explanations = [{"guided": list_moved(each)} for each in texts]
+    scores = Scores({"attribute": values}, line, explanations=explanations)
+    return ScoredSet("guided texts", tuple(examples), {"guide": scores})
 
 
 def list_moved(text: SteeredText) -> list[tuple[str, float]]:

@@ -228,7 +228,7 @@ def test_a_panel_compares_pairs() -> None:
     study = prefer(outputs=texts, judge=judge)
     shown = {row["judge"]: row["unanswered"] for row in study.tables[-1].rows}
     assert shown == {"panel": 0, "fair": 0, "first": 0, "last": 1}
-    assert [*study.among] == ["judges"]
+    assert [*study.found.among] == ["judges"]
     repeated = LLMJudge(Scripted(lambda _: reply("A"), "m"), ("coherence",), repeats=3).compare(make_pairs(1))
     assert [*repeated.panel] == ["m 1", "m 2", "m 3"]
 

@@ -31,14 +31,14 @@ ROUGE_1 = [
 @pytest.mark.parametrize(("text", "reference", "expected"), ROUGE_1)
 def test_different_words_differ(text: str, reference: str, expected: float) -> None:
     found = judge.score([text, reference], "rouge_1", references=[reference, reference])
-    assert found.values["quality"].tolist() == [pytest.approx(expected), 1]
+    assert found.found.values["quality"].tolist() == [pytest.approx(expected), 1]
     if expected == 0:
-        assert judge.score([text], "meteor", references=[reference]).values["quality"].tolist() == [0]
+        assert judge.score([text], "meteor", references=[reference]).found.values["quality"].tolist() == [0]
 
 
 def test_words_in_ascii_have_their_stems_beside_other_letters() -> None:
     found = judge.score(["“running” shoes"], "rouge_1", references=["‘run’ shoe"])
-    assert found.values["quality"].tolist() == [1]
+    assert found.found.values["quality"].tolist() == [1]
 
 
 @pytest.mark.parametrize("kind", ["rouge_1", "rouge_2", "rouge_l"])
@@ -49,7 +49,7 @@ def test_texts_in_ascii_are_those_of_rouge_score_in_every_bit(kind: str) -> None
     name = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL"}[kind]
     scorer = RougeScorer([name], use_stemmer=True)
     found = judge.score([a for a, _ in pairs], kind, references=[b for _, b in pairs])
-    assert found.values["quality"].tolist() == [scorer.score(b, a)[name].fmeasure for a, b in pairs]
+    assert found.found.values["quality"].tolist() == [scorer.score(b, a)[name].fmeasure for a, b in pairs]
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "rouge_1", "rouge_l", "meteor"])
@@ -58,8 +58,8 @@ def test_composed_and_decomposed_letters_are_the_same(metric: str) -> None:
     apart = unicodedata.normalize("NFD", text)
     assert apart != text
     found = judge.score([text, apart, text], metric, references=[text, text, apart])
-    assert len({*found.values["quality"].tolist()}) == 1
-    assert found.values["quality"][0] == pytest.approx(0 if metric == "ter" else 1, abs=0.01)
+    assert len({*found.found.values["quality"].tolist()}) == 1
+    assert found.found.values["quality"][0] == pytest.approx(0 if metric == "ter" else 1, abs=0.01)
     assert "unicode=NFC" in found.signature
     assert [row["text"] for row in found.records()] == [text, apart, text]
 
@@ -68,7 +68,7 @@ def test_composed_and_decomposed_letters_are_the_same(metric: str) -> None:
 def test_equal_texts_score_at_most_one(metric: str) -> None:
     """BLEU was 1.0000000000000004."""
     texts = [" ".join(f"word{i}" for i in range(n)) for n in range(1, 12)]
-    found = judge.score(texts, metric, references=texts).values["quality"]
+    found = judge.score(texts, metric, references=texts).found.values["quality"]
     assert found.max() <= 1
     assert found.min() > 1 - 1e-9
 
@@ -76,7 +76,7 @@ def test_equal_texts_score_at_most_one(metric: str) -> None:
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "rouge_l", "meteor", "bertscore"])
 def test_invisible_characters_alone_are_no_text_and_no_reference(metric: str) -> None:
     found = judge.score(["one two", "\u200b", "one two"], metric, references=["\ufeff", "one", "one two"])
-    assert np.isnan(found.values["quality"][:2]).all()
+    assert np.isnan(found.found.values["quality"][:2]).all()
     assert found.reasons[0] == f"{metric} needs references, found none"
     assert found.reasons[1] == "the text has only invisible characters"
 

@@ -90,7 +90,7 @@ def test_score_says_who_reads_rows_by_rater(tmp_path: Path) -> None:
     hint = "rows by rater, with one text, are for judge agree, which joins and scores them"
     with pytest.raises(InputError, match=f'ids must be unique, but "i" is the id of line 1 too: {hint}'):
         judge.score(str(path), "word_count", output=tmp_path / "out.jsonl")
-    assert judge.agree(str(path), "word_count", cues=False).rows[0].n == 1
+    assert judge.agree(str(path), "word_count", cues=False).found.rows[0].n == 1
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def test_agree_and_compare_count_texts() -> None:
     assert long.notes[0] == "examples: 240 rows, 80 texts; their raters are in rater"
     assert long.notes[1:] == wide.notes
     assert [each.title for each in long.tables] == [each.title for each in wide.tables]
-    assert [row.n for row in long.rows] == [row.n for row in wide.rows]
+    assert [row.n for row in long.found.rows] == [row.n for row in wide.found.rows]
     compared = judge.compare(rows, **how)
     assert compared.notes[0] == "examples: 240 rows, 80 texts; their raters are in rater"
-    assert compared.means == judge.compare(joined, **how).means
+    assert compared.found.means == judge.compare(joined, **how).found.means
 
 
 @pytest.mark.parametrize("column", ["labeler", "annotatorId", "Rater ID"])

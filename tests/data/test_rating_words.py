@@ -112,11 +112,11 @@ def test_the_better_system_wins_and_the_order_is_said() -> None:
         for i in range(30)
     ]
     found = judge.compare(rows, cues=False)
-    assert [each.system for each in found.means["human quality"]] == ["new", "old"]
+    assert [each.system for each in found.found.means["human quality"]] == ["new", "old"]
     assert "examples: ratings in words: fair 1, good 2, excellent 3" not in found.notes
     assert "examples: ratings in words: poor 0, fair 1, good 2, excellent 3" in found.notes
     other = judge.compare(rows, cues=False, levels=["excellent", "good", "fair"])
-    assert [each.system for each in other.means["human quality"]] == ["old", "new"]
+    assert [each.system for each in other.found.means["human quality"]] == ["old", "new"]
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,15 @@
 """judge.agree: its result from rows in memory, its cues, levels and faults."""
 
-import io
 import random
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import judge
 from core.errors import InputError
-from judge.metric_study import MetricStudy
 from meta_eval.ranking import RankingSettings
-from report.outcome import print_outcome
+from report.study import Study
 
 
 def draw_rows(systems: int = 3, inputs: int = 40) -> list[dict]:
@@ -28,28 +25,28 @@ def draw_rows(systems: int = 3, inputs: int = 40) -> list[dict]:
     return rows
 
 
-def agree(**settings) -> MetricStudy:
+def agree(**settings) -> Study:
     return judge.agree(draw_rows(), **settings)
 
 
 def test_a_metric_of_length_adds_nothing_to_cheap_cues() -> None:
     found = agree()
-    rows = {row.metric: row for row in found.rows}
+    rows = {row.metric: row for row in found.found.rows}
     assert set(rows) == {"good", "long", "cheap_cues", "system_alone"}
     assert rows["cheap_cues"].spearman.low > 0.5
     assert rows["good"].beyond_cues.low > 0.7
     assert rows["long"].spearman.low > 0.5
     assert abs(rows["long"].beyond_cues.value) < 0.3
     assert "|cheap_cues: cheap_cues|version=2|folds=10|seed=0|" in found.signature
-    (ranking,) = found.rankings
+    (ranking,) = found.found.rankings
     assert [pair.metric_a for pair in ranking.against_cues] == list(ranking.agreement) == ["good", "long"]
     shown = found._repr_html_()
-    assert shown.startswith(f"<p>{found.notes[-1]}</p>")
+    assert shown.startswith(f"<p>{found.answer}</p>")
     assert "beyond_cues" in shown
 
 
 def test_all_levels_stand_in_one_table() -> None:
-    (ranking, _, pairs) = agree(statistic="kendall", grouping="all", cues=False).tables
+    (ranking, _, pairs) = agree(statistic="kendall", grouping="all", cues=False).filled
     levels = ["global", "within_systems", "between_systems", "within_inputs"]
     assert [row["grouping"] for row in pairs.rows] == levels
     assert list(dict.fromkeys(row["grouping"] for row in ranking.rows)) == levels
@@ -71,30 +68,7 @@ def make_rows(scores: dict[str, list[float | None]], ratings: list[float], **mor
 
 
 def answer(scores: dict[str, list[float | None]], ratings: list[float], **settings) -> str:
-    return judge.agree(make_rows(scores, ratings), **settings).notes[-1]
-
-
-def test_the_headline_of_several_aspects_gives_no_verdict_of_one_to_another() -> None:
-    rng = np.random.default_rng(0)
-    aspects = ("fluency", "coherence", "relevance")
-    names = [f"a_metric_with_a_long_name_{number}" for number in range(4)]
-    rows = []
-    for i in range(40):
-        ratings = {aspect: float(rng.normal()) for aspect in aspects}
-        scores = {name: ratings["fluency"] + float(rng.normal()) for name in names}
-        rows.append({"text": f"text {i}", "ratings": ratings, "scores": scores})
-    study = judge.agree(rows)
-    whole, headline = study.notes[-2:]
-    of_fluency = whole.split(" coherence: ")[0]
-    assert headline.startswith("fluency: ")
-    assert headline.endswith(". And 2 more answers.")
-    last = headline.removesuffix(" And 2 more answers.").split("; ")[-1]
-    assert of_fluency.endswith(last)
-    assert len(headline) <= 300
-    printed = io.StringIO()
-    print_outcome(study.present(), Console(file=printed, width=10_000))
-    assert f"! {whole}\n" in printed.getvalue()
-    assert headline not in printed.getvalue()
+    return judge.agree(make_rows(scores, ratings), **settings).answer
 
 
 NOISE = np.random.default_rng(0).normal(size=(3, 60))
@@ -131,7 +105,7 @@ def test_what_is_undefined_is_left_out_and_named() -> None:
         "a is not ranked by q (within_inputs): scores and ratings do not both vary within any of the 60 inputs"
     )
     rows = [{**row, "text": "word " * (1 + i % 40)} for i, row in enumerate(draw_rows())]
-    (ranking,) = judge.agree(rows, grouping="within_inputs").rankings
+    (ranking,) = judge.agree(rows, grouping="within_inputs").found.rankings
     assert (list(ranking.agreement), ranking.against_cues) == (["good", "long"], ())
 
 
@@ -144,8 +118,8 @@ def test_scores_whose_lower_values_are_better_are_negated_once() -> None:
         if "name loss in lower_is_better" in note and "in reverse over all texts (spearman -0.9" in note
     ]
     found = judge.agree(rows, lower_is_better=["loss"])
-    assert [row.metric for row in found.rows][:2] == ["loss (negated)", "other"]
-    assert found.rows[0].spearman.value == pytest.approx(-plain.rows[0].spearman.value)
+    assert [row.metric for row in found.found.rows][:2] == ["loss (negated)", "other"]
+    assert found.found.rows[0].spearman.value == pytest.approx(-plain.found.rows[0].spearman.value)
     assert "|lower_is_better=loss|" in found.signature
 
 
@@ -170,8 +144,8 @@ def test_order_pairs_and_clusters_never_contradict() -> None:
         for row in found.tables[0].rows:
             first, *last = map(int, row["cluster"].split("-"))
             clusters[row["metric"]] = set(range(first, (last or [first])[0] + 1))
-        assert {pair.n for pair in found.rankings[0].pairs} == {row["n"] for row in found.tables[0].rows}
-        for pair in found.rankings[0].pairs:
+        assert {pair.n for pair in found.found.rankings[0].pairs} == {row["n"] for row in found.tables[0].rows}
+        for pair in found.found.rankings[0].pairs:
             if pair.better != "–":
                 worse = pair.metric_b if pair.better == pair.metric_a else pair.metric_a
                 assert order.index(pair.better) < order.index(worse)
@@ -188,6 +162,6 @@ def test_a_judge_beside_a_metric_is_held_against_people_in_the_answer(people: in
         ratings = {f"p{k}": truth if rng.random() < 0.95 else 1 - truth for k in range(people)}
         verdict = truth if rng.random() < 0.7 else 1 - truth
         rows.append({"text": "word " * (1 + i % 7), "ratings": {"ok": ratings}, "scores": {"judge": verdict}})
-    answer = judge.agree(rows, "word_count").notes[-1]
+    answer = judge.agree(rows, "word_count").answer
     assert answer.startswith("ok: over all texts judge agrees best")
     assert answer.endswith("cannot replace a person here." if people > 1 else "no text has labels of two people.")

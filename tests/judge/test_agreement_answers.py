@@ -79,13 +79,13 @@ def test_within_systems(within: Estimate, said: str) -> None:
 
 
 def test_in_the_example_of_the_readme_the_system_tells_more_than_any_metric() -> None:
-    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l", "bleu"]).notes[-1]
+    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l", "bleu"]).answer
     assert "over all texts rouge_l agrees best (spearman 0.639 [0.30, 0.83])" in answer
     assert f"{BETTER} (spearman 0.892 [0.86, 0.92]) than any metric (0.639)" in answer
 
 
 def test_a_study_within_systems_says_nothing_of_the_system_alone() -> None:
-    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l"], grouping="within_systems").notes[-1]
+    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l"], grouping="within_systems").answer
     assert "rouge_l is the only ranked metric (spearman -0.395 [-0.82, 0.32]), within systems" in answer
     assert BETTER not in answer
 

@@ -44,11 +44,9 @@ def texts(count: int = 40, seed: int = 0) -> list[Example]:
 
 
 def test_cues_that_nobody_asked_for_are_not_said_to_be_untestable() -> None:
-    assert "cheap cues" not in judge.audit(texts(), "word_count", cues=False).notes[-1]
+    assert "cheap cues" not in judge.audit(texts(), "word_count", cues=False).answer
     alike = judge.audit([Example(str(i), text="one") for i in range(3)], "word_count", cues=False)
-    assert alike.notes[-1].startswith(
-        "What fools word_count: not known; 3 texts are too few or too alike to test repeat"
-    )
+    assert alike.answer.startswith("What fools word_count: not known; 3 texts are too few or too alike to test repeat")
 
 
 def test_only_texts_that_a_damage_changes_count() -> None:
@@ -88,7 +86,7 @@ def test_an_audit_of_texts_in_memory() -> None:
     found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5])
     settings = "set=examples|n=20|cues=true|texts=20|strengths=1.0,0.5|seed=0"
     assert found.signature.startswith(f"audit|{settings}|word_count|")
-    audited = found.metrics["word_count"]
+    audited = found.found["word_count"]
     assert (audited.n, audited.strengths) == (20, [0.5, 1])
     assert audited.aspects["quality"].damages["drop"].falls[1].value > 0
     assert found.tables[-1].title in found._repr_html_()
@@ -178,13 +176,13 @@ def test_each_of_several_metrics_takes_a_set_with_what_it_needs() -> None:
     with_references = [replace(each, references=(each.text,)) for each in texts(10, seed=1)]
     sets = [ScoredSet("alone", tuple(texts(10)), {}), ScoredSet("beside", tuple(with_references), {})]
     found = judge.audit(sets, ["word_count", "rouge_1"], strengths=[1.0], cues=False)
-    assert [(name, each.rated.name) for name, each in found.metrics.items()] == [
+    assert [(name, each.rated.name) for name, each in found.found.items()] == [
         ("word_count", "alone"),
         ("rouge_1", "beside"),
     ]
     (table,) = found.tables
     assert [(row["metric"], row["cues"].reason) for row in table.rows] == [("word_count", ""), ("rouge_1", "")]
-    assert found.notes[-1] == " ".join(each.conclusion for each in found.metrics.values())
-    assert all(f"What fools {name}: " in found.notes[-1] for name in found.metrics)
+    assert found.answer == " ".join(each.conclusion for each in found.found.values())
+    assert all(f"What fools {name}: " in found.answer for name in found.found)
     with pytest.raises(SettingError, match="chrf needs references, which no set has"):
         judge.audit([sets[0], sets[0]], "chrf")

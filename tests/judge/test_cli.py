@@ -134,7 +134,7 @@ def test_a_command_is_the_call_of_its_name(run: Run, tmp_path: Path) -> None:
     ended = run("compare", file, "--metrics", "rouge_l", "bleu", "--metrics.bleu.order", "2")
     metrics = {"rouge_l": judge.load_metric("rouge_l"), "bleu": judge.load_metric("bleu", order=2)}
     found = judge.compare(file, metrics)
-    assert f"! {found.notes[-1]}" in ended.stdout
+    assert f"! {found.answer}" in ended.stdout
     assert ended.returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]  # the kept scores
 

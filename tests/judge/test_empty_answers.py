@@ -36,15 +36,15 @@ def outputs() -> list[dict[str, Any]]:
 def test_an_empty_text_scores_0(text: str | None, metric: str) -> None:
     rows = [{"text": "a b c d", "references": ["a b c d"]}, {"text": text, "references": ["a b c d"]}]
     found = judge.score(rows, metric)
-    assert found.values["quality"][1] == 0
-    assert found.values["quality"][0] > 0.99
-    assert judge.score(rows, "ter").values["quality"].tolist() == [0, -1]
+    assert found.found.values["quality"][1] == 0
+    assert found.found.values["quality"][0] > 0.99
+    assert judge.score(rows, "ter").found.values["quality"].tolist() == [0, -1]
 
 
 def test_a_metric_without_a_score_says_why() -> None:
     found = judge.score(["a b", ""], own)
-    np.testing.assert_array_equal(found.values["score"], [0.5, np.nan])
-    assert found.reasons[1] == f"{own.__module__}.{NO_SCORE}"
+    np.testing.assert_array_equal(found.found.values["score"], [0.5, np.nan])
+    assert found.found.reasons[1] == f"{own.__module__}.{NO_SCORE}"
 
 
 def test_empty_answers_in_every_form_of_a_file(tmp_path: Path) -> None:
@@ -72,17 +72,17 @@ def test_the_output_of_score_keeps_the_line_of_an_empty_answer(tmp_path: Path) -
 
 def test_a_silent_system_is_not_ranked_first() -> None:
     found = judge.compare(outputs(), ["rouge_l", own], cues=False)
-    means = {each.system: each.mean.value for each in found.means["rouge_l"]}
+    means = {each.system: each.mean.value for each in found.found.means["rouge_l"]}
     assert means == {"A": pytest.approx(20 / 36), "B": pytest.approx(7 / 8)}
     assert found.notes[0] == "A is silent on 16 of 36 inputs; own has no score for a silent answer and cannot rank it"
-    assert found.notes[-1].startswith("By rouge_l, B scores higher than A")
-    assert "by own, no two systems have scores for enough inputs in common" in found.notes[-1]
+    assert found.answer.startswith("By rouge_l, B scores higher than A")
+    assert "by own, no two systems have scores for enough inputs in common" in found.answer
 
 
 def test_silence_is_counted_where_every_metric_scores_it() -> None:
     compared = judge.compare(outputs(), "rouge_l", cues=False)
     assert compared.notes[0] == "A is silent on 16 of 36 inputs"
-    assert compared.notes[-1].startswith("By rouge_l, B scores higher than A")
+    assert compared.answer.startswith("By rouge_l, B scores higher than A")
 
 
 def test_silence_is_found_in_any_order_of_rows() -> None:
@@ -98,7 +98,7 @@ def test_a_system_that_answers_with_invisible_characters_is_silent() -> None:
     found = judge.compare(rows, ["rouge_l"], cues=False)
     said = "A is silent on 16 of 36 inputs; rouge_l has no score for a silent answer and cannot rank it"
     assert found.notes[0] == said
-    assert "A scores higher" not in found.notes[-1]
+    assert "A scores higher" not in found.answer
 
 
 def test_empty_answers_are_counted_where_metrics_meet_people() -> None:
@@ -124,5 +124,5 @@ def test_blank_references_are_left_out() -> None:
         {"text": "", "references": ["", "c d"]},
     ]
     found = judge.score(rows, "rouge_l")
-    np.testing.assert_array_equal(found.values["quality"], [1, np.nan, 0])
-    assert found.reasons[1] == "rouge_l needs references, found none"
+    np.testing.assert_array_equal(found.found.values["quality"], [1, np.nan, 0])
+    assert found.found.reasons[1] == "rouge_l needs references, found none"

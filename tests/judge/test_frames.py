@@ -48,7 +48,7 @@ def test_every_table_gives_the_same_examples(name: str) -> None:
         ("a dog", "2", "s", ("a hound",), {"style": 2.0}, {"note": 0.5}),
         ("yes", "3", "s", ("no", "nope"), {"quality": 3.0}, {"note": "2020-01-02"}),
     ]
-    assert judge.score(SOURCES[name](), "word_count", columns=NAMED).values["quality"].tolist() == [3, 2, 1]
+    assert judge.score(SOURCES[name](), "word_count", columns=NAMED).found.values["quality"].tolist() == [3, 2, 1]
 
 
 def test_a_table_in_memory_is_read_as_its_csv_file(tmp_path: Path) -> None:
@@ -76,14 +76,14 @@ ASKED = {"text": "answer", "group": "input"}
 def test_every_verb_takes_a_table() -> None:
     outputs = pandas_frame(OUTPUTS)
     compared = judge.compare(outputs, "word_count", columns=ASKED)
-    assert [(each.system, each.mean.value) for each in compared.means["word_count"]] == [("new", 2), ("old", 1)]
+    assert [(each.system, each.mean.value) for each in compared.found.means["word_count"]] == [("new", 2), ("old", 1)]
     agreed = judge.agree(outputs, "word_count", columns=ASKED, cues=False)
-    row, *_ = agreed.rows
+    row, *_ = agreed.found.rows
     assert (row.metric, row.n, row.spearman.value) == ("word_count", 4, 1)
     assert judge.audit(outputs, "word_count", columns=ASKED, cues=False).tables
     judged = {"id": [1, 2], "system_a": ["new"] * 2, "system_b": ["old"] * 2, "winner": ["a", "b"], "x": [1, None]}
     preferred = judge.prefer(pandas_frame(judged))
-    assert [(each.system, each.wins) for each in preferred.ranking.systems] == [("new", 1), ("old", 1)]
+    assert [(each.system, each.wins) for each in preferred.found.ranking.systems] == [("new", 1), ("old", 1)]
 
 
 def test_results_are_frames() -> None:

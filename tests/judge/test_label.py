@@ -47,7 +47,7 @@ def test_the_sheet_is_blind(tmp_path: Path) -> None:
     content = (tmp_path / "sheet.csv").read_text(encoding="utf-8")
     assert "gpt" not in content
     assert "grader" not in content
-    assert sheet.sample.rows == [{"texts": 400, "drawn": 50}]
+    assert sheet.tables[0].rows == [{"texts": 400, "drawn": 50}]
 
 
 def test_the_same_seed_draws_the_same_texts(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_labels_are_read_back_with_the_design(tmp_path: Path) -> None:
     study = judge.agree(TEXTS, labels=fill_labels(tmp_path), cues=False)
     assert "sheet_labels.csv: 120 of 120 labels joined by id to 120 of 400 verdicts" in study.notes
     assert not any("no random sample" in note for note in study.notes)
-    (row,) = study.labels.corrected
+    (row,) = study.found.judged[0].corrected
     assert row["corrected"].low <= TRUTH.mean() <= row["corrected"].high
-    (agreement,) = study.labels.agreement.values()
+    (agreement,) = study.found.judged[0].agreement.values()
     right = float((TRUTH == JUDGE).mean())
     assert agreement.accuracy.low <= right <= agreement.accuracy.high
 
@@ -96,8 +96,8 @@ def test_labels_of_two_people_in_two_files(tmp_path: Path) -> None:
     judge.label(TEXTS, n=60, output=tmp_path / "sheet")
     paths = [fill_labels(tmp_path, person=person) for person in ("ann_", "ben_")]
     study = judge.agree(TEXTS, labels=paths, cues=False)
-    assert study.scored.raters["label"].shape == (2, 400)
-    assert any(row.name == "grader" for row in study.labels.single["label"])
+    assert study.scored[0].raters["label"].shape == (2, 400)
+    assert any(row.name == "grader" for row in study.found.judged[0].single)
 
 
 def test_a_sheet_without_its_design_is_refused(tmp_path: Path) -> None:

@@ -10,21 +10,20 @@ import pytest
 import judge
 from core.errors import InputError, SettingError
 from core.scores import Scores
-from judge.metric_study import MetricStudy
 from meta_eval.design import lay_out
 from meta_eval.helped import help_mean
+from report.study import Study
 from report.tables import Table
 
 YES_NO = [(True, 1)] * 20 + [(True, 0)] * 5 + [(False, 1)] * 10 + [(False, 0)] * 15
-LABELS, SINGLE, EACH = "Agreement on labels", "Agreement with single people", "Labels one by one"
-CONFUSION, DISAGREEMENTS = "Labels by people and by judges: q", "Disagreements"
+LABELS, CONFUSION = "Agreement on labels", "Labels by people and by judges"
 
 
-def agree(pairs: list[tuple[Any, Any]], **settings: Any) -> tuple[MetricStudy, dict[str, Table]]:
+def agree(pairs: list[tuple[Any, Any]], **settings: Any) -> tuple[Study, dict[str, Table]]:
     """A study of the ratings q and the scores j, and its tables of labels."""
     rows = [{"text": f"text {i}", "ratings": {"q": q}, "scores": {"j": j}} for i, (q, j) in enumerate(pairs)]
     found = judge.agree(rows, cues=False, **settings)
-    return found, {table.title: table for table in found.tables}
+    return found, {table.title: table for table in found.filled}
 
 
 @pytest.mark.parametrize("words", [None, ("bad", "good"), ("negative", "positive")])
@@ -38,27 +37,24 @@ def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
     assert row["harshness"].value == pytest.approx(0.1)
     cells = [(each["people"], each["judged 0"], each["judged 1"]) for each in tables[CONFUSION].rows]
     assert cells == [("0", 15, 10), ("1", 5, 20)]
-    rates = [(each["sensitivity"].value, each["specificity"].value) for each in tables[EACH].rows]
+    rates = [(each["sensitivity"].value, each["specificity"].value) for each in tables[CONFUSION].rows]
     assert rates == [(0.6, 0.8), (0.8, 0.6)]
-    assert len(tables[DISAGREEMENTS].rows) == 15
-    assert SINGLE not in tables
+    assert "with_people" not in row
     assert any("q: j is better than chance (kappa 0.400" in note for note in found.notes)
 
 
-def test_the_surest_disagreements_come_first() -> None:
+def test_a_threshold_gives_the_higher_of_two_labels() -> None:
     pairs = [(1, 0.4), (0, 0.9), (1, 0.1), (0, 0.2), (1, 0.8), (0, 0.5)] * 6
-    rows = agree(pairs)[1][DISAGREEMENTS].rows
-    assert [round(row["sureness"], 9) for row in rows] == [0.4] * 12 + [0.1] * 6 + [0] * 2
-    assert [(rows[i]["id"], rows[i]["people"], rows[i]["judged"]) for i in (0, 1)] == [("2", "0", "1"), ("3", "1", "0")]
     row, _ = agree(pairs, thresholds={"j": 0.15})[1][LABELS].rows
     assert row["accuracy"].value == pytest.approx(2 / 6)
 
 
-def test_people_among_themselves_and_the_ceiling() -> None:
+def test_people_among_themselves() -> None:
     people = [[1, 1, 1], [0, 0, 0], [1, 1, 0], [0, 0, 1]] * 10
     found, tables = agree([(each, each[0]) for each in people])
-    assert [row["kappa"].value for row in tables[SINGLE].rows] == pytest.approx([1 / 3, 2 / 3, 2 / 3])
-    assert any("people agree with each other by 0.333: j (0.667) c" in note for note in found.notes)
+    with_people = [row["with_people"].value for row in tables[LABELS].rows if "with_people" in row]
+    assert with_people == pytest.approx([2 / 3, 1 / 3])
+    assert "people agree with each other by 0.333: j (0.667) c" in found.answer
 
 
 @pytest.mark.parametrize(
@@ -78,7 +74,7 @@ def test_people_among_themselves_and_the_ceiling() -> None:
 )
 def test_what_is_a_label(ratings: list[float], scores: list[float], settings: dict[str, Any], labels: int) -> None:
     tables = agree(list(zip(ratings, scores, strict=True)) * 10, **settings)[1]
-    assert len(tables[EACH].rows if EACH in tables else ()) == labels
+    assert len(tables[CONFUSION].rows if CONFUSION in tables else ()) == labels
 
 
 @pytest.mark.parametrize(
@@ -100,8 +96,12 @@ def test_a_judge_of_an_aspect_is_compared_with_this_one() -> None:
     own = Scores({name: np.array([row["ratings"][name] for row in rows]) for name in "qr"}, "own")
     scored = judge.read(rows, scores={"own": own, "j": [1, 0] * 20})
     found = judge.agree(scored, cues=False)
-    assert [*found.labels.agreement] == [("q", "own/q"), ("q", "j"), ("r", "own/r"), ("r", "j")]
-    assert [each.kappa.value for each in found.labels.agreement.values()] == [1, -1, 1, 0]
+    kappas = {
+        (aspect.name, name): each.kappa.value
+        for aspect in found.found.judged
+        for name, each in aspect.agreement.items()
+    }
+    assert kappas == {("q", "own/q"): 1, ("q", "j"): -1, ("r", "own/r"): 1, ("r", "j"): 0}
 
 
 @pytest.mark.parametrize("systems", [("a",), ("a", "b")])
@@ -114,8 +114,8 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
         for i in range(500)
     ]
     found = judge.agree(rows, cues=False)
-    assert [row["system"] for row in found.labels.corrected] == (["a", "b"] if systems[1:] else ["all"])
-    row = found.labels.corrected[0]
+    assert [row["system"] for row in found.found.judged[0].corrected] == (["a", "b"] if systems[1:] else ["all"])
+    row = found.found.judged[0].corrected[0]
     assert (row["texts"], row["labels"], row["by_judge"].value) == (500, 100, pytest.approx(0.8))
     assert (row["by_people"].value, row["corrected"].value) == (pytest.approx(0.6), pytest.approx(0.6))
     labels = [*([0, 0, 1, 1, 1] * 20), *[math.nan] * 400]
@@ -133,7 +133,7 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
     ]
     scores = {"j": [3 * row["scores"]["j"] + 1 for row in rows]}
     plain = [{name: cell for name, cell in row.items() if name != "scores"} for row in graded]
-    means = judge.agree(judge.read(plain, scores), cues=False).labels.corrected
+    means = judge.agree(judge.read(plain, scores), cues=False).found.judged[0].corrected
     assert means[0]["corrected"].value == pytest.approx(2.8)
 
 
@@ -150,7 +150,7 @@ def test_a_judge_is_good_enough_beside_people_among_themselves(right: float, ver
         people = {name: truth if rng.random() < 0.93 else 1 - truth for name in ("p", "q", "r")}
         judged = truth if rng.random() < right else 1 - truth
         rows.append({"text": f"t{i}", "ratings": {"ok": people}, "scores": {"j": float(judged)}})
-    said = judge.agree(rows, cues=False).notes[-1]
+    said = judge.agree(rows, cues=False).answer
     assert "people agree with each other by 0." in said
     assert said.endswith(f"{verdict}.")
 
@@ -162,11 +162,10 @@ def test_five_labels_are_held_against_people_by_distance() -> None:
         for i in range(200)
     ]
     study = judge.agree(rows, cues=False)
-    found = study.labels
-    (agreed,) = found.agreement.values()
+    (agreed,) = study.found.judged[0].agreement.values()
     assert agreed.weighted_kappa.value > agreed.kappa.value + 0.2
-    assert f"(weighted kappa {agreed.weighted_kappa.value:.3f} [" in found.notes[0]
-    assert study.notes[-1].endswith("whether that is enough is unknown: no text has labels of two people.")
+    assert f"(weighted kappa {agreed.weighted_kappa.value:.3f} [" in study.notes[0]
+    assert study.answer.endswith("whether that is enough is unknown: no text has labels of two people.")
 
 
 def test_one_label_for_all_texts_is_told() -> None:
@@ -184,7 +183,7 @@ def test_labels_where_the_judge_said_yes_are_a_warning() -> None:
         rows.append({"text": f"t{i}", "scores": {"j": said}})
         if said and i % 3:
             rows[-1]["ratings"] = {"ok": float(rng.random() < 0.7)}
-    notes = judge.agree(rows, cues=False).labels.notes
+    notes = judge.agree(rows, cues=False).notes
     said = "ok: the labels are no random sample, so figures corrected with j do not hold: the mean verdict of j is"
     assert any(note.startswith(said) for note in notes)
     assert not any("people would give" in note for note in notes)

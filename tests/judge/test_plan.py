@@ -67,7 +67,7 @@ def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
             found = judge.plan(rows, columns=columns, within=0.1)
         else:
             found = judge.plan(rows, "fit", ["old", "new"], columns=columns, differences=[0.5])
-        assert finish(*run, folder=str(len(rows)))["notes"] == list(found.notes)
+        assert finish(*run, folder=str(len(rows)))["notes"] == found.said
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_a_pilot_that_does_not_vary_plans_nothing() -> None:
     for pilot in (rows, rows[:1], no_common, texts[:2], judge.read(texts, {"j": [1, None, None], "k": [None] * 3})):
         found = judge.plan(pilot, "ok", within=0.1)
         assert all(math.isnan(row["labels"]) for row in found.tables[0].rows)
-        assert "No number of labels is known for the" in found.notes[-1]
-        assert "rate to within 0.1 (the pilot's labels are too few, or do not vary)" in found.notes[-1]
+        assert "No number of labels is known for the" in found.answer
+        assert "rate to within 0.1 (the pilot's labels are too few, or do not vary)" in found.answer
 
 
 PAIRS = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "ab"[i % 2]} for i in range(20)]

@@ -34,7 +34,10 @@ CASES = [
     ),
     ("compare pilot.jsonl --metrics word_count --level [0.1,0.2]", "level must be a valid number, but is '[0.1,0.2]'"),
     (TABLE, "metrics must name the metrics to audit"),
-    (f"{TABLE} --metrics word_count --cards nowhere", "cards must be an existing folder, but there is no nowhere"),
+    (
+        f"{TABLE} --metrics word_count --report agree.html",
+        "report must name a folder, in which report.html is the page, but is agree.html",
+    ),
     ("prefer judged.jsonl --metrics bleu", "metrics need the texts of the systems: pass them as outputs"),
     ("prefer --data builtin_stories", "judge prefer takes pandalm or alpaca_eval by --data, or a FILE"),
     (

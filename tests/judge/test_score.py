@@ -27,19 +27,19 @@ ROWS: list[dict[str, Any]] = [
 
 def test_scores_are_those_of_the_metric() -> None:
     found = score(ROWS, "bleu", order=1)
-    expected = Bleu(order=1).score(found.examples)
-    np.testing.assert_array_equal(found.values["quality"], expected.values["quality"])
-    assert found.reasons == [None, "bleu1 needs references, found none", None]
+    expected = Bleu(order=1).score(found.found.examples)
+    np.testing.assert_array_equal(found.found.values["quality"], expected.values["quality"])
+    assert found.found.reasons == [None, "bleu1 needs references, found none", None]
     assert found.signature == expected.signature
-    assert [example.id for example in found.examples] == ["a", "b", "c"]
-    assert found.notes == ("1 of 3 examples lack a score; `reasons` says why",)
+    assert [example.id for example in found.found.examples] == ["a", "b", "c"]
+    assert found.notes == ["1 of 3 examples lack a score; `found.reasons` says why"]
     assert "<td>the cat sat</td>" in found._repr_html_()
 
 
 def test_metrics_may_have_names_of_their_own() -> None:
     found = score(ROWS, {"precision": Bleu(order=1), "bleu": "bleu"})
-    assert [*found.values] == ["precision", "bleu"]
-    np.testing.assert_array_equal(found.values["precision"], score(ROWS, "bleu", order=1).values["quality"])
+    assert [*found.found.values] == ["precision", "bleu"]
+    np.testing.assert_array_equal(found.found.values["precision"], score(ROWS, "bleu", order=1).found.values["quality"])
     with pytest.raises(SettingError, match="of several metrics"):
         score(ROWS, {"a": "bleu", "b": "bleu"}, order=1)
     with pytest.raises(SettingError, match="a metric that was built takes no settings"):

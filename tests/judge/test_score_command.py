@@ -80,7 +80,7 @@ def test_notes_are_kept_with_the_scores(tmp_path: Path, stages: Stages) -> None:
     metric = Killed(at=6, notes=("ours, not theirs",))
     for _ in range(2):
         found = judge.score(tmp_path / "in.jsonl", metric, output=tmp_path / "out.jsonl", stages=stages.root, chunk=2)
-        assert found.notes == ("ours, not theirs",)
+        assert found.notes == ["ours, not theirs"]
     assert json.loads((tmp_path / "out.jsonl.meta.json").read_text())["notes"] == ["ours, not theirs"]
     rated = read_scored(tmp_path / "in.jsonl")
     assert score_set(rated, {"m": metric}, stages).scores["m"].notes == metric.notes
@@ -129,12 +129,14 @@ def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path)
     assert list(found.scores) == ["all/rouge_1", "all/bleu", "all/word_count"]
     metrics = [judge.load_metric("rouge_1"), judge.load_metric("bleu", order=1), "word_count"]
     python = judge.score(tmp_path / "in.jsonl", metrics)
-    assert [list(row["scores"].values()) for row in python.records()] == [list(row["scores"].values()) for row in rows]
+    assert [list(row["scores"].values()) for row in python.found.records()] == [
+        list(row["scores"].values()) for row in rows
+    ]
     written = judge.score(tmp_path / "in.jsonl", metrics, output=tmp_path / "python.jsonl", chunk=1)
     assert [list(row["scores"].values()) for row in read_lines(tmp_path / "python.jsonl")] == [
         list(row["scores"].values()) for row in rows
     ]
-    assert (len(written), written.unscored, written.notes) == (3, 1, (written.notes[0],))
+    assert (len(written.found), written.found.unscored, len(written.notes)) == (3, 1, 1)
     assert run_here(*SCORE[:2], "--output", "-", *settings) == 0
 
 
@@ -255,7 +257,7 @@ def test_the_memory_for_a_row_is_small(tmp_path: Path, monkeypatch: pytest.Monke
         write(file, *({"text": f"The text number {i} says a few words."} for i in range(rows)))
         tracemalloc.start()
         try:
-            judge.score(file, "word_count", output=tmp_path / "out.jsonl").present()
+            judge.score(file, "word_count", output=tmp_path / "out.jsonl")
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -30,8 +30,8 @@ def expect(folder: Path) -> dict[str, Any]:
 def score(path: Path, metrics: Any = METRICS) -> dict[str, dict[str, float]]:
     """The scores of a file by id and metric."""
     found = judge.score(str(path), [*metrics])
-    ids = [example.id for example in found.examples]
-    return {name: {m: float(values[i]) for m, values in found.values.items()} for i, name in enumerate(ids)}
+    ids = [example.id for example in found.found.examples]
+    return {name: {m: float(values[i]) for m, values in found.found.values.items()} for i, name in enumerate(ids)}
 
 
 def alpha(found: ScoredSet, aspect: str, scale: Any) -> float:
@@ -96,7 +96,7 @@ def test_forms_of_unicode(cases: Path) -> None:
 def test_line_separators(cases: Path, texts: str, references: str, expected: list[float]) -> None:
     folder = cases / "10-line-separators"
     aligned = read_scored(text=folder / f"{texts}.txt", references=folder / f"{references}.txt")
-    assert judge.score(aligned, "bleu").values["quality"].tolist() == pytest.approx(expected)
+    assert judge.score(aligned, "bleu").found.values["quality"].tolist() == pytest.approx(expected)
 
 
 def test_line_separators_in_json(cases: Path, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_battles_with_ties(cases: Path, name: str) -> None:
     folder = cases / "16-arena-ties"
     right = expect(folder)
     found = judge.prefer(str(folder / name))
-    for each in found.ranking.systems:
+    for each in found.found.ranking.systems:
         row = right["table"][each.system]
         assert (each.n, each.wins, each.ties, each.losses) == (row["n"], row["wins"], row["ties"], row["losses"])
         assert each.win_rate.value == row["win_rate"]
@@ -208,7 +208,7 @@ def test_a_long_table_of_workers(cases: Path) -> None:
     found = judge.read(str(folder / "Batch_results.csv"), columns=columns)
     assert found.notes == ("Batch_results.csv: 210 rows, 42 texts; their raters are in WorkerId",)
     study = judge.agree(found, "word_count", cues=False)
-    for row in (row for row in study.rows if row.metric == "word_count"):
+    for row in (row for row in study.found.rows if row.metric == "word_count"):
         of = right["aspects"][row.aspect]
         assert row.n == right["texts"]
         assert row.spearman.value == pytest.approx(
@@ -276,10 +276,10 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     assert (len(found), found.layout.input_count, len({*(found.systems or ())})) == (30, 5, 6)
     assert dict(found.scores) == {}
     study = judge.agree(found, "word_count", cues=False)
-    by_aspect = {row.aspect: row.spearman.value for row in study.rows if row.metric == "word_count"}
+    by_aspect = {row.aspect: row.spearman.value for row in study.found.rows if row.metric == "word_count"}
     assert by_aspect == pytest.approx(words, abs=1e-4)
     compared = judge.compare(found, cues=False)
-    means = {each.system: each.mean.value for each in compared.means["human overall"]}
+    means = {each.system: each.mean.value for each in compared.found.means["human overall"]}
     assert means == pytest.approx(right["mean overall by system"], abs=1e-4)
     unnamed = judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})
     with pytest.raises(QuestionError, match="no column says that it holds labels of people"):

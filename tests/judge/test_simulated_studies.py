@@ -27,7 +27,7 @@ def agree_on_rare_labels(rng: np.random.Generator, is_control: bool) -> bool:
         {"text": f"t{i}", "ratings": {"bad": y}, "scores": {"j": f}}
         for i, (y, f) in enumerate(zip(people.tolist(), said.tolist(), strict=True))
     ]
-    ((_, found),) = judge.agree(rows, **QUICK).labels.agreement.items()
+    (found,) = judge.agree(rows, **QUICK).found.judged[0].agreement.values()
     return found.p_chance < 0.05 and found.kappa.value < 0
 
 
@@ -36,7 +36,7 @@ def reverse_one_of_many(rng: np.random.Generator, is_control: bool) -> bool:
     ratings = rng.normal(size=100)
     scores = rng.normal(size=(10, 100))
     scores[3] -= is_control * ratings
-    found = judge.agree(rated(ratings, scores), **QUICK).rows
+    found = judge.agree(rated(ratings, scores), **QUICK).found.rows
     return any(row.p_chance < 0.05 and row.spearman.value < 0 for row in found)
 
 
@@ -45,7 +45,9 @@ def praise_the_best_of_many(rng: np.random.Generator, is_control: bool) -> bool:
     ratings = rng.normal(size=100)
     scores = rng.normal(size=(10, 100))
     scores[3] += is_control * ratings
-    found = [row.spearman for row in judge.agree(rated(ratings, scores), **QUICK).rows if row.metric != CHEAP_CUES]
+    found = [
+        row.spearman for row in judge.agree(rated(ratings, scores), **QUICK).found.rows if row.metric != CHEAP_CUES
+    ]
     best = max(found, key=lambda each: each.value)
     return widen_interval(best, len(found)).low > 0
 
@@ -66,7 +68,7 @@ def equal_at_the_margin(rng: np.random.Generator, is_control: bool) -> bool:
         for i in range(100)
         for s in "ab"
     ]
-    (pair,) = judge.compare(rows, margin=0.1, cues=False).pairs["m"].values()
+    (pair,) = judge.compare(rows, margin=0.1, cues=False).found.pairs["m"].values()
     return bool(pair.is_equal)
 
 
@@ -77,7 +79,7 @@ def misfit_of_an_order(rng: np.random.Generator, is_control: bool) -> bool:
         for a, b, rate in (("x", "y", 0.7), ("y", "z", 0.7), ("x", "z", 0.3 if is_control else 0.84)):
             winner = "a" if rng.random() < rate else "b"
             rows.append({"id": f"q{i}", "system_a": a, "system_b": b, "winner": winner})
-    return judge.prefer(rows).ranking.fit.p_value < 0.05
+    return judge.prefer(rows).found.ranking.fit.p_value < 0.05
 
 
 def fall_of_a_blind_metric(rng: np.random.Generator, is_control: bool) -> bool:
@@ -96,7 +98,7 @@ def labels_of_no_random_sample(rng: np.random.Generator, is_control: bool) -> bo
     chosen = [row for row in verdicts if row["winner"] == "a"] if is_control else verdicts
     at = rng.permutation(len(chosen))[:60]
     people = [{**chosen[i], "winner": "a" if rng.random() < 0.5 else "b"} for i in at]
-    return bool(judge.prefer(verdicts, human_labels=people).corrections.unrepresentative)
+    return bool(judge.prefer(verdicts, human_labels=people).found.corrections.unrepresentative)
 
 
 STUDIES: list[Study] = [

@@ -13,8 +13,8 @@ from sklearn.metrics import cohen_kappa_score
 import judge
 from core.errors import InputError, QuestionError, SettingError
 from judge.label_files import read_labels
-from judge.metric_study import MetricStudy
 from judge.verdict_files import read_verdicts
+from report.study import Study
 
 RNG = np.random.default_rng(0)
 HUMAN = (RNG.random(80) < 0.6).astype(int)
@@ -35,8 +35,8 @@ def list_columns(*names: str) -> list[dict]:
     return [{name: row[name] for name in names} for row in ROWS]
 
 
-def find_kappa(study: MetricStudy) -> float:
-    ((_, agreement),) = study.labels.agreement.items()
+def find_kappa(study: Study) -> float:
+    (agreement,) = study.found.judged[0].agreement.values()
     return agreement.kappa.value
 
 
@@ -76,11 +76,9 @@ def test_verdicts_and_labels_alone_have_an_answer(form: str, tmp_path: Path) -> 
     study = judge.agree(source)
     assert find_kappa(study) == pytest.approx(KAPPA)
     assert "labels of people: human; verdicts of judges: judge; rows named by id" in study.notes[0]
-    assert study.notes[-1].startswith("human: the kappa of judge with people is ")
-    assert "length, repetition" not in study.notes[-1]
+    assert study.answer.startswith("human: the kappa of judge with people is ")
+    assert "length, repetition" not in study.answer
     assert not any("empty" in note for note in study.notes)
-    (disagreements,) = (table for table in study.tables if table.title == "Disagreements")
-    assert "text" not in disagreements.columns
 
 
 def test_columns_named_as_texts_that_hold_verdicts(tmp_path: Path) -> None:
@@ -113,7 +111,7 @@ def test_a_wanted_label_is_no_rating_unless_people_names_it(tmp_path: Path) -> N
     with pytest.raises(QuestionError, match='people="label"'):
         judge.agree(path, "word_count")
     study = judge.agree(path, "word_count", people="label", cues=False)
-    assert study.scored.aspects == ("label",)
+    assert study.scored[0].aspects == ("label",)
 
 
 def test_columns_of_ones_own_choice(tmp_path: Path) -> None:
@@ -185,7 +183,7 @@ def test_one_label_column_needs_no_name_of_people() -> None:
 def test_a_scorer_of_a_log_is_a_person(tmp_path: Path) -> None:
     study = judge.agree(write_log(tmp_path / "log.json"), people="human")
     assert find_kappa(study) == pytest.approx(KAPPA)
-    assert "human" not in study.scored.scores
+    assert "human" not in study.scored[0].scores
     with pytest.raises(SettingError, match="but ann is none of graded and human"):
         judge.agree(write_log(tmp_path / "log.json"), people="ann")
 
@@ -236,10 +234,10 @@ def test_a_model_among_the_raters_of_rows_is_a_judge(column: str, tmp_path: Path
         judge.agree(rows)
     study = judge.agree(write_csv(tmp_path / "rows.csv", rows), people=column, judges="gpt-4o")
     assert find_kappa(study) == pytest.approx(KAPPA)
-    assert [*study.scored.scores] == ["gpt-4o"]
+    assert [*study.scored[0].scores] == ["gpt-4o"]
     assert "one row by rater" in study.notes[0]
     chosen = judge.agree(rows, people=[column, "ann", "gpt-4o"])
-    assert [*chosen.scored.scores] == ["ben"]
+    assert [*chosen.scored[0].scores] == ["ben"]
 
 
 def test_verdicts_and_labels_in_objects(tmp_path: Path) -> None:
@@ -286,15 +284,15 @@ def test_an_id_that_systems_share_names_an_input(key: str, tmp_path: Path) -> No
     study = judge.agree(write_csv(tmp_path / "table.csv", rows))
     people = np.concatenate([HUMAN, 1 - HUMAN])
     assert find_kappa(study) == pytest.approx(cohen_kappa_score(people, np.tile(JUDGE, 2)))
-    assert study.scored.systems == ["a", "b"] * 80
-    assert len({*(study.scored.groups or ())}) == 80
+    assert study.scored[0].systems == ["a", "b"] * 80
+    assert len({*(study.scored[0].groups or ())}) == 80
     assert f"judges: judge; rows named by {key}" in study.notes[0]
     apart = judge.agree(
         write_csv(tmp_path / "verdicts.csv", list_outputs(key, "model", judge=judged)),
         labels=write_csv(tmp_path / "labels.csv", list_outputs(key, "model", human=SYSTEMS)[:-1]),
     )
     assert "labels.csv: 159 of 159 labels joined by id to 159 of 160 verdicts" in apart.notes
-    assert apart.labels.agreement["human", "judge"].n == 159
+    assert apart.found.judged[0].agreement["judge"].n == 159
 
 
 def test_systems_with_the_same_labels_may_be_judges() -> None:
@@ -516,4 +514,4 @@ def test_scores_without_ratings_are_named(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps({"text": "a", "scores": {"fluency": i}}) + "\n" for i in range(1, 5)))
     with pytest.raises(QuestionError, match='people="fluency"'):
         judge.agree(path, "word_count")
-    assert judge.agree(path, "word_count", people="fluency", cues=False).scored.aspects == ("fluency",)
+    assert judge.agree(path, "word_count", people="fluency", cues=False).scored[0].aspects == ("fluency",)

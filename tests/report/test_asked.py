@@ -86,19 +86,23 @@ def test_answers_about_pairs_are_read_back(outputs: Path, people: Path, tmp_path
     """The lines are preferences of the judge: with the same labels they give the same figures, by the judge's name."""
     first = ask(tmp_path / "answers.jsonl", outputs, people)
     again = judge.prefer(tmp_path / "answers.jsonl", human_labels=people)
-    assert [name for name, *_ in first.agreement] == [name for name, *_ in again.agreement] == ["folder/toy-1b"]
-    for one, other in zip(first.agreement.values(), again.agreement.values(), strict=True):
+    assert (
+        [name for name, *_ in first.found.agreement]
+        == [name for name, *_ in again.found.agreement]
+        == ["folder/toy-1b"]
+    )
+    for one, other in zip(first.found.agreement.values(), again.found.agreement.values(), strict=True):
         assert (one.n, one.accuracy, one.kappa.value) == (other.n, other.accuracy, other.kappa.value)
     assert first.tables[0].rows == again.tables[0].rows
     alone = judge.prefer(tmp_path / "answers.jsonl")
-    assert alone.ranking == ask(tmp_path / "others.jsonl", outputs).ranking
+    assert alone.found.ranking == ask(tmp_path / "others.jsonl", outputs).found.ranking
     assert alone.notes[0] == "the winners in answers.jsonl are verdicts of a model, not of people"
 
 
 def test_answers_about_pairs_serve_as_labels(outputs: Path, people: Path, tmp_path: Path) -> None:
     ask(tmp_path / "answers.jsonl", outputs)
     study = judge.prefer(people, human_labels=tmp_path / "answers.jsonl")
-    assert study.agreement["judge", "all", "all"].n == INPUTS
+    assert study.found.agreement["judge", "all", "all"].n == INPUTS
     assert any("verdicts of a model" in note for note in study.notes)
 
 
@@ -112,13 +116,12 @@ def test_a_line_has_every_question_with_its_answer(outputs: Path, people: Path, 
     assert (one["about"], other["about"]) == ("new first", "old first")
     assert (one["answer"], one["reason"], one["verdict"]) == ("B", None, pytest.approx(0.2))
     assert one["question"].index("x \n") < one["question"].index("x x")
-    assert study.present().files == (tmp_path / "answers.jsonl",)
+    assert study.files == (tmp_path / "answers.jsonl",)
 
 
 def test_the_page_has_disagreements_first(outputs: Path, people: Path, tmp_path: Path) -> None:
     study = ask(tmp_path / "answers.jsonl", outputs, people)
-    outcome = study.present()
-    html = render(outcome, results.results(outcome, RUN), "")
+    html = render(study, results.results(study, RUN), "")
     first, second = (html.index(f"{name}: new and old · people: new") for name in ("q0", "q1"))
     assert first < second
     assert "q0: new and old · people: new · judge: old (0.800)" in html
@@ -129,8 +132,7 @@ def test_the_page_shows_texts_as_they_are(tmp_path: Path) -> None:
         {"id": f"{i}{s}", "group": f"q{i}", "system": s, "text": "# <b>x</b> " + "x" * i} for i in (1, 2) for s in "ab"
     ]
     study = ask(tmp_path / "answers.jsonl", write_lines(tmp_path / "in.jsonl", rows))
-    outcome = study.present()
-    html = render(outcome, results.results(outcome, RUN), "")
+    html = render(study, results.results(study, RUN), "")
     assert "<b>x</b>" not in html
     assert "&lt;b&gt;x&lt;/b&gt;" in html
 
@@ -142,7 +144,7 @@ def test_the_page_holds_as_much_as_it_may(
     monkeypatch.setattr("report.page.MOST_ANSWERED", 30)
     shown = choose_asked(study.asked)
     assert 0 < len(shown) < len(study.asked)
-    outcome = study.present()
+    outcome = study
     assert f"The page holds {len(shown)} of {INPUTS}" in render(outcome, results.results(outcome, RUN), "")
 
 
@@ -165,19 +167,19 @@ def test_answers_about_texts_are_read_back(texts: Path, labels: Path, tmp_path: 
     """As FILE beside the same labels they give the same figures; as labels they are what the judge said."""
     first = rate(texts, labels=labels, answers=tmp_path / "answers.jsonl")
     again = judge.agree(tmp_path / "answers.jsonl", labels=labels, cues=False)
-    assert [row.metric for row in first.rows] == [row.metric for row in again.rows] == ["toy-1b"]
-    for one, other in zip(first.rows, again.rows, strict=True):
+    assert [row.metric for row in first.found.rows] == [row.metric for row in again.found.rows] == ["toy-1b"]
+    for one, other in zip(first.found.rows, again.found.rows, strict=True):
         assert (one.n, one.spearman.value, one.kendall.value) == (other.n, other.spearman.value, other.kendall.value)
     scored = write_lines(tmp_path / "v.jsonl", [{"id": f"t{i}", "judge": i % 5 + 1} for i in range(39)])
     as_labels = judge.agree(scored, labels=tmp_path / "answers.jsonl", cues=False)
-    assert as_labels.rows[0].spearman.value == pytest.approx(1)
+    assert as_labels.found.rows[0].spearman.value == pytest.approx(1)
 
 
 def test_ratings_of_the_file_itself_stay_in_the_lines(texts: Path, tmp_path: Path) -> None:
     rows = [{**row, "ratings": {"good": i % 4}} for i, row in enumerate(read_lines(texts))]
     first = rate(write_lines(tmp_path / "rated.jsonl", rows), answers=tmp_path / "answers.jsonl")
     again = judge.agree(tmp_path / "answers.jsonl", cues=False)
-    assert first.rows[0].spearman == again.rows[0].spearman
+    assert first.found.rows[0].spearman == again.found.rows[0].spearman
 
 
 def test_lines_about_texts_say_why_there_is_no_verdict(texts: Path, labels: Path, tmp_path: Path) -> None:

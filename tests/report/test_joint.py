@@ -13,7 +13,7 @@ import pytest
 
 from core.example import Example
 from core.scores import Scores
-from experiments.contracts import Outcome
+from experiments.contracts import Study
 from meta_eval.agreement import list_agreement
 from meta_eval.design import Floats
 from meta_eval.estimates import Estimate
@@ -36,7 +36,7 @@ def write_run(folder: Path, values: Mapping[str, Floats], examples: tuple[Exampl
     """The run folder of a job whose metrics gave these scores."""
     scores = {name: Scores({"score": np.array(column)}, name) for name, column in values.items()}
     scored = ScoredSet("toys", examples, scores)
-    outcome = Outcome("sig", tables=[tabulate_agreement(list_agreement(scored, has_cues=False))], scored=[scored])
+    outcome = Study(tables=[tabulate_agreement(list_agreement(scored, has_cues=False))], scored=[scored])
     folder.mkdir()
     results.write_scores(outcome, folder)
     about = {"timings": {}, "seconds": 1.0}

@@ -12,7 +12,7 @@ from meta_eval.agreement import Agreement
 from meta_eval.estimates import Estimate
 from report.agreement_tables import tabulate_agreement
 from report.model_cards import find_kept, write_cards
-from report.outcome import Outcome
+from report.study import SavedModel, Study
 
 RUN: dict[str, Any] = {"experiment": "cdm_dialogue", "seed": 3, "synthetic": False}
 CURVE = [
@@ -45,13 +45,11 @@ def tabulate(metric: str) -> Any:
 
 def test_a_card_says_what_a_discriminator_learned_and_how_well_it_agrees(tmp_path: Path) -> None:
     write_model(tmp_path, "discriminator.json", {"kind": "bert"})
-    outcome = Outcome(
-        "",
-        [tabulate("cdm_generative_bert")],
-        models={"judge": tmp_path},
+    outcome = Study(
+        tables=[tabulate("cdm_generative_bert")],
+        models={"judge": SavedModel(tmp_path, ["cdm_generative_bert"])},
         corpus="fed",
         licence="CDM: MIT; MELD: GPL-3.0",
-        metrics_of={"judge": ["cdm_generative_bert"]},
     )
     write_cards(outcome, RUN, tmp_path)
     card = ModelCard.load(tmp_path / "models" / "judge" / "README.md")  # by the reader of the hub
@@ -74,7 +72,9 @@ def test_a_card_says_what_a_discriminator_learned_and_how_well_it_agrees(tmp_pat
 def test_a_card_of_synthetic_text_and_of_unknown_licence_says_so(tmp_path: Path) -> None:
     write_model(tmp_path, "config.json", {"architectures": ["T5ForConditionalGeneration"]})
     write_cards(
-        Outcome("", models={"judge": tmp_path}, corpus="builtin", licence="MIT"), {**RUN, "synthetic": True}, tmp_path
+        Study(models={"judge": SavedModel(tmp_path)}, corpus="builtin", licence="MIT"),
+        {**RUN, "synthetic": True},
+        tmp_path,
     )
     file = tmp_path / "models" / "judge" / "README.md"
     head = yaml.safe_load(file.read_text("utf-8").split("---")[1])
@@ -85,14 +85,14 @@ def test_a_card_of_synthetic_text_and_of_unknown_licence_says_so(tmp_path: Path)
         "tags": ["judging-generated-text", "synthetic"],
     }
     assert "no judgement of real text" in file.read_text("utf-8")
-    write_cards(Outcome("", models={"judge": tmp_path}), RUN, tmp_path)
+    write_cards(Study(models={"judge": SavedModel(tmp_path)}), RUN, tmp_path)
     assert "license: unknown" in file.read_text("utf-8")
     assert "state it before you share the model" in file.read_text("utf-8")
 
 
 def test_what_is_no_model_gets_no_card_and_a_kept_stage_stays_as_it_is(tmp_path: Path) -> None:
     write_model(tmp_path, "iwf.txt", "")
-    write_cards(Outcome("", models={"judge": tmp_path}), RUN, tmp_path)
+    write_cards(Study(models={"judge": SavedModel(tmp_path)}), RUN, tmp_path)
     assert not (tmp_path / "models" / "judge" / "README.md").exists()
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from core.scores import Scores
-from experiments.contracts import Outcome, Table
+from experiments.contracts import Study, Table
 from meta_eval.agreement import Agreement
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
@@ -23,7 +23,7 @@ CHROMIUM = shutil.which("chromium")
 HOSTILE = "<script>document.title = 'broken in'</script>"
 
 
-def make_outcome() -> Outcome:
+def make_outcome() -> Study:
     estimates = [Estimate(value, value - 0.1, value + 0.1) for value in (0.5, -0.2, 0.9)]
     rows = [Agreement(f"m{i}", "toys", "q", 9, e, e, e, e, 0, 0, False) for i, e in enumerate(estimates)]
     table = Table(
@@ -35,8 +35,12 @@ def make_outcome() -> Outcome:
     turns = [{"turn": 0, "momentum": 1.0, "tokens": [[HOSTILE, 1.0], ["bad", -1.0]]}]
     scores = Scores({"q": np.array([3.0, 2, 1, 0])}, "m", explanations=[{"turns": turns}] * 4)
     scored = ScoredSet("toys", examples, {"m": scores}, synthetic=False)
-    return Outcome(
-        "sig", [tabulate_agreement(rows), table], [scored], plots={"a_plot": Figure(figsize=(4, 3))}, notes=[HOSTILE]
+    return Study(
+        tables=[tabulate_agreement(rows), table],
+        scored=[scored],
+        draw=lambda: {"a_plot": Figure(figsize=(4, 3))},
+        notes=[HOSTILE],
+        signature="sig",
     )
 
 

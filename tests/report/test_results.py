@@ -16,7 +16,7 @@ from core.example import Example
 from core.notes import TINY, read_note
 from core.scores import Scores
 from core.stages import fingerprint
-from experiments.contracts import Outcome, Table
+from experiments.contracts import SavedModel, Study, Table
 from meta_eval.agreement import Agreement
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
@@ -40,13 +40,13 @@ RUN = {"experiment": "toy", "verb": "", "description": "A toy", "seed": 3, "comm
 RUN |= {"started": "2026-01-02T03:04:05+00:00", "seconds": 5.0, "timings": {"fit": 4.0}}
 
 
-def show(outcome: Outcome) -> str:
+def show(outcome: Study) -> str:
     return render(outcome, results.results(outcome, RUN), "seed: 3\n")
 
 
 def test_results_are_strict_json_with_null_for_nan() -> None:
     figures = {"loss": math.inf, "half": 0.5}
-    outcome = Outcome("sig", [tabulate_agreement([row("a", 0.5)])], notes=["beware"], figures=figures)
+    outcome = Study(signature="sig", tables=[tabulate_agreement([row("a", 0.5)])], notes=["beware"], figures=figures)
     read = json.loads(json.dumps(results.to_json(results.results(outcome, RUN)), allow_nan=False))
     assert (read["experiment"], read["signature"], read["notes"], read["seed"]) == ("toy", "sig", ["beware"], 3)
     assert read["table"][0]["spearman"] == 0.5
@@ -71,7 +71,7 @@ def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
         "m": Scores({"q": np.array([NAN, 2.0])}, "m", ["too long", None], [0, 3], [{}, {"low": 1}]),
         "k": Scores({"q": np.array([1.0, 2.0]), "r": np.array([0.5, 0.25])}, "k"),
     }
-    outcome = Outcome("sig", scored=[ScoredSet("toys", examples, scores, synthetic=True)])
+    outcome = Study(signature="sig", scored=[ScoredSet("toys", examples, scores, synthetic=True)])
     results.write_scores(outcome, tmp_path)
     first, second = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     scored = {"scores": {"m": {"q": None}, "k": {"q": 1.0, "r": 0.5}}, "reasons": {"m": "too long"}}
@@ -116,13 +116,13 @@ def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: 
     (source / "model.safetensors").write_bytes(b"weights")
     (folder / "models" / "old").mkdir(parents=True)
     results.clear_folder(folder)
-    results.write_models(Outcome("sig", models={"expert": source}), folder)
+    results.write_models(Study(signature="sig", models={"expert": SavedModel(source)}), folder)
     assert read_note(folder / "models" / "expert") == ()
     assert [path.name for path in (folder / "models").iterdir()] == ["expert"]
     assert (folder / "models" / "expert" / "model.safetensors").samefile(source / "model.safetensors")
     assert [path.name for path in folder.iterdir()] == ["models"]
     results.clear_folder(folder)
-    results.write_models(Outcome("sig", models={"expert": source}, synthetic=True), folder)
+    results.write_models(Study(signature="sig", models={"expert": SavedModel(source)}, synthetic=True), folder)
     assert read_note(folder / "models" / "expert") == (TINY,)
     assert read_note(source) == ()
 
@@ -135,10 +135,10 @@ def other_table() -> Table:
 
 
 def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere() -> None:
-    outcome = Outcome("sig", tables=[other_table()])
+    outcome = Study(signature="sig", tables=[other_table()])
     found = results.to_json(results.results(outcome, RUN)["table"])
     row = {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": [0.5, 0.875], "seeds": [0, 1]}
-    assert found[0] == {**row, "table": "Two systems"}
+    assert found[0] == {**row, "reason": "", "table": "Two systems"}
     assert found[1]["ur_interval"] == [None, None]
     assert other_table().columns == ["judge", "n", "ur"]
     page = show(outcome)
@@ -148,9 +148,8 @@ def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere() -> 
 
 
 def test_tables_are_exported(tmp_path: Path) -> None:
-    results.write_tables(
-        Outcome("sig", [tabulate_agreement([row("a_b", 0.5)]), other_table(), Table("Empty", "", [])]), tmp_path
-    )
+    tables = [tabulate_agreement([row("a_b", 0.5)]), other_table(), Table("Empty", "", [])]
+    results.write_tables(Study(tables=tables), tmp_path)
     names = {"agreement", "two_systems"}
     assert {file.name for file in (tmp_path / "tables").iterdir()} == {
         f"{n}.{s}" for n in names for s in ("csv", "md", "tex")
@@ -159,7 +158,7 @@ def test_tables_are_exported(tmp_path: Path) -> None:
     assert lines[:2] == ["judge,n,ur,ur_low,ur_high", "<bilstm>,3,0.75,0.5,0.875"]
     markdown = (tmp_path / "tables" / "two_systems.md").read_text().splitlines()
     assert markdown[2] == "| &lt;bilstm&gt; | 3 | 0.750 [0.50, 0.88] |"
-    assert r"a\_b & toys" in (tmp_path / "tables" / "agreement.tex").read_text()
+    assert r"a\_b & 0.500" in (tmp_path / "tables" / "agreement.tex").read_text()
 
 
 EVIL = "<script>alert(1)</script>../../x|y"
@@ -169,11 +168,11 @@ def test_names_from_data_stay_in_their_folder_and_are_text_on_the_page(tmp_path:
     example = Example(EVIL, EVIL, system=EVIL, ratings={EVIL: 1.0})
     scored = ScoredSet(EVIL, (example,), {EVIL: Scores({EVIL: np.array([0.5])}, EVIL, explanations=[{EVIL: EVIL}])})
     figure = Figure()
-    outcome = Outcome(
+    outcome = Study(
         EVIL,
-        [tabulate_agreement([row(EVIL, 0.5, set=EVIL, aspect=EVIL)]), Table(EVIL * 20, EVIL, [{EVIL: EVIL}])],
+        tables=[tabulate_agreement([row(EVIL, 0.5, set=EVIL, aspect=EVIL)]), Table(EVIL * 20, EVIL, [{EVIL: EVIL}])],
         scored=[scored],
-        plots={f"scores_{EVIL}": figure, "x" * 300: Figure()},
+        draw=lambda: {f"scores_{EVIL}": figure, "x" * 300: Figure()},
         notes=[EVIL],
         figures={EVIL: 1.0},
     )
@@ -321,6 +320,14 @@ def test_the_ink_of_a_page_s_plot_is_that_of_its_text() -> None:
     assert "#000000" not in drawn
 
 
+def test_a_panel_has_its_correlation_and_the_line_a_name() -> None:
+    figure = scatter()
+    assert figure.axes[0].get_title().endswith("Spearman 0.083")
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert [words.get_text() for words in legend.get_texts()] == ["mean score"]
+
+
 def test_fewer_than_two_intervals_are_no_plot() -> None:
     assert plot_intervals({"a": ({"b": INTERVALS["b"], "none": INTERVALS["none"]}, "")}) == {}
     assert plot_intervals({"a": (INTERVALS, "")})["a"].axes[0].get_yticks().tolist() == [0, 1]
@@ -330,23 +337,35 @@ def test_learning_curves_have_a_panel_for_each_training() -> None:
     curve = ({"step": 25, "train/loss": 3.0}, {"step": 40, "train/loss": 2.0}, {"step": 40, "val/loss": 2.5})
     figure = plot_curves({"amateur": curve, "discriminator_bert": curve})
     assert [axes.get_title() for axes in figure.axes] == ["amateur", "discriminator_bert"]
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert [words.get_text() for words in legend.get_texts()] == ["training", "held-out"]
+    assert "held-out NLL" in str(figure.get_label())
     learned, held_out = figure.axes[0].lines
     assert np.asarray(learned.get_xydata()).tolist() == [[25, 3.0], [40, 2.0]]
     assert np.asarray(held_out.get_xydata()).tolist() == [[40, 2.5]]
 
 
-def test_a_page_has_the_title_of_its_outcome_and_begins_with_what_its_table_shows() -> None:
-    table = Table("Two systems", "", [{"ur": 0.75}], finding="By bert, new looks more human")
-    page = show(Outcome("sig", tables=[table], notes=["a template was removed"], title="new against old"))
+def test_a_page_has_the_title_of_its_outcome_and_begins_with_its_answer() -> None:
+    table = Table("Two systems", "", [{"ur": 0.75}])
+    notes = ["a template was removed"]
+    page = show(Study("By bert, new looks more human", tables=[table], notes=notes, title="new against old"))
     assert "<h1>toy: new against old</h1>" in page
     assert '<p class="verdict">By bert, new looks more human</p>' in page
     assert "<li>a template was removed</li>" in page
 
 
+def test_the_figures_of_a_run_are_a_table_as_wide_as_the_page() -> None:
+    page = show(Study(figures={"amateur held-out NLL (nats per token)": 2.5}))
+    assert "<h2>Figures</h2>" in page
+    assert "narrow" not in page
+    assert '<td data-key="2.5">2.500</td>' in page
+
+
 def test_a_heading_names_the_sets_of_the_agreement_and_no_adversaries() -> None:
     scores = {"a": Scores({"quality": np.array([1.0])}, "a")}
     sets = [ScoredSet(name, (Example("1", "x"),), scores) for name in ("toys", "toys_reorder")]
-    page = show(Outcome("sig", tables=[tabulate_agreement([row("a", 0.5)])], scored=sets))
+    page = show(Study(signature="sig", tables=[tabulate_agreement([row("a", 0.5)])], scored=sets))
     assert "<h1>toy: a on toys</h1>" in page
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from core.errors import fault, format_value, printable
-from experiments.contracts import Outcome, Table
+from experiments.contracts import Study, Table
 from judge.cli import main
 from meta_eval.agreement import Agreement
 from meta_eval.estimates import Estimate
@@ -78,26 +78,20 @@ def test_a_message_and_the_help_hold_no_control_characters(
     assert not OBEYED.search(printed.out + printed.err)
 
 
-def printed(*tables: object) -> str:
-    console = Console(width=200, file=StringIO())
-    with console.capture() as captured:
-        console.print(*tables)
-    return captured.get()
-
-
 def test_the_title_the_columns_and_the_cells_of_a_table_are_text() -> None:
     none = Estimate(0.5, 0.25, 0.75)
     row = Agreement(f"[b]{CONTROL}", f"[i]{CONTROL}", f"[red]{CONTROL}", 3, none, none, none, none, 0, 0, False)
     other = Table(f"[b]{CONTROL}", "", [{f"[i]{CONTROL}": f"[red]{CONTROL}", "reason": f"[u]{CONTROL}"}])
-    for table, marks in ((tabulate_agreement([row]), ("[b]", "[i]", "[red]")), (other, ("[b]", "[i]", "[red]", "[u]"))):
-        found = printed(table.to_terminal(200))
-        assert not OBEYED.search(found)
-        assert all(mark in found for mark in marks)
+    console = Console(width=200, file=StringIO())
+    with console.capture() as captured:
+        Study(tables=[tabulate_agreement([row]), other]).print(console)
+    assert not OBEYED.search(captured.get())
+    assert all(mark in captured.get() for mark in ("[b]", "[i]", "[red]", "[u]"))
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "\t=1", "\n=1", "＝1"])
 def test_a_spreadsheet_reads_a_field_as_text(tmp_path: Path, text: str) -> None:
-    write_tables(Outcome("sig", tables=[Table("T", "", [{text: text, "n": -1.5, "plain": "a-b=c"}])]), tmp_path)
+    write_tables(Study(signature="sig", tables=[Table("T", "", [{text: text, "n": -1.5, "plain": "a-b=c"}])]), tmp_path)
     header, row = rows_of(tmp_path / "tables" / "t.csv")
     assert header == [f"'{text}", "n", "plain"]
     assert row == [f"'{text}", "-1.5", "a-b=c"]

@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from core.configs import CONFIGS
 from core.errors import SettingError
-from experiments.contracts import Outcome
+from experiments.contracts import Study
 from experiments.runner.configuration import build_experiment, list_faults, resolve
 from experiments.runner.experiment import name_recipe
 from tests.composing import compose_all, compose_run, expand_sweep, list_misfits
@@ -96,7 +96,7 @@ def test_plain_stories_are_read_for_small_models_alone(choices: list[str], scale
 )
 def test_results_name_their_recipe(choices: list[str], signature: str, notes: list[str]) -> None:
     config = compose_run(["+exp=cdm_dialogue", "data=fed", "data.root=x", *choices])
-    found = name_recipe(Outcome("toy", notes=["other"]), config)
+    found = name_recipe(Study(signature="toy", notes=["other"]), config)
     assert found.signature == signature
     assert [note[: len(start)] for note, start in zip(found.notes, notes, strict=True)] == notes
     assert (config.model.negatives.turns == 6) == bool(choices)  # FED's windows are nobody else's

@@ -15,7 +15,7 @@ from wandb.errors import CommError, UsageError
 from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
 
 from core.errors import SettingError
-from experiments.contracts import Outcome
+from experiments.contracts import Study
 from experiments.runner import hardware
 from experiments.runner.tracking import WandbTracking
 from meta_eval.agreement import NO_QUESTION, Agreement
@@ -118,7 +118,7 @@ def find_file(folder: Path) -> Path:
     return file
 
 
-def make_outcome() -> Outcome:
+def make_outcome() -> Study:
     """Agreement of one metric over all texts and within systems, and of the system alone."""
     estimates: dict[str, Any] = {"pearson": Estimate(0.5, 0.25, 0.75), "spearman": Estimate(0.6, 0.4, 0.8)}
     estimates |= {"kendall": Estimate.undefined("too few", 0.1), "beyond_cues": Estimate.undefined("no cues")}
@@ -126,7 +126,7 @@ def make_outcome() -> Outcome:
     row = Agreement(metric="cdm_generative_bert", set="fed", aspect="coherence", **about, **estimates)
     row = replace(row, within_systems=Estimate(0.2, 0.1, 0.3), systems=3)
     alone = replace(row, metric="system_alone", **dict.fromkeys([*estimates, "within_systems"], NO_QUESTION))
-    return Outcome(signature="", tables=[tabulate_agreement([row, alone])], figures={"loss": 2.5})
+    return Study(signature="", tables=[tabulate_agreement([row, alone])], figures={"loss": 2.5})
 
 
 def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_model_that_was_found_as_a_stage_has_its_curve(tmp_path: Path) -> None
     tracking = WandbTracking("test", None, "offline", [])
     tracking.open(tmp_path, "test", {})
     tracking.loggers("expert")  # Lightning sends this curve
-    tracking.publish(Outcome(signature="", curves={"amateur": curve, "expert": curve}), tmp_path)
+    tracking.publish(Study(signature="", curves={"amateur": curve, "expert": curve}), tmp_path)
     tracking.close(0)
     lines = [record.history.item for record in whole(find_file(tmp_path)) if record.HasField("history")]
     found = [{"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in items} for items in lines]
@@ -229,7 +229,7 @@ def test_rows_of_a_table_may_lack_cells_and_mix_texts_with_numbers(tmp_path: Pat
     table = Table("mixed", "", [{"a": 1}, {"a": "1-2", "b": 0.5}])
     tracking = WandbTracking("test", None, "offline", [])
     tracking.open(tmp_path, "test", {})
-    tracking.publish(Outcome(signature="", tables=[table]), tmp_path)
+    tracking.publish(Study(signature="", tables=[table]), tmp_path)
     tracking.close(0)
     (read,) = read_tables(tmp_path).values()
     assert (read["columns"], read["data"]) == (["a", "b"], [[1, None], ["1-2", 0.5]])
@@ -243,6 +243,6 @@ def test_another_mode_is_refused() -> None:
 def test_the_second_process_of_a_run_sends_nothing(tmp_path: Path) -> None:
     tracking = WandbTracking("test", None, "offline", [])
     tracking.open(tmp_path, "test", {}, first=False)
-    tracking.publish(Outcome(signature=""), tmp_path)
+    tracking.publish(Study(signature=""), tmp_path)
     tracking.close(0)
     assert list(tmp_path.iterdir()) == []

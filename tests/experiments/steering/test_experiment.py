@@ -50,7 +50,7 @@ def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> 
     assert models == {"generator", "guide_negative", "guide_positive", "judge_positive"}
     writer = CausalLM.from_pretrained(str(tmp_path / "first/models/generator"))
     guide = load_guide(str(tmp_path / "first/models/guide_positive"))
-    (text,) = judge.steer(writer, guide, ["The food"], k=8, new_tokens=2).texts
+    (text,) = judge.steer(writer, guide, ["The food"], k=8, new_tokens=2).found
     assert len(text.guided) == 2
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from core.errors import InputError
 from core.example import Example
 from core.scores import Metric, Scores
-from experiments.contracts import Outcome, Run
+from experiments.contracts import Run, SavedModel, Study
 from meta_eval.agreement import list_agreement
 from meta_eval.scored_set import ScoredSet
 from report.agreement_tables import tabulate_agreement
@@ -50,13 +50,13 @@ def sentences(ending: str) -> tuple[Example, ...]:
     return tuple(Example(f"s{i}", "word " * (i + 1), ratings={"quality": i / 12}) for i in range(12))
 
 
-def ask(run: Run, judge: Metric, **about: object) -> Outcome:
+def ask(run: Run, judge: Metric, **about: object) -> Study:
     """Asks a judge about two sentences."""
     del run, about
-    return Outcome(signature=judge.score(sentences("fine")[:2]).signature)
+    return Study(signature=judge.score(sentences("fine")[:2]).signature)
 
 
-def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> Outcome:
+def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> Study:
     """Trains one weight, scores the sentences, ends as told."""
     warnings.warn("a library's warning", stacklevel=1)
     log.info("training with gamma %g", gamma)
@@ -88,12 +88,12 @@ def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> 
     stage = run.stages.get(
         "weight", {"gamma": gamma}, lambda folder: torch.save(model.state_dict(), folder / "weight.pt")
     )
-    return Outcome(
+    return Study(
         signature=f"toy|gamma:{gamma}",
         tables=[tabulate_agreement(list_agreement(scored))],
         scored=[scored],
-        plots={"rating": figure},
-        models={"expert": stage},
+        draw=lambda: {"rating": figure},
+        models={"expert": SavedModel(stage)},
         notes=["the expert is a <toy>"],
         figures={"weight": float(model.weight.detach()), "nothing": float("nan"), "examples": 12},
     )
