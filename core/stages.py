@@ -177,7 +177,8 @@ def _read_depends(place: Path) -> Any:
 def _report_changed_code(place: Path, depends: Depends) -> None:
     """Says which files make that an earlier stage or cache is not used: the last one that differs in its code alone."""
     name = place.name.removesuffix(place.suffix).rpartition("-")[0]
-    others = [other for other in place.parent.iterdir() if other.name.startswith(f"{name}-") and other != place]
+    beside = place.parent.iterdir() if place.parent.is_dir() else ()
+    others = [other for other in beside if other.name.startswith(f"{name}-") and other != place]
     for other in sorted(others, key=lambda path: path.lstat().st_mtime, reverse=True):
         kept = _read_depends(other) if other.suffix == place.suffix else None
         if not isinstance(kept, dict) or {**kept, CODE: depends[CODE]} != depends:

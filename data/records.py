@@ -21,6 +21,7 @@ Located: TypeAlias = Sequence[tuple[int, dict[str, Any]]]  # rows with their lin
 KNOWN = frozenset((*FIELDS, "scores"))
 TEXTS = KNOWN - {*LISTS, "ratings", "scores"}
 NO_NUMBER = "must be a number, or an empty cell (null in JSON) if it is missing"
+NEEDS_TEXT = 'an example needs "text" or "turns", found'
 MOST = 1e150  # of a rating or a score; larger ones have no finite square
 
 String = Annotated[str, AfterValidator(refuse_surrogates)]
@@ -52,6 +53,14 @@ def read_level(value: object) -> object:
     if math.isnan(value):
         raise ValueError(NO_NUMBER)
     return value
+
+
+def refuse_words(value: object) -> object:
+    """Parses a number that is a text. Raises ValueError for a word; what says that a number is missing stays."""
+    number = parse_number(value) if isinstance(value, str) else value
+    if isinstance(number, bool) or (isinstance(number, str) and number.strip().lower() not in GAPS):
+        raise ValueError("must be a valid number")
+    return number
 
 
 Level = Annotated[Any, BeforeValidator(read_level)]  # None, a number or a word
@@ -164,6 +173,12 @@ class ExampleRecord(Record):
     scores: Mapping[Text, Level] | None = None
 
 
+class RatedRecord(ExampleRecord):
+    """An example of a public set, whose ratings are one number for each aspect."""
+
+    ratings: Mapping[Text, Annotated[Level, BeforeValidator(refuse_words), AfterValidator(name_people)]] | None = None
+
+
 def are_numbers(ratings: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether ratings, by aspect and person, are numbers of nobody in particular."""
     return all({*by} == {""} and not isinstance(by[""], str) for by in ratings.values())
@@ -172,14 +187,15 @@ def are_numbers(ratings: Mapping[str, Mapping[str, Any]]) -> bool:
 def check_example(
     record: Mapping[str, Any],
     requires: Collection[str],
-    others: Collection[str] = (),
+    others: Collection[str] | None = None,
     *,
     needs_text: bool = True,
 ) -> tuple[dict[str, Any], list[str]]:
     """Returns the values of a record as arguments of Example, and the problems of the record.
 
-    A text that is present but blank or null is an empty answer. `others` are the keys that are not fields. A record
-    without a text is a problem unless `needs_text` is False.
+    A text that is present but blank or null is an empty answer. `others` are the keys of a line that are not fields;
+    None is for a record of a public set, whose ratings must be numbers. A record without a text is a problem unless
+    `needs_text` is False.
     """
     if _holds_plain_texts(record) and "text" in record and (not requires or record.keys() >= set(requires)):
         return dict(record), []
@@ -187,11 +203,14 @@ def check_example(
     if not record.keys() <= KNOWN:
         rule = f"keys must be among {', '.join(FIELDS)}, found"
         problems += [f"{rule} {format_value(key)}" for key in record if key not in KNOWN]
-    values, at_fault = _validate(record, problems)
+    values, at_fault = _validate(record, RatedRecord if others is None else ExampleRecord, problems)
     missing = [name for name in requires if name not in at_fault and not _says_something(values.get(name))]
     is_there = "text" in record or _says_something(values.get("turns")) or not needs_text
     if not is_there and not {"text", "turns"} & at_fault:
-        problems.append(describe_missing_text([*record, *others]))
+        if "turns" in record:
+            problems.append(f"{NEEDS_TEXT} {format_value(record['turns'])} in turns")
+        else:
+            problems.append(describe_missing_text([*record, *(others or ())]))
         missing = [name for name in missing if name != "text"]
     problems += [f'"{name}" is needed here, found {format_value(record.get(name))}' for name in missing]
     if "turns" in requires and len(values.get("turns", ())) == 1:
@@ -199,14 +218,18 @@ def check_example(
     return values, problems
 
 
-def _validate(record: Mapping[str, Any], problems: list[str]) -> tuple[dict[str, Any], set[object]]:
+def _validate(
+    record: Mapping[str, Any],
+    kind: type[ExampleRecord],
+    problems: list[str],
+) -> tuple[dict[str, Any], set[object]]:
     """The valid values of a record, and the fields at fault; adds to the problems."""
     filled = {name: value for name, value in record.items() if value is not None and value != ""}
     ratings = filled.get("ratings")
     if isinstance(ratings, Mapping):
         filled["ratings"] = {aspect: rating for aspect, rating in ratings.items() if rating is not None}
     try:
-        checked = ExampleRecord.model_validate(filled)
+        checked = kind.model_validate(filled)
     except ValidationError as error:
         problems += list_problems(error, filled)
         at_fault: set[object] = {place[0] for place, _, _ in broken_rules(error)}
@@ -227,7 +250,7 @@ def average(ratings: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 def describe_missing_text(keys: Sequence[str]) -> str:
     """The problem of a record, or a header, with these keys and without text and turns."""
     shown = f"{list_first(keys, SHOWN_COLUMNS) or 'nothing'}: {setting('columns.text', 'COLUMN')} names a column"
-    return f'an example needs "text" or "turns", found {shown}'
+    return f"{NEEDS_TEXT} {shown}"
 
 
 def _holds_plain_texts(record: Mapping[str, Any]) -> bool:

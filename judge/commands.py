@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from core.objects import find_object
-from judge.options import Counts, Keyed, Named, Numbers, Place, Strings
+from judge import options
 
 if TYPE_CHECKING:
     from data.rating_words import GivenLevels
@@ -29,13 +29,17 @@ if TYPE_CHECKING:
     from report.study import Study
 
     Names = str | Sequence[str]
+    Numbers = Sequence[float]
+    Counts = Sequence[int]
     File = Path | str
     Judge = str | MetricPlan | PairJudge
 else:  # as a command line gives them
-    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Keyed
-    Names = Strings
-    File = Place
-    Metrics = Judge = Named
+    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = options.Keyed
+    Names = options.Strings
+    Numbers = options.Numbers
+    Counts = options.Counts
+    File = options.Place
+    Metrics = Judge = options.Named
     Source = Pilot = References = ScoredSet = CausalLM = GuideModel = str
 
 P = ParamSpec("P")

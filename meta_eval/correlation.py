@@ -73,7 +73,7 @@ def kendall(
     for row, counts in enumerate(weights.astype(np.intp)):
         drawn = np.repeat(np.arange(len(x)), counts)
         if len(drawn) > 1:
-            tau, _ = kendalltau(x[drawn], y[drawn], method="asymptotic")
+            tau, _ = kendalltau(x[drawn], y[drawn])
             correlations[row] = float(np.asarray(tau))
     return correlations
 

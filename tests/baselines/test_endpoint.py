@@ -473,7 +473,7 @@ def test_lost_answers_are_asked_for_by_the_next_run(serve: Callable[..., Server]
         cached = CachedChat(chat(server.url), tmp_path / "kept")
         judge = LLMJudge(cached, ("coherence",), parallel=1)
         found = score(texts, judge, output=tmp_path / "out.jsonl", chunk=2, stages=tmp_path / "kept")
-        ratings.append(found.values["coherence"].tolist())
+        ratings.append(found.found.values["coherence"].tolist())
         if len(ratings) == 1:
             lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
             assert "slow down" in lines[2]["reason"]

@@ -416,7 +416,9 @@ def test_a_panel_rates_with_repeats() -> None:
     assert (row["aspect"], row["raters"]) == ("coherence", 4)
     shown = ScoredTexts((*TEXTS, Example("c", text="c")), {"m": found})
     assert shown.unscored == 0
-    assert shown.notes == ("1 of 12 ratings of single judges are missing; a mean is over the other judges",)
+    assert shown.present("texts").notes == [
+        "1 of 12 ratings of single judges are missing; a mean is over the other judges"
+    ]
     assert np.isnan(
         LLMJudge(Scripted(lambda _: reply("x")), ("fluency",), repeats=2).score(TEXTS).values["fluency"]
     ).all()

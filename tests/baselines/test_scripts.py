@@ -61,7 +61,7 @@ def test_composed_and_decomposed_letters_are_the_same(metric: str) -> None:
     assert len({*found.found.values["quality"].tolist()}) == 1
     assert found.found.values["quality"][0] == pytest.approx(0 if metric == "ter" else 1, abs=0.01)
     assert "unicode=NFC" in found.signature
-    assert [row["text"] for row in found.records()] == [text, apart, text]
+    assert [row["text"] for row in found.found.records()] == [text, apart, text]
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf"])
@@ -77,8 +77,8 @@ def test_equal_texts_score_at_most_one(metric: str) -> None:
 def test_invisible_characters_alone_are_no_text_and_no_reference(metric: str) -> None:
     found = judge.score(["one two", "\u200b", "one two"], metric, references=["\ufeff", "one", "one two"])
     assert np.isnan(found.found.values["quality"][:2]).all()
-    assert found.reasons[0] == f"{metric} needs references, found none"
-    assert found.reasons[1] == "the text has only invisible characters"
+    assert found.found.reasons[0] == f"{metric} needs references, found none"
+    assert found.found.reasons[1] == "the text has only invisible characters"
 
 
 @pytest.mark.parametrize("text", ["Herr Müller", "की", "Tôi bán", "I love 北京"])

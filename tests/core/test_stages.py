@@ -412,3 +412,9 @@ def test_the_log_names_a_stage_that_was_found_once(tmp_path: Path, caplog: pytes
 
 def write_nothing(folder: Path) -> None:
     """Builds an empty stage."""
+
+
+def test_a_cache_in_a_folder_that_does_not_exist_yet_is_empty(tmp_path: Path) -> None:
+    values = Stages(tmp_path / "new" / "stages").open_cache("scores", {"metric": "m"}, code=())
+    assert "text" not in values
+    assert values.get("text", lambda: 3) == 3

@@ -27,7 +27,7 @@ def toy(request: pytest.FixtureRequest, builds: Builds, toy_texts: list[Labelled
     torch.manual_seed(0)
     toy = builds[request.param]([t.segments for t in toy_texts])
     with torch.no_grad():
-        toy.network.head.weight.normal_()  # logits far enough apart to tell texts from one another
+        toy.network.get_parameter("head.weight").normal_()  # logits far enough apart to tell texts from one another
     return toy
 
 

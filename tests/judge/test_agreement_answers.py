@@ -1,7 +1,7 @@
 """What the answer says of systems, in the worst cases: ties, few systems, no interval, no value."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -91,15 +91,15 @@ def test_a_study_within_systems_says_nothing_of_the_system_alone() -> None:
 
 
 @pytest.mark.parametrize("statistic", ["kendall", "pearson"])
-def test_each_clause_names_its_own_statistic(statistic: str) -> None:
-    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l", "bleu"], statistic=statistic).notes[-2]
+def test_each_clause_names_its_own_statistic(statistic: Literal["kendall", "pearson"]) -> None:
+    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l", "bleu"], statistic=statistic).answer
     assert f"over all texts rouge_l agrees best ({statistic} " in answer
     assert f"{BETTER} (spearman 0.892 [0.86, 0.92]) than any metric (0.639)" in answer
     assert "within systems no agreement of rouge_l is shown (spearman -0.395 [-0.82, 0.32])" in answer
 
 
 def test_a_study_within_systems_says_that_cheap_cues_are_about_all_texts() -> None:
-    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l"], grouping="within_systems").notes[-1]
+    answer = judge.agree("docs/examples/summaries.jsonl", ["rouge_l"], grouping="within_systems").answer
     assert "whether it agrees beyond length, repetition and overlap over all texts is unknown" in answer
 
 

@@ -80,7 +80,7 @@ def test_what_is_a_label(ratings: list[float], scores: list[float], settings: di
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        ({"levels": {"q": [0, 2]}}, "levels of .q. must hold every level, but lack True"),
+        ({"levels": {"q": [0, 2]}}, "levels of .q. must hold every level, but lack true"),
         ({"levels": {"other": [0, 1]}}, "levels"),
         ({"thresholds": {"other": 1}}, "thresholds"),
         ({"thresholds": {"j": 1}, "levels": {"q": [0, 1, 2]}}, "a threshold is for two labels, but q has 3"),

@@ -192,7 +192,7 @@ def test_a_judge_is_held_against_chance(right: float, inputs: int, answer: str) 
 
 
 def test_no_order_fits_a_circle() -> None:
-    def compare(*pairs: str) -> tuple[str, ...]:
+    def compare(*pairs: str) -> Sequence[str]:
         rows = [{"id": f"q{i}", "system_a": a, "system_b": b, "winner": a} for i in range(20) for a, b in pairs]
         return judge.prefer(rows).notes
 

@@ -32,7 +32,7 @@ CASES = [
         "prefer --data pandalm --data.root . --data.part t",
         "--data.part is not a setting of pandalm (did you mean --data.root?)",
     ),
-    ("compare pilot.jsonl --metrics word_count --level [0.1,0.2]", "level must be a valid number, but is '[0.1,0.2]'"),
+    ("compare pilot.jsonl --metrics word_count --level [0.1,0.2]", "Invalid value for --level: unable to convert"),
     (TABLE, "metrics must name the metrics to audit"),
     (
         f"{TABLE} --metrics word_count --report agree.html",

@@ -32,7 +32,7 @@ def test_guided_and_unguided_texts_have_the_same_draws(lm: CausalLM, guide: Caus
     assert "<td>the red cat</td>" in found._repr_html_()
     texts, steps = found.tables
     assert found.answer.startswith("The guide finds its attribute with probability ")
-    assert found.answer.endswith("unguided ones (mean of 4; its own judgement)")
+    assert found.answer.endswith("unguided ones (mean of 4; its own judgement).")
     assert "`" not in texts.caption + steps.caption  # pages and terminals show captions as they stand
     one = steer(lm, guide, PROMPTS[1:], strength=8, k=8, new_tokens=6, samples=2)
     assert one.found[0].text == found.found[2].text  # in other company

@@ -228,7 +228,7 @@ def test_small_real_models_score_anything_and_find_their_references_again(tmp_pa
     assert scores.reasons == (None,) * len(ODD)
     assert scores.dropped_tokens[-1] > 0
     assert scores.dropped_tokens[:-1] == (0,) * (len(ODD) - 1)
-    (kept,) = (tmp_path / "kept").glob("*/values.tsv")
+    (kept,) = (tmp_path / "kept").glob("*.values")
     before = kept.read_bytes()
     again = MARS.from_pretrained(str(tmp_path / "causal"), kept=tmp_path / "kept", ratios=(0.0, 0.5), q=1.0)
     changed = again.score(ODD[::-1])

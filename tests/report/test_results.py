@@ -322,7 +322,7 @@ def test_the_ink_of_a_page_s_plot_is_that_of_its_text() -> None:
 
 def test_a_panel_has_its_correlation_and_the_line_a_name() -> None:
     figure = scatter()
-    assert figure.axes[0].get_title().endswith("Spearman 0.083")
+    assert figure.axes[0].get_title().endswith("Spearman 0.082")
     legend = figure.axes[0].get_legend()
     assert legend is not None
     assert [words.get_text() for words in legend.get_texts()] == ["mean score"]

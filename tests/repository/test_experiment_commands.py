@@ -35,7 +35,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A config folder with the files that docs/extend.md adds."""
     folder = tmp_path_factory.mktemp("extended")
     for name, content in FILES:
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
     return folder
 

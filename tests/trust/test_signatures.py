@@ -66,7 +66,7 @@ def test_every_difference_is_in_the_signature(name: str, make_toy: Callable[...,
 
 def test_every_configured_metric_is_tested() -> None:
     configured = {file.stem for file in (CONFIGS / "metric").glob("*.yaml")}
-    assert configured - {"rouge_1", "rouge_2"} == set(CHANGES)
+    assert configured - {"rouge_1", "rouge_2"} == set(CHANGES) - {"function"}  # a function is named by its module
 
 
 def test_batches_folders_and_examples_change_no_signature(encoders: tuple[Path, ...], tmp_path: Path) -> None:

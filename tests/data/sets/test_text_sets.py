@@ -57,8 +57,11 @@ def test_answers_of_mocha_in_its_own_file(tmp_path: Path) -> None:
                                                   system="gpt2", group="a", ratings={"correctness": 4.5})  # fmt: skip
     assert [(e.text, e.group) for e in corpus.rated[0].examples] == [("she", "a"), ("him", "a")]
     np.testing.assert_array_equal(corpus.rated[0].raters["correctness"], [[4, 1], [5, np.nan]])
-    for name, lacks in (("drop", '1: "reference" is needed here'), ("narrativeqa", ' "narrativeqa" is required')):
-        assert faults_of(partial(load_mocha, name, tmp_path), path) == [f"{lacks}, found null"]
+    for name, problem in (
+        ("drop", '1: "reference" is needed here, found null'),
+        ("narrativeqa", ' "narrativeqa" is required, found an object with quoref and drop'),
+    ):
+        assert faults_of(partial(load_mocha, name, tmp_path), path) == [problem]
 
 
 def test_stories_have_their_systems_and_five_raters(shared_data: Path) -> None:
@@ -105,8 +108,11 @@ def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
             "6: broken JSON at column 2: Expecting property name enclosed in double quotes, found \"\"",
         ]),
         (load_newsroom, "newsroom.jsonl",
-         [{**ARTICLE, "systems": {"abstractive": {**SUMMARY, "fluency": "x"}, "textrank": 1}}], [
+         [{**ARTICLE, "systems": {"abstractive": {**SUMMARY, "coherence": [4, 5], "fluency": "x", "relevance": True},
+                                     "textrank": 1}}], [
+            '1: "coherence" of "ratings" must be a valid number, found [4, 5]',
             '1: "fluency" of "ratings" must be a valid number, found "x"',
+            '1: "relevance" of "ratings" must be a valid number, found true',
             "1: the line must have the form of its set: 'int' object is not subscriptable",
         ]),
         (partial(load_labelled, name="newsgroups"), "topic_newsgroups.jsonl", [{"text": "t", "label": "x"}], [

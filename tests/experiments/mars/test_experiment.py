@@ -60,7 +60,7 @@ def test_every_row_and_figure_is_there_and_references_are_kept(finish: Callable[
     assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
     own_tables = [row for row in results["table"] if "synthetic" not in row]
     assert [row["altered"] for row in own_tables if "largest ratio" in row] == [0, 1, 1, 1, 1]
-    assert len([*(tmp_path / "stages").glob("augmented_references-*/values.tsv")]) == 5
+    assert len([*(tmp_path / "stages").glob("augmented_references-*.values")]) == 5
 
 
 def scored_texts(ratings: list[float], systems: list[str | None], **values: list[float]) -> ScoredSet:

@@ -93,7 +93,7 @@ def test_threads_sleep_soon_unless_the_environment_says_how_they_wait(name: str)
     ("ending", "message"),
     [
         ("failure", "RuntimeError: the toy broke"),
-        ("'not an outcome'", "TypeError: an experiment must return an Study"),
+        ("'not an outcome'", "TypeError: an experiment must return a Study"),
     ],
 )
 def test_a_failure_ends_with_1_and_a_traceback_in_the_log(run: Run, tmp_path: Path, ending: str, message: str) -> None:

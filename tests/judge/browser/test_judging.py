@@ -71,7 +71,7 @@ def test_a_token_shows_its_candidates(step: int, shown: bool) -> None:
     html = show_candidates(SteeredText("It is", (WrittenToken("better", 1, 1.1, candidates),)), "guided", step)
     assert ("<td>&#x27;better&#x27;</td><td>0.250</td><td>0.900</td><td>0.750</td><td>←</td>" in html) == shown
     assert ("<h4>Step 1: …It is</h4>" in html) == shown
-    assert ("<tr><th>candidate</th><th>before</th>" in html) == shown
+    assert ("<td>candidate</td><td>before</td>" in html) == shown
     assert "<script>" not in html
 
 
