@@ -14,13 +14,11 @@ from itertools import combinations
 
 import numpy as np
 
-from meta_eval.design import Floats, Layout, Mask
+from meta_eval.design import Floats, Layout
 from meta_eval.estimates import Estimate, Estimates, estimate_difference, estimate_mean
 from meta_eval.labels import estimate_accuracy, estimate_harshness, estimate_kappa
 
-STATISTICS = ("kappa", "accuracy", "harshness", "length_effect")
-FEWEST_SIDE = 5  # texts on either side of the median length
-MOST_KINDS = 6  # kinds of unity, such as 2 of 3; with more there are three: all, most, no majority
+STATISTICS = ("kappa", "accuracy", "harshness")
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class JudgeDifference:
     judge_a: str
     judge_b: str
     n: int
-    # by statistic of `STATISTICS`, b minus a; length effects where lengths are known
+    # by statistic of `STATISTICS`, b minus a
     differences: Mapping[str, Estimate]
     # two-sided, adjusted for all pairs and statistics; NaN where there is no test
     p_values: Mapping[str, float]
@@ -76,14 +74,12 @@ def estimate_change(
     labels: Floats,
     layout: Layout,
     *,
-    lengths: Floats | None = None,
     is_tested: bool = False,
 ) -> dict[str, Estimates]:
-    """Estimates the differences, b minus a, of kappa, accuracy, harshness and length effect of two judges, by name.
+    """Estimates the differences, b minus a, of kappa, accuracy and harshness of two judges, by name.
 
-    Only texts that people and both judges labelled count. The length effect, which needs `lengths` (n,), is how much
-    milder b is than a on texts that are longer than the median, beside the other texts. `is_tested` leaves out the
-    pseudo-units of shares, so that flips of a text that both judges label alike change nothing.
+    Only texts that people and both judges labelled count. `is_tested` leaves out the pseudo-units of shares, so that
+    flips of a text that both judges label alike change nothing.
     """
     kept = ~np.isnan(people + a + b)
     y = np.where(kept, people, np.nan)
@@ -99,21 +95,7 @@ def estimate_change(
             "accuracy": estimate_difference(right_more, layout),
             "harshness": estimate_harshness(a, change + a, labels, layout),
         }
-    if lengths is not None and kept.any():
-        is_long = lengths > np.median(lengths[kept])
-        changes["length_effect"] = _estimate_length_effect(change, is_long, layout)
     return changes
-
-
-def _estimate_length_effect(differences: Floats, is_long: Mask, layout: Layout) -> Estimates:
-    """The mean difference of labels, of shape (n,), on long texts minus that on others."""
-    sides = np.stack([np.where(side, differences, np.nan) for side in (is_long, ~is_long)], axis=1)
-    effect = estimate_mean(sides, layout).subtract([0], [1])
-    if (~np.isnan(sides)).sum(axis=0).min() >= FEWEST_SIDE:
-        return effect
-    unknown = np.full(1, math.nan)
-    reason = f"fewer than {FEWEST_SIDE} texts are longer than the median, or are not"
-    return replace(effect, shown=unknown, values=unknown, reason=reason)
 
 
 def compare_judges(
@@ -122,24 +104,18 @@ def compare_judges(
     labels: Floats,
     layout: Layout,
     *,
-    lengths: Floats | None = None,
     margin: float = 0.1,
     level: float = 0.05,
     seed: int = 0,
 ) -> list[JudgeDifference]:
-    """Computes the differences of each pair of judges; labels and lengths have the shape (n,), with NaN for no label.
+    """Computes the differences of each pair of judges; labels have the shape (n,), with NaN for none.
 
     For more than two labels, kappa is weighted. `margin` is a difference of kappas that does not matter: two one-sided
     tests at `level` over the number of pairs decide whether a judge is as good as another.
     """
     pairs = [*combinations(judges, 2)]
-    changes, tested_changes = (
-        [
-            estimate_change(people, judges[a], judges[b], labels, layout, lengths=lengths, is_tested=is_tested)
-            for a, b in pairs
-        ]
-        for is_tested in (False, True)
-    )
+    changes = [estimate_change(people, judges[a], judges[b], labels, layout) for a, b in pairs]
+    tested_changes = [estimate_change(people, judges[a], judges[b], labels, layout, is_tested=True) for a, b in pairs]
     everything = [change for by_name in tested_changes for change in by_name.values()]
     tested = iter(reduce(Estimates.join, everything).test(seed).tolist()) if everything else iter(())
     found: list[JudgeDifference] = []
@@ -216,51 +192,6 @@ def measure_slices(
         replace(row, p_kappa=p_kappa, p_harshness=p_harshness)
         for row, (p_kappa, p_harshness) in zip(rows, adjusted, strict=True)
     ]
-
-
-def count_unity(table: Floats) -> tuple[Floats, Floats]:
-    """Counts, for each text, the people who give its most frequent label, and all people who label it.
-
-    Labels have the shape (people, n), each result the shape (n,).
-
-    >>> count_unity(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, np.nan]]))
-    (array([2., 1.]), array([3., 2.]))
-    """
-    values = np.unique(table[~np.isnan(table)])
-    most = np.zeros(table.shape[1])
-    for value in values:
-        most = np.maximum(most, (table == value).sum(axis=0))
-    rated = (~np.isnan(table)).sum(axis=0)
-    return most, rated.astype(np.float64)
-
-
-def name_unity(table: Floats) -> list[str]:
-    """Says how many people agree about each text, such as "2 of 3"; "" if fewer than two labelled it."""
-    most, rated = count_unity(table)
-    exact = [f"{int(m)} of {int(r)}" if r > 1 else "" for m, r in zip(most, rated, strict=True)]
-    if len({*exact}) <= MOST_KINDS:
-        return exact
-    return [_name_share(m, r) for m, r in zip(most, rated, strict=True)]
-
-
-def sort_unity(table: Floats) -> list[str]:
-    """Lists the names of `name_unity`, the most united texts first, and of equally united ones those of most labels."""
-    most, rated = count_unity(table)
-    names = np.array(name_unity(table))
-
-    def place(name: str) -> tuple[float, float]:
-        members = names == name
-        return -(most[members] / rated[members]).mean(), -rated[members].mean()
-
-    return sorted({*names.tolist()} - {""}, key=place)
-
-
-def _name_share(most: float, rated: float) -> str:
-    if rated < 2:
-        return ""
-    if most == rated:
-        return "all"
-    return "most" if 2 * most > rated else "no majority"
 
 
 def find_constant(people: Floats) -> float:

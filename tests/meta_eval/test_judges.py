@@ -9,17 +9,14 @@ from meta_eval.design import lay_out
 from meta_eval.judges import (
     STATISTICS,
     compare_judges,
-    count_unity,
     estimate_agreement,
     find_constant,
     measure_slices,
     name_difference,
-    name_unity,
 )
 from meta_eval.labels import agree_on_labels
 
 YES = np.array([0.0, 1.0])
-TABLE = np.array([[1, 1, 0, 1], [1, 0, 0, np.nan], [1, 0, 1, np.nan]], dtype=float)
 
 
 def mark_texts(n: int, *places: int) -> np.ndarray:
@@ -30,11 +27,11 @@ def test_counts_by_hand() -> None:
     people = np.repeat([1.0, 1, 0, 0, np.nan], 12)
     a = np.tile([1.0, 1, 1, 0], 15)
     b = np.tile([1.0, 0, 1, 1], 15)
-    (found,) = compare_judges(people, {"a": a, "b": b}, YES, lay_out(60), lengths=np.arange(60.0))
+    (found,) = compare_judges(people, {"a": a, "b": b}, YES, lay_out(60))
     assert found.n == 48
     # of four texts a says 1 1 1 0 and b 1 0 1 1: where people say 1 a is right alone once and b once, and so for 0
     assert (found.only_a_right, found.only_b_right, found.b_milder, found.b_harsher) == (12, 12, 12, 12)
-    assert [found.differences[name].value for name in STATISTICS] == pytest.approx([0, 0, 0, 0], abs=1e-12)
+    assert [found.differences[name].value for name in STATISTICS] == pytest.approx([0, 0, 0], abs=1e-12)
     assert all(p > 0.9 for p in found.p_values.values())
     turned = found.turn()
     assert (turned.judge_a, turned.only_a_right) == ("b", found.only_b_right)
@@ -115,18 +112,6 @@ def test_slices_within_inputs_are_paired() -> None:
     layout = lay_out(120, inputs=[i // 2 for i in range(120)])
     for each in measure_slices(["a", "b"] * 60, x, y, YES, layout):
         assert each.p_harshness < 0.05
-
-
-def test_unity_by_hand() -> None:
-    assert name_unity(TABLE) == ["3 of 3", "2 of 3", "2 of 3", ""]
-    most, rated = count_unity(TABLE)
-    assert (most.tolist(), rated.tolist()) == ([3, 2, 2, 1], [3, 3, 3, 1])
-    table = np.random.default_rng(0).integers(0, 4, (9, 200)).astype(float)
-    table[np.random.default_rng(1).random(table.shape) < 0.2] = np.nan
-    table[:, 0] = 1
-    names = name_unity(table)
-    assert names[0] == "all"
-    assert {*names} == {"all", "most", "no majority"}
 
 
 def test_constant() -> None:
