@@ -1,7 +1,7 @@
 """Settings: their types, and functions that check them with pydantic before anything is trained."""
 
 import json
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import field
 from functools import wraps
 from inspect import signature
@@ -16,7 +16,6 @@ from core.errors import SettingError, blame_file, broken_rules, format_value
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 
-TYPED = ("allow", "network")  # settings that no file sets
 CHECKED = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 
@@ -138,8 +137,6 @@ def read_settings(path: Path, kind: Callable[..., object]) -> dict[str, Any]:
     return content
 
 
-def refuse_in_file(names: Iterable[str]) -> None:
-    """Raises SettingError if a file has set what only a command line may set."""
-    for name in names:
-        if name in TYPED:
-            raise SettingError(f"{name} must be set on the command line, not in a file")
+def refuse_network_in_file() -> None:
+    """Raises SettingError, because only a command line may set the network."""
+    raise SettingError("network must be set on the command line, not in a file")

@@ -36,7 +36,6 @@ from core.errors import (
     write_settings_by,
 )
 from core.extras import suggest_extra
-from core.hosts import set_network
 from core.signature import PACKAGE, version
 from core.threads import share_cores
 from judge import commands
@@ -44,7 +43,14 @@ from judge.input_flags import IN_PLACE, SET, SYSTEM_FILES, TEXT_FILES, read_inpu
 from judge.metric_flags import JUDGE, METRICS, add_inner, describe_metrics, plan_named
 from judge.options import FILE, INNER, Place, Strings, declare_command, flag, spell_out
 from report.terminal import console as make_console
-from report.terminal import describe_failure, open_streams, say, show_messages, show_steps
+from report.terminal import (
+    describe_failure,
+    open_streams,
+    say,
+    set_library_defaults,
+    show_messages,
+    show_steps,
+)
 
 FINE, FAILED, BAD_INPUT, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # 3: a condition of --fail_if failed
 STANDARD = "-"
@@ -218,7 +224,7 @@ def run_verb(app: App, words: Sequence[str]) -> int:
     if "config" in given:
         app.config = [read_config(Path(given["config"]))]
         given = parse_words(app, name, others)
-    set_defaults(given)
+    set_library_defaults(network=given.get("network", False))
     with show_messages():
         began = time.perf_counter()
         if "report" in given:
@@ -237,7 +243,7 @@ def read_config(path: Path) -> Any:
     import yaml
     from cyclopts.config import Yaml
 
-    from core.settings import refuse_in_file
+    from core.settings import refuse_network_in_file
 
     if not path.is_file():
         raise InputError([fault(path, 0, "no such file")])
@@ -245,7 +251,8 @@ def read_config(path: Path) -> Any:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(content, Mapping):
             raise SettingError("settings must be NAME: VALUE")
-        refuse_in_file(content)
+        if "network" in content:
+            refuse_network_in_file()
     return Yaml(path, use_commands_as_keys=False)
 
 
@@ -293,15 +300,6 @@ def explain(error: CycloptsError) -> str:
         return f"{' or '.join(error.argument.names)} is needed"
     error.verbose = False
     return printable(str(error))
-
-
-def set_defaults(given: Mapping[str, Any]) -> None:
-    """Sets the network, and environment variables that libraries read at import, unless the user has set them."""
-    set_network(given.get("network", False))
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers would warn in forked data loaders
-    if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")
 
 
 # ---- the call -------------------------------------------------------------------------------------------------------

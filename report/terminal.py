@@ -23,6 +23,7 @@ from rich.console import Console
 
 from core.configs import CONFIGS
 from core.errors import printable
+from core.hosts import set_network
 from core.progress import Progress
 
 log = logging.getLogger(__name__)
@@ -34,14 +35,18 @@ WIDTH_OF_A_FILE = 100_000  # characters: a line that is no table is not broken w
 WIDTH_OF_A_TABLE = 120  # characters, where the output is not a terminal: what a log or a page shows without wrapping
 
 
-def program() -> tuple[str, ...]:
-    """Lists the words of the command line that started this process, up to its settings."""
-    return ("judge",) if Path(sys.argv[0]).stem == "judge" else ("python", "experiments/run.py")
-
-
 def is_watched() -> bool:
     """Whether standard error is a terminal."""
     return sys.stderr.isatty()
+
+
+def set_library_defaults(network: bool) -> None:
+    """Sets the network, and environment variables that libraries read at import, unless the user has set them."""
+    set_network(network)
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers would warn in forked data loaders
+    if not is_watched():
+        os.environ.setdefault("TQDM_DISABLE", "1")
 
 
 def console(stderr: bool = False) -> Console:

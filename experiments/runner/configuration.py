@@ -13,7 +13,7 @@ from pydantic import Field
 
 from core import settings
 from core.errors import SettingError, causes, suggest_similar
-from core.settings import Seed, Text, check, one_of, refuse_in_file
+from core.settings import Seed, Text, check, one_of, refuse_network_in_file
 from core.source import Module, find_module
 
 LOGGER = "logger."  # whose mode may be offline, as an encoder
@@ -73,7 +73,7 @@ def resolve(config: DictConfig, typed: Sequence[str] = ()) -> dict[str, Any]:
     check(bool, network=config.network, dry_run=config.dry_run)
     check(Text, stages_dir=config.stages_dir)
     if config.network and not any(word.lstrip("+").startswith("network=") for word in typed):
-        refuse_in_file(["network"])
+        refuse_network_in_file()
     plain: Any = OmegaConf.to_container(config)
     faults = list_faults(plain["experiment"], unresolved)
     if faults:

@@ -19,7 +19,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from core.errors import InputError, MissingModelError, OutsideError, SettingError, write_settings_by
 from core.extras import suggest_extra
-from core.hosts import set_network
 from experiments.runner.configuration import name_settings, resolve, walk
 from experiments.runner.run_log import FILE, begin_log, quiet_libraries, shorten
 from experiments.runner.sweep import BAD_INPUT, FAILED, FINE, write_job
@@ -45,7 +44,9 @@ def execute(config: DictConfig) -> int:
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
     is_single = hydra.mode == RunMode.RUN
-    set_library_defaults(network=config.network is True)
+    terminal.set_library_defaults(network=config.network is True)
+    os.environ.setdefault("WANDB_SILENT", "true")
+    os.environ["WANDB_ERROR_REPORTING"] = "false"
     quiet_libraries()
     unresolved: Any = OmegaConf.to_container(config)
     try:
@@ -149,14 +150,3 @@ def list_missing(settings: Mapping[str, Any]) -> list[str]:
         and not node["name"].startswith("${")  # which refers to another setting
         and find_folder(node["name"]) is None
     ]
-
-
-def set_library_defaults(network: bool) -> None:
-    """Sets the network, and environment variables that libraries read at import, unless the user has set them."""
-    set_network(network)
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    os.environ.setdefault("WANDB_SILENT", "true")
-    os.environ["WANDB_ERROR_REPORTING"] = "false"
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers would warn in forked data loaders
-    if not terminal.is_watched():
-        os.environ.setdefault("TQDM_DISABLE", "1")

@@ -4,6 +4,7 @@ The hub is not asked: `models.published` has the sizes of published checkpoints.
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from hydra.errors import InstantiationException
@@ -71,6 +72,11 @@ def find_checkpoints(experiment: Any) -> Iterator[tuple[str, bool]]:
                 yield value, True
 
 
+def holds_weights(folder: Path) -> bool:
+    """Whether a model's folder has weights."""
+    return bool(count_weights(folder)) or any(folder.glob("*.bin"))
+
+
 def describe_checkpoint(
     name: str, has_weights: bool, unresolved: Mapping[str, Any], lacking: list[str]
 ) -> dict[str, Any]:
@@ -79,8 +85,7 @@ def describe_checkpoint(
     row: dict[str, Any] = {"model": name, "settings": places, "state": "here"}
     try:
         folder = find_folder(encoder_source(name))
-        has_files = has_weights and folder is not None and (count_weights(folder) or any(folder.glob("*.bin")))
-        is_whole = folder is not None and (not has_weights or bool(has_files))
+        is_whole = folder is not None and (not has_weights or holds_weights(folder))
     except (SettingError, InputError) as fault:
         lacking.append(f"{places}={name}: {fault}")
         return {**row, "state": "faulty"}
