@@ -26,7 +26,8 @@ TYPED = ("The soup was hot.", False, "", "", "", "")
 
 
 @pytest.fixture(autouse=True)
-def collect() -> Iterator[None]:
+def collect(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("judge.browser.steer_tab.NEW_TOKENS", 4)
     yield
     gc.collect()
 
@@ -72,5 +73,5 @@ def test_the_page_opens_on_a_text_that_is_written(tmp_path: Path, lm: CausalLM, 
     guide.save_pretrained(tmp_path / "guide_bad")
     page = pages.build_page(DemoModels.load(str(tmp_path)))
     shown = [block.value for block in page.blocks.values() if type(block).__name__ == "HighlightedText"]
-    assert [len(tokens) for tokens in shown] == [31, 31]  # the prompt and thirty tokens
+    assert [len(tokens) for tokens in shown] == [5, 5]  # the prompt and four tokens
     assert [tokens[0]["token"].rstrip() for tokens in shown] == ["The food"] * 2
