@@ -87,7 +87,6 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Study:
         f"How the default settings were chosen: {plan.chosen}",
         *tables.list_baselines(plan),
         *tables.list_warnings(trained.order, negatives, cues, pooler),
-        *tables.list_unlearned((trained.amateur, trained.expert)),
         *explain_pooler(data, plan.pooler),
     ]
     models = (trained.amateur, trained.expert, *discriminators.values())

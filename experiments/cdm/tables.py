@@ -15,14 +15,13 @@ from cdm.negatives import PLAUSIBLE, Negatives
 from core.scores import Scores
 from data.corpus import Corpus
 from experiments.cdm.plans import CdmPlan
-from experiments.training import LanguageModelPlan, Trained
+from experiments.training import LanguageModelPlan
 from meta_eval.agreement import measure_aspect
 from meta_eval.design import lay_out
 from meta_eval.estimates import estimate_mean, estimate_weighted
 from meta_eval.scored_set import ScoredSet
 from report.tables import Table
 
-LEAST_MOVE = 0.1  # of its norm: a new token whose embedding moves less is hardly learned
 BASELINE = "baseline_amateur_alone"  # begins the rows of the paper's baseline: the negatives of the amateur alone
 BETAS = (0.0, 0.5, 0.75, 1.0)
 CONTRASTED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "sum")
@@ -270,19 +269,6 @@ def list_telling_cues(cues: Table) -> list[str]:
             if isinstance(value, float) and abs(value - 0.5) > TOLERANCE:
                 telling.append(f"{row['negatives']} by {cue} ({value:.2f})")
     return telling
-
-
-def list_unlearned(models: Sequence[Trained]) -> list[str]:
-    """Notes each pretrained model with new tokens whose embeddings training hardly moved."""
-    notes: list[str] = []
-    for model in models:
-        still = [f"{token} by {share:.2g}" for token, share in model.moved.items() if share < LEAST_MOVE]
-        if still:
-            notes.append(
-                f"training moved new tokens of the {model.name} by less than {LEAST_MOVE} of their embedding's norm "
-                f"({', '.join(still)}): the model hardly knows what they mean; train longer, or write them as text"
-            )
-    return notes
 
 
 def count_passes(plan: LanguageModelPlan, text: TokenisedDialogues, seed: int) -> float:

@@ -36,7 +36,7 @@ from experiments.cdm.experiment import (
 )
 from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
 from experiments.cdm.sentences import cdm_sentences
-from experiments.cdm.tables import count_passes, list_contrasts, list_unlearned, rank_dialogue_systems, tabulate_damage
+from experiments.cdm.tables import count_passes, list_contrasts, rank_dialogue_systems, tabulate_damage
 from experiments.contracts import Run
 from experiments.training import LanguageModelPlan, Trained
 from judge.metrics import load_metric
@@ -303,18 +303,6 @@ def test_the_weight_of_the_amateur_turns_the_order() -> None:
         else:
             assert row["spearman"].value == pytest.approx(expected)
     assert {row["pooling"] for row in rows} == {"average", "sum"}
-
-
-def test_new_tokens_that_training_hardly_moved_are_named(tmp_path: Path) -> None:
-    for name, moved in (("amateur", {"</UTT>": 0.002, "<gap>": 0.3}), ("expert", {"</UTT>": 0.4})):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "new_tokens.json").write_text(json.dumps(moved))
-    hub = Trained("owner/model")
-    (note,) = list_unlearned([Trained("amateur", tmp_path / "amateur"), Trained("expert", tmp_path / "expert"), hub])
-    assert note.startswith(
-        "training moved new tokens of the amateur by less than 0.1 of their embedding's norm (</UTT>"
-    )
-    assert "</UTT> by 0.002)" in note
 
 
 def test_passes_count_the_tokens_that_are_read() -> None:
