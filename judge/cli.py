@@ -23,6 +23,7 @@ from typing import Any
 from cyclopts import App, CycloptsError, MissingArgumentError
 from cyclopts import Parameter as Usual
 
+import judge
 from core.errors import (
     InputError,
     MissingModelError,
@@ -38,7 +39,6 @@ from core.errors import (
 from core.extras import suggest_extra
 from core.signature import PACKAGE, version
 from core.threads import share_cores
-from judge import commands
 from judge.input_flags import IN_PLACE, SET, SYSTEM_FILES, TEXT_FILES, read_inputs
 from judge.metric_flags import JUDGE, METRICS, add_inner, describe_metrics, plan_named
 from judge.options import FILE, INNER, Place, Strings, declare_command, flag, spell_out
@@ -93,20 +93,20 @@ class Verb:
 
 
 VERBS = {
-    "score": Verb(commands.score, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "agree": Verb(commands.agree, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "compare": Verb(commands.compare, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "prefer": Verb(commands.prefer, "source", (*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
-    "audit": Verb(commands.audit, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
-    "plan": Verb(commands.plan, "pilot", (*SET, *REPORT, *COMMON)),
-    "label": Verb(commands.label, "source", (*SYSTEM_FILES, *REPORT, *COMMON)),
-    "steer": Verb(commands.steer, "", (*REPORT, *COMMON)),
-    "demo": Verb(commands.demo, "", COMMON),
+    "score": Verb(judge.score, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "agree": Verb(judge.agree, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "compare": Verb(judge.compare, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "prefer": Verb(judge.prefer, "source", (*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
+    "audit": Verb(judge.audit, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
+    "plan": Verb(judge.plan, "pilot", (*SET, *REPORT, *COMMON)),
+    "label": Verb(judge.label, "source", (*SYSTEM_FILES, *REPORT, *COMMON)),
+    "steer": Verb(judge.steer, "", (*REPORT, *COMMON)),
+    "demo": Verb(judge.demo, "", COMMON),
 }
 
 
 def kept_stages() -> str:
-    """Returns the folder that keeps scores and replies for later commands."""
+    """Returns the folder that keeps scores and replies for later judge."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return str(Path(cache) / PACKAGE / "stages")
 

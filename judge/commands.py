@@ -8,39 +8,29 @@ the verb is called.
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from core.objects import find_object
-from judge import options
+from judge.options import (
+    CausalLM,
+    Columns,
+    Counts,
+    File,
+    GivenLevels,
+    GivenScores,
+    GuideModel,
+    Labels,
+    Metrics,
+    Names,
+    Numbers,
+    Pilot,
+    References,
+    ScoredSet,
+    Source,
+)
 
 if TYPE_CHECKING:
-    from data.rating_words import GivenLevels
-    from judge.engines import Ray
-    from judge.inputs import Columns, GivenScores, References, Source
-    from judge.label_files import Labels
-    from judge.metrics import MetricPlan, Metrics
-    from judge.pair_inputs import Pairs
-    from judge.verbs.plan import Pilot
-    from judge.verbs.prefer import PairJudge
-    from meta_eval.scored_set import ScoredSet
-    from models.causal import CausalLM
-    from oumg.generation import GuideModel
     from report.study import Study
-
-    Names = str | Sequence[str]
-    Numbers = Sequence[float]
-    Counts = Sequence[int]
-    File = Path | str
-    Judge = str | MetricPlan | PairJudge
-else:  # as a command line gives them
-    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = options.Keyed
-    Names = options.Strings
-    Numbers = options.Numbers
-    Counts = options.Counts
-    File = options.Place
-    Metrics = Judge = options.Named
-    Source = Pilot = References = ScoredSet = CausalLM = GuideModel = str
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,43 +45,6 @@ def verb(declared: Callable[P, R]) -> Callable[P, R]:
         return find_object(f"judge.verbs.{name}.{name}")(*args, **settings)
 
     return call
-
-
-@verb
-def score(
-    source: Source,
-    metric: Metrics,
-    references: References | None = None,
-    *,
-    columns: Columns | None = None,
-    levels: GivenLevels | None = None,
-    output: File | None = None,
-    stages: File | None = None,
-    chunk: int = 500,
-    ray: Ray | None = None,
-    **settings: Any,
-) -> "Study":
-    """Scores texts with a metric, or with several.
-
-    Args:
-        source: what `judge.read` takes with `references`, `columns` and `levels`.
-        references: of texts in memory.
-        columns: by field its column of the file.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        metric: what `judge.load_metric` takes with `settings`; or several, in a list or by name, without settings. On a
-            command line --metric.SETTING VALUE and --metrics.NAME.SETTING VALUE set one.
-        output: the file to write, by its ending: .jsonl, .csv or .tsv; - writes JSONL to standard output. Of a file of
-            any length, the result has the first examples.
-        stages: a folder for finished chunks: after a kill, the same call continues after them.
-        chunk: number of examples to score and keep at once.
-        ray: scores with a pool of Ray actors: workers, cpus, gpus and address of `judge.engines.Ray`.
-
-    Raises SettingError and InputError as `read` and `load_metric` do, and if no example has what the metric needs.
-
-    >>> found = score(["the cat sat", "a dog"], "rouge_1", references=["the cat sat down", "a cow"])
-    >>> {aspect: values.round(2).tolist() for aspect, values in found.found.values.items()}
-    {'quality': [0.86, 0.5]}
-    """
 
 
 @verb
@@ -200,49 +153,6 @@ def compare(
     >>> found = compare({"a": {"q1": "A cat sat.", "q2": "Yes."}, "b": {"q1": "A cat.", "q2": "No."}}, "word_count")
     >>> [(each.system, each.mean.value) for each in found.found.means["word_count"]]
     [('a', 2.0), ('b', 1.5)]
-    """
-
-
-@verb
-def prefer(
-    source: Pairs | None = None,
-    *,
-    outputs: Source | None = None,
-    scores: GivenScores | None = None,
-    columns: Columns | None = None,
-    metrics: Metrics = (),
-    judge: Judge | None = None,
-    human_labels: Pairs | int | None = None,
-    answers: File | None = None,
-    stages: File | None = None,
-    seed: int = 0,
-    level: float = 0.05,
-    **settings: Any,
-) -> "Study":
-    """Ranks systems by preferences, and measures which metrics, or which judge, prefer as people do.
-
-    Args:
-        source: a file, rows or a DataFrame with `group` (else `id`), `system_a`, `system_b`, `winner` and perhaps
-            `rater`; with a judge, it may be a file of outputs: the judge is then asked about all pairs of systems on
-            all inputs.
-        outputs: the systems' outputs, with `system`, `group` and perhaps `scores`; `metrics` run on them.
-        scores: of the outputs, by name: files that `judge score` wrote.
-        columns: by field its column of the file.
-        metrics: to run on the outputs (`judge.load_metric`).
-        judge: llm_judge with its settings, which compares pairs of outputs in both orders; or a judge of pairs.
-        human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems,
-            or with the id of a pair and a winner; the winners of `source` are then those of a judge. Or how many labels
-            of `source` to keep, drawn by `seed`.
-        answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge.
-        stages: a folder that keeps the scores of the metrics and the replies of the judge.
-        seed: of what is drawn.
-        level: significance level, for clusters.
-
-    Raises InputError with all faults of the files, SettingError for wrong settings.
-
-    >>> rows = [{"id": f"q{i}", "system_a": "new", "system_b": "old", "winner": "a"} for i in range(3)]
-    >>> [(each.system, each.wins) for each in prefer(rows).found.ranking.systems]
-    [('new', 3), ('old', 0)]
     """
 
 

@@ -1,11 +1,12 @@
-"""Types of flags: what cyclopts makes of the words behind them, and of a file of settings."""
+"""Types of settings: what they are in Python, and what cyclopts makes of the words of a command or of a file."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from inspect import Parameter, signature
 from itertools import zip_longest
-from typing import Annotated, Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import cyclopts
 
@@ -89,6 +90,29 @@ Strings = make_type(Sequence[str], read_list)
 Numbers = make_type(Sequence[float], read_list)
 Counts = make_type(Sequence[int], read_list)
 Place = Annotated[str, cyclopts.Parameter(allow_leading_hyphen=True)]  # a file, or - for a standard stream
+if TYPE_CHECKING:
+    from data.rating_words import GivenLevels
+    from judge.inputs import Columns, GivenScores, References, Source
+    from judge.label_files import Labels
+    from judge.metrics import MetricPlan, Metrics
+    from judge.pair_inputs import Pairs
+    from judge.pair_judging import PairJudge
+    from judge.ray_actors import Ray
+    from meta_eval.preferences import Preferences
+    from meta_eval.scored_set import ScoredSet
+    from models.causal import CausalLM
+    from oumg.generation import GuideModel
+
+    File = Path | str
+    Judge = str | MetricPlan | PairJudge
+    Names = str | Sequence[str]
+    Pilot = Source | Preferences
+else:  # as a command line gives them
+    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Keyed
+    Names = Strings
+    File = Place
+    Metrics = Judge = Named
+    Source = Pilot = References = ScoredSet = CausalLM = GuideModel = str
 
 
 def flag(name: str, kind: Any, meaning: str, default: Any = None, **how: Any) -> Parameter:
