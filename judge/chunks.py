@@ -23,7 +23,6 @@ from core.example import Example
 from core.progress import step
 from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
 from core.selection import describe_missing_fields, hint_field
-from core.settings import Count, check
 from core.source import hash_sources
 from core.stages import Cache, Stages
 from data.files import iterate_examples, to_record
@@ -116,7 +115,6 @@ def read_chunks(source: InputFile, metrics: Mapping[str, Planned], size: int) ->
 
     Raises InputError, by file and line, for a faulty file, and for each metric whose required fields no example has.
     """
-    check(Count, chunk=size)
     first: list[Example] = []
     sizes: list[int] = []
     with ExitStack() as opened:

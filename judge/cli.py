@@ -20,8 +20,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import cyclopts
 from cyclopts import App, CycloptsError, MissingArgumentError
 from cyclopts import Parameter as Usual
+from pydantic import ValidationError
 
 import judge
 from core.errors import (
@@ -31,6 +33,7 @@ from core.errors import (
     QuestionError,
     SettingError,
     blame_file,
+    broken_rules,
     fault,
     printable,
     suggest_similar,
@@ -298,6 +301,9 @@ def explain(error: CycloptsError) -> str:
         if error.keyword:
             return f"{error.keyword} needs a value"
         return f"{' or '.join(error.argument.names)} is needed"
+    if isinstance(error.__cause__, ValidationError) and isinstance(error, cyclopts.ValidationError) and error.argument:
+        rules = [f"{error.argument.name} {rule}, but is {value!r}" for _, rule, value in broken_rules(error.__cause__)]
+        return "\n".join(rules)
     error.verbose = False
     return printable(str(error))
 

@@ -14,7 +14,6 @@ from core.objects import find_object
 from judge.options import (
     CausalLM,
     Columns,
-    Counts,
     File,
     GivenLevels,
     GivenScores,
@@ -23,7 +22,6 @@ from judge.options import (
     Metrics,
     Names,
     Numbers,
-    Pilot,
     References,
     ScoredSet,
     Source,
@@ -185,73 +183,6 @@ def audit(
         stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
 
     Raises SettingError for wrong settings, InputError for texts without the fields that a metric needs.
-    """
-
-
-@verb
-def plan(
-    pilot: Pilot | None = None,
-    aspect: str | None = None,
-    systems: Names = (),
-    *,
-    columns: Columns | None = None,
-    people: Names = (),
-    judges: Names = (),
-    levels: GivenLevels | None = None,
-    within: float | None = None,
-    texts: int | None = None,
-    rate: float = 0.5,
-    correlation: float = 0.4,
-    between_metrics: float = 0.6,
-    between_raters: float = 0.5,
-    spread_inputs: float = 0.5,
-    spread_raters: float = 1.0,
-    differences: Numbers = (0.05, 0.1, 0.2),
-    raters: Counts = (1, 3, 5),
-    compared_metrics: int = 2,
-    compared_systems: int = 2,
-    statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
-    power: float = 0.8,
-    level: float = 0.05,
-) -> "Study":
-    """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
-
-    The numbers follow from assumptions, or from a pilot study.
-
-    Args:
-        pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
-            two systems, or with `within` any, with scores of judges. With `within` it may also be preferences, as
-            `judge.prefer` takes them, with the verdicts of judges or of several people.
-        aspect: of the ratings in the pilot; by default `overall`, or the only one.
-        systems: two of the pilot, to estimate how their difference varies.
-        columns: by field its column of the pilot. Labels and verdicts need no texts.
-        people: the columns of the pilot that are people's labels; by default they are recognised by name and values.
-        judges: the columns of the pilot that hold verdicts of judges.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        within: plan labels: half of the width of the interval of a kappa, and of a rate, mean rating or win rate.
-        texts: how many texts (or pairs) there are to label, all of which a judge reads; without it they are very many.
-        rate: without a pilot: the share of texts with the label.
-        correlation: of the judge, or the better metric, with one rater's labels or ratings; of labels this is kappa.
-        between_metrics: the correlation of the two metrics with each other.
-        between_raters: the correlation of two raters; between_raters of judge agree estimates it.
-        spread_inputs: without a pilot: the standard deviation between inputs of the difference of two systems, in
-            points of the scale.
-        spread_raters: without a pilot: the standard deviation of one rater's difference around this.
-        differences: of correlations, and of mean ratings, to detect.
-        raters: numbers of raters per output.
-        compared_metrics: how many metrics are compared at once: p-values are adjusted for all pairs of them.
-        compared_systems: how many systems are compared at once.
-        statistic: of the two metrics with the ratings.
-        power: probability to detect the difference.
-        level: of significance, of the two-sided tests.
-
-    Raises SettingError for wrong settings, for an aspect without ratings, and for a pilot that shows no spread;
-    InputError for a wrong pilot.
-
-    >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
-    42
-    >>> plan(within=0.05, correlation=0.8).answer.split("; ")[1]
-    '387 labels for the rate to within 0.05 (141 if judge reads all texts).'
     """
 
 

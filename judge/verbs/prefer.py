@@ -3,12 +3,14 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judge.options import Columns, File, GivenScores, Judge, Metrics, Pairs, Source
+from core.settings import Fraction, Seed
+from judge.options import Columns, File, GivenScores, Judge, Metrics, Pairs, Source, verb
 
 if TYPE_CHECKING:
     from report.study import Study
 
 
+@verb
 def prefer(
     source: Pairs | None = None,
     *,
@@ -20,8 +22,8 @@ def prefer(
     human_labels: Pairs | None = None,
     answers: File | None = None,
     stages: File | None = None,
-    seed: int = 0,
-    level: float = 0.05,
+    seed: Seed = 0,
+    level: Fraction = 0.05,
     **settings: Any,
 ) -> "Study":
     """Ranks systems by preferences, and measures which metrics, or which judge, prefer as people do.
@@ -48,14 +50,12 @@ def prefer(
     >>> [(each.system, each.wins) for each in prefer(rows).found.ranking.systems]
     [('new', 3), ('old', 0)]
     """
-    from core.settings import Fraction, check
     from judge.pair_inputs import read_pairs
     from judge.pair_judging import judge_pairs, plan_judge
     from judge.preference_study import study_preferences
     from judge.scoring import add_scores, plan_with
     from report.asked import check_answers, write_answers
 
-    check(Fraction, level=level)
     written = check_answers(answers)
     planned, kept = plan_with(metrics, stages)
     asking = plan_judge(judge, settings, kept)

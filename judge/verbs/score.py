@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingError
-from judge.options import Columns, File, GivenLevels, Metrics, Ray, References, Source
+from core.settings import Count
+from judge.options import Columns, File, GivenLevels, Metrics, Ray, References, Source, verb
 
 if TYPE_CHECKING:
     from report.study import Study
 
 
+@verb
 def score(
     source: Source,
     metric: Metrics,
@@ -19,7 +21,7 @@ def score(
     levels: GivenLevels | None = None,
     output: File | None = None,
     stages: File | None = None,
-    chunk: int = 500,
+    chunk: Count = 500,
     ray: Ray | None = None,
     **settings: Any,
 ) -> "Study":
