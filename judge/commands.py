@@ -8,7 +8,7 @@ the verb is called.
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 from core.objects import find_object
 from judge.options import (
@@ -21,9 +21,6 @@ from judge.options import (
     Labels,
     Metrics,
     Names,
-    Numbers,
-    References,
-    ScoredSet,
     Source,
 )
 
@@ -106,83 +103,6 @@ def agree(
     >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}))
     >>> [(row.metric, row.n, row.spearman.value) for row in found.found.rows]
     [('ours', 8, 1.0)]
-    """
-
-
-@verb
-def compare(
-    source: Source,
-    metrics: Metrics = (),
-    *,
-    scores: GivenScores | None = None,
-    references: References | None = None,
-    columns: Columns | None = None,
-    levels: GivenLevels | None = None,
-    cues: bool = True,
-    stages: File | None = None,
-    level: float = 0.05,
-    margin: float | None = None,
-    incomplete: Literal["refuse", "drop"] = "refuse",
-    lower_is_better: Names = (),
-    seed: int = 0,
-) -> "Study":
-    """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
-
-    Args:
-        source: as `judge.read` takes it with `scores`, `references` and `columns`, or its result; each text names its
-            system and its input (`group`).
-        metrics: to run (`judge.load_metric`).
-        scores: by name, files that `judge score` wrote for the same texts.
-        references: of texts in memory.
-        columns: by field its column of the file.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        cues: whether the differences are also controlled for cheap cues.
-        stages: a folder that keeps the scores of the metrics.
-        level: of significance.
-        margin: a difference that does not matter: pairs of systems whose difference is shown to be smaller are equal
-            within it.
-        incomplete: inputs that some system did not answer: refuse, or drop (with a note).
-        lower_is_better: metrics of which lower scores are better; they are negated. Ratings have `levels` for that.
-        seed: of what is drawn.
-
-    Raises InputError unless every system has one text for every input (with `drop`, for some input), and SettingError
-    for wrong settings.
-
-    >>> found = compare({"a": {"q1": "A cat sat.", "q2": "Yes."}, "b": {"q1": "A cat.", "q2": "No."}}, "word_count")
-    >>> [(each.system, each.mean.value) for each in found.found.means["word_count"]]
-    [('a', 2.0), ('b', 1.5)]
-    """
-
-
-@verb
-def audit(
-    source: Source | Sequence[ScoredSet],
-    metrics: Metrics,
-    *,
-    columns: Columns | None = None,
-    texts: int = 200,
-    strengths: Numbers = (0.25, 0.5, 1),
-    seed: int = 0,
-    cues: bool = True,
-    levels: GivenLevels | None = None,
-    stages: File | None = None,
-    **settings: Any,
-) -> "Study":
-    """Audits metrics on your texts: what their scores depend on, and what fools them.
-
-    Args:
-        source: texts, as `judge.read` takes them with `columns` and `levels`; scores among them are ignored. Of several
-            sets each metric takes the first that has the fields it needs.
-        metrics: to audit, with `settings` as in `judge.load_metric`.
-        columns: by field its column of the file.
-        texts: the most to draw; each is scored 29 times.
-        strengths: shares of a text to damage.
-        seed: of the texts and the damage.
-        cues: whether the scores are compared with cheap cues.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
-
-    Raises SettingError for wrong settings, InputError for texts without the fields that a metric needs.
     """
 
 
