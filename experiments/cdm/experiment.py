@@ -7,13 +7,12 @@ import json
 import random
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from baselines.pairs import to_quality
 from baselines.word_count import WordCount
@@ -28,7 +27,14 @@ from cdm.discriminative import (
     save_steps,
 )
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
-from cdm.negatives import Negatives, NegativeSampler, sample_negatives, to_labelled
+from cdm.negatives import (
+    Negatives,
+    NegativeSampler,
+    load_negatives,
+    sample_negatives,
+    save_negatives,
+    to_labelled,
+)
 from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
@@ -222,13 +228,12 @@ def get_negatives(
     graphs = plan.read_graphs()
 
     def build(folder: Path) -> None:
-        sampler = NegativeSampler.prepare(pair, chosen, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
+        sampler = NegativeSampler(pair, chosen, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
         with run.progress("sampling negatives", len(chosen)) as advance:
             negatives = sample_negatives_on_all(sampler, folder, run.trainer, advance)
         refuse_unchanged(negatives, f"model.negatives.strategy is {plan.strategy}", chosen, run.seed, pair.prompt_turns)
         if run.stages.first:
-            text = json.dumps(asdict(negatives), ensure_ascii=False)
-            (folder / "negatives.json").write_text(text + "\n", "utf-8")
+            save_negatives(folder / "negatives.json", negatives)
 
     depends = {
         **trained.identity,
@@ -240,7 +245,7 @@ def get_negatives(
     }
     with run.timed("sampling negatives"):
         folder = run.stages.get("negatives", depends, build, together=True)
-    return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
+    return load_negatives(folder / "negatives.json")
 
 
 def refuse_unchanged(
