@@ -169,7 +169,7 @@ def read_steps(path: Path) -> dict[int, list[float]]:
 def draw(pair: Pair, data: Corpus, out: Path) -> None:
     """Appends a line for each window to `out`: its turns, and those of its negative, null where none was drawn."""
     windows = choose_windows(pair, get_turns(data.train))
-    sampler = NegativeSampler.prepare(pair, windows, "mixed-single", SAMPLING, seed=0)
+    sampler = NegativeSampler(pair, windows, "mixed-single", SAMPLING, seed=0)
     out.touch()
     done = len(read_lines(out))
     for first in range(done, len(windows), DRAWN_AT_ONCE):
