@@ -35,6 +35,8 @@ class Row:
 
     path: Path
     line: int
+    # whether a column names it; else its id is its line
+    has_id: bool
     # its own ratings and scores are those that are numbers; words stand in `ratings` of `extra`
     example: Example
     # by aspect and person, who has an empty name where nobody is named
@@ -105,6 +107,7 @@ def iterate_rows(
             record.pop(name, None)
         values, more_problems = check_example(record, requires, extra, needs_text=file.needs_text)
         problems += more_problems
+        has_id = "id" in values
         ids.append(hash(values.setdefault("id", str(line))))
         if problems:
             faults += [fault(file.path, line, problem) for problem in problems]
@@ -119,7 +122,7 @@ def iterate_rows(
             scores = {}
         example = Example.of_checked({**values, "ratings": average(ratings), "extra": extra})
         says_nothing = says_nothing and example.is_empty
-        yield Row(file.path, line, example, ratings, scores)
+        yield Row(file.path, line, has_id, example, ratings, scores)
     if not may_repeat:
         faults += _find_repeated_ids(file, ids)
     file.check_unchanged()

@@ -19,12 +19,11 @@ from data.columns import (
     USUAL_RATERS,
     Columns,
     add_nested,
-    describe_spellings,
     find_absent,
-    find_spellings,
     fold_name,
     fold_names,
     list_names,
+    list_spellings,
     name_fields,
 )
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
@@ -159,7 +158,8 @@ def check_preferences(
     distinct = list(_leave_out_copies(renamed))
     located = check_records(path, distinct, PreferenceRecord, faults)
     faults += [fault(path, 0, problem) for problem in find_absent(columns, [*seen])]
-    faults += [fault(path, 0, problem) for problem in _find_spellings(columns, seen)]
+    chosen = {key for _, keys in columns for key in keys}
+    faults += [fault(path, 0, problem) for problem in list_spellings(key for key in seen if key not in chosen)]
     faults += _check_one_hot(path, columns, seen)
     for line, record in located:
         faults += [fault(path, line, problem) for problem in _find_problems(record)]
@@ -267,16 +267,6 @@ def _leave_out_copies(rows: Rows) -> Iterator[Row]:
                 continue
             known.add(content)
         yield line, row
-
-
-def _find_spellings(columns: Columns, seen: Iterable[str]) -> list[str]:
-    """A problem for columns that have one name in several spellings, of which `columns` chooses none."""
-    chosen = {key for _, keys in columns for key in keys}
-    open_columns = [key for key in seen if key not in chosen]
-    return [
-        f"{describe_spellings(spellings)}: {setting('columns.FIELD', spellings[0])} chooses one"
-        for spellings in find_spellings(open_columns)
-    ]
 
 
 def _check_one_hot(

@@ -35,6 +35,8 @@ class ScoredFile(ScoredSet):
 
     # how the file is read
     source: InputFile
+    # whether some example has an id of its own; else ids are numbers of lines
+    has_ids: bool = True
 
 
 def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
@@ -130,6 +132,7 @@ def _to_set(
         raters=stack_people(people),
         notes=notes,
         source=source,
+        has_ids=any(row.has_id for row in rows),
     )
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from core.scores import Metric
 from core.settings import Count, Seed, Several, checked_dataclass
 from data.damage import DAMAGES
-from judge.verbs.score import join_signatures
+from judge.scoring import join_signatures
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet

@@ -24,10 +24,9 @@ from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.rating_words import GivenLevels
 from data.scoring import list_code, score_all
 from judge.audits import AspectAudit, AuditSettings, MetricAudit, present_audits
-from judge.engines import load_all
 from judge.inputs import Columns, Source, read
 from judge.metrics import Metrics, plan_metrics
-from judge.verbs.score import check_fields, open_stages
+from judge.scoring import check_fields, load_all, open_stages
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
 from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, count_cues
@@ -69,8 +68,7 @@ def audit(
     if len(sets) == 1:
         for name, metric in planned.items():
             check_fields(sets[0], name, metric.requires)
-    with step("loading"):
-        loaded = load_all(planned)
+    loaded = load_all(planned)
     chosen = {name: choose_set(sets, name, metric) for name, metric in loaded.items()}
     by_metric: dict[str, MetricAudit] = {}
     for name, rated in chosen.items():

@@ -22,11 +22,11 @@ from data.records import require_none
 from data.scored import place_outputs
 from judge.cautions import CONFOUNDED, find_confounded, note_confounded
 from judge.comparisons import SystemsCompared
-from judge.correcting import note_sample
 from judge.inputs import Columns, GivenScores, References, Source, read
 from judge.label_study import check_samples
 from judge.metrics import Metrics, plan_metrics
-from judge.verbs.score import add_scores, collect_notes, open_stages
+from judge.preference_study import note_sample
+from judge.scoring import add_scores, collect_notes, open_stages
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.design import Floats, find_common
 from meta_eval.estimates import Estimate

@@ -25,9 +25,9 @@ from baselines.verdicts import read_verdict
 from core.errors import OutsideError, SettingError
 from core.example import Example
 from core.hosts import set_network
+from judge import score
 from judge.cli import main
 from judge.metrics import load_metric
-from judge.verbs.score import score
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
 KEY = "sk-planted-0123456789"

@@ -30,8 +30,9 @@ from baselines.replies import ChatFault, ChosenToken, Reply
 from baselines.rubrics import read_rubric
 from core.errors import InputError, SettingError
 from core.example import Example
+from judge import score
+from judge.scored_texts import ScoredTexts, tabulate_panels
 from judge.verbs.prefer import prefer
-from judge.verbs.score import ScoredTexts, panel_tables, score
 from meta_eval.raters import krippendorff_alpha
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
@@ -416,11 +417,11 @@ def test_a_panel_rates_with_repeats() -> None:
     assert found.reasons[2] == "coherence by a 2: the judge gave no number from 1 to 5, but 'x'"
     assert found.reasons[:2] == (None, None)
     assert first.asked[3].endswith("#1")
-    (table,) = panel_tables([*TEXTS, Example("c", text="c")], found.values)
+    shown = ScoredTexts((*TEXTS, Example("c", text="c")), {"m": found})
+    (table,) = tabulate_panels(shown)
     (row,) = table.rows
     ratings = np.array([[2, 4, 2], [4, 5, math.nan], [3, 3, 3], [3, 4, 4]])
     assert (row["aspect"], row["raters"]) == ("coherence", 4)
-    shown = ScoredTexts((*TEXTS, Example("c", text="c")), {"m": found})
     assert shown.unscored == 0
     assert shown.present("texts").notes == [
         "1 of 12 ratings of single judges are missing; a mean is over the other judges"
