@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import AfterValidator
 
 from core.errors import InputError, SettingError, fault, format_value, read_all, setting
 from core.example import Example, hint_column
@@ -67,11 +68,18 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
     return places
 
 
+def _require_number(level: object) -> float | None:
+    number = None if level is None else to_number(level)
+    if number is None and level is not None:
+        raise ValueError("must be a valid number")
+    return number
+
+
 class ScoreRow(Record):
     """A row of a file that `judge score` wrote, as far as it is read."""
 
     id: Text
-    scores: Mapping[Text, Level]
+    scores: Mapping[Text, Annotated[Level, AfterValidator(_require_number)]]
 
 
 class Meta(Record):
@@ -362,10 +370,4 @@ def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
             cells = {name: cell for name, cell in row.items() if name == "id" or name.startswith(SCORE)}
             row, *_ = read_cells(cells, name_fields(tuple(cells)))
         for _, record in check_records(path, [(line, row)], ScoreRow, faults):
-            numbers = {name: None if score is None else to_number(score) for name, score in record.scores.items()}
-            odd = [name for name, score in record.scores.items() if score is not None and numbers[name] is None]
-            for name in odd:
-                rule = f'{format_value(name)} of "scores" must be a valid number'
-                faults.append(fault(path, line, f"{rule}, found {format_value(record.scores[name])}"))
-            if not odd:
-                yield line, {"id": record.id, "scores": numbers}
+            yield line, {"id": record.id, "scores": dict(record.scores)}
