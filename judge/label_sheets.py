@@ -118,9 +118,13 @@ def read_design(items: Sequence[str], folders: Iterable[Path]) -> dict[str, str]
     raise SettingError(f"{rule}, but there is none for {items[0]} in {shown}")
 
 
-def refuse_strata(name: str, rows: Iterable[Mapping[str, object]]) -> None:
-    """Raises SettingError for rows that were drawn with different probabilities."""
-    chances = {str(row.get(PROBABILITY)) for row in rows if not is_missing(row.get(PROBABILITY))}
+def refuse_strata(
+    name: str,
+    rows: Iterable[Mapping[str, object]],
+    column: str | None = PROBABILITY,
+) -> None:
+    """Raises SettingError for rows that were drawn with different probabilities, which stand in a column."""
+    chances = {str(row.get(column)) for row in rows if not is_missing(row.get(column or ""))}
     if len(chances) > 1:
         rule = "texts to label must be drawn with the same probability"
         raise SettingError(f"{rule}, but {name} has several: draw a new sheet with `judge label`")
