@@ -66,9 +66,13 @@ def read_keyed(_: Any, tokens: Any) -> Any:
 
 def read_list(kind: Any, tokens: Sequence[cyclopts.Token]) -> list[Any]:
     """Reads words as a list of the type that the flag has."""
+    return [find_item(kind)(word) for word in list_words(tokens)]
+
+
+def find_item(kind: Any) -> Any:
+    """The type of the items of a list, without their rules."""
     item, *_ = get_args(kind)
-    read = getattr(item, "__origin__", item)  # of a type with rules
-    return [read(word) for word in list_words(tokens)]
+    return getattr(item, "__origin__", item)
 
 
 def read_named(_: Any, tokens: Any) -> dict[str, Any]:
@@ -188,7 +192,7 @@ def annotate(parameter: Parameter) -> Any:
     for each in get_args(kind):
         inner = getattr(each, "__metadata__", ())
         notes = (*(note for note in inner if isinstance(note, cyclopts.Parameter)), *notes)
-    if get_origin(kind) is Sequence and kind != Sequence[str]:  # a text may hold a comma
+    if get_origin(kind) is Sequence and find_item(kind) is not str:  # a text may hold a comma
         notes = (cyclopts.Parameter(converter=read_list, n_tokens=-1), *notes)
     is_shown = parameter.default not in (None, (), "", parameter.empty)
     shown = cyclopts.Parameter(show_default=write_default if is_shown else False)

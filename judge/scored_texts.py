@@ -169,7 +169,7 @@ def score_into(
     output: str, given: InputFile, metrics: Mapping[str, Planned], stages: Stages | None, *, chunk: int, ray: Any
 ) -> Study:
     """Scores a file in chunks, and writes another (`judge.score`)."""
-    path = check_output(output, given)
+    path = check_output(output, given, standard=True)
     file = read_chunks(given, metrics, chunk)
     is_printed = path == STANDARD
     with TemporaryDirectory() as folder:

@@ -99,25 +99,6 @@ def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) ->
     assert str(again.tables) == str(first.tables)
 
 
-def test_outputs_for_one_input_are_damaged_together() -> None:
-    """Four outputs per input that fall alike: the interval is that of the inputs."""
-    once = texts(40)
-    often = [Example(f"{e.id} {k}", text=e.text, group=e.id) for e in once for k in range(4)]
-    alone = [Example(e.id, text=e.text) for e in often]
-    rng = np.random.default_rng(0)
-    scores, after = (np.repeat(values, 4) for values in rng.normal(size=(2, 40)))
-    widths = []
-    for examples in (often, alone):
-        perturbed = {
-            "drop": (damage_all(examples, "drop", [1.0], seed=0), after[None]),
-            "case": ([[Example(e.id, text=e.text.upper()) for e in examples]], after[None]),
-        }
-        found = audit_aspect(examples, scores, perturbed, None)
-        fall, shift = found.damages["drop"].falls[0], found.edits["case"].shift
-        widths.append((fall.high - fall.low, shift.high - shift.low))
-    assert widths[0] == pytest.approx(tuple(2 * width for width in widths[1]), rel=0.1)
-
-
 def test_texts_are_drawn_among_those_that_can_be_scored() -> None:
     examples = [replace(each, references=("r",) if i % 3 else (" ",)) for i, each in enumerate(texts(30))]
     complete = [i for i in range(30) if i % 3]

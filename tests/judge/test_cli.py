@@ -244,15 +244,6 @@ def test_a_fault_is_one_message_and_exit_2(run: Run, tmp_path: Path, words: str,
     assert "Traceback" not in ended.stderr
 
 
-def test_a_missing_model_that_nobody_typed_is_named_with_its_setting(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    write(tmp_path / "in.jsonl", *REFERENCED)
-    for metric, place in (("--metric", "--metric"), ("--metrics", "--metrics.mars")):
-        ended = run("score", "in.jsonl", metric, "mars")
-        assert ended.returncode == 2
-        assert f"{place}.language_model openai-community/gpt2-large: there is no such folder" in ended.stderr
-
-
 def test_help_lists_verbs_settings_and_those_of_a_metric(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = " ".join(capsys.readouterr().out.replace("│", " ").split())

@@ -168,13 +168,6 @@ def test_five_labels_are_held_against_people_by_distance() -> None:
     assert study.answer.endswith("whether that is enough is unknown: no text has labels of two people.")
 
 
-def test_one_label_for_all_texts_is_told() -> None:
-    rows = [{"text": f"t{i}", "ratings": {"q": i % 2}, "scores": {"j": 1.0}} for i in range(6)]
-    rows[0]["scores"] = {"j": 1.0, "k": 0.0}
-    notes = judge.agree(rows, cues=False).notes
-    assert any("q: j gives the label 1 to all 6 texts" in note for note in notes)
-
-
 def test_labels_where_the_judge_said_yes_are_a_warning() -> None:
     rng = np.random.default_rng(0)
     rows = []

@@ -69,19 +69,6 @@ def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
         assert finish(*run, folder=str(len(rows)))["notes"] == found.said
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("in.jsonl", "systems must be two of those in the pilot (a), but is []"),
-        ("--data builtin_stories", "judge plan takes pandalm or alpaca_eval by --data, or a FILE"),
-    ],
-)
-def test_a_pilot_is_a_file(words: str, said: str, run: Callable[..., Any], tmp_path: Path) -> None:
-    write(tmp_path / "in.jsonl", {"text": "t", "system": "a", "group": "x", "ratings": {"overall": 1}})
-    ended = run("plan", *words.split())
-    assert (ended.returncode, said in ended.stderr) == (2, True)
-
-
 def test_the_last_line_counts_ratings() -> None:
     """50 inputs of two outputs by three people are 300 ratings; 200 by one are 400."""
     rows = [{"difference": 0.1, "raters": k, "n": n} for k, n in ((1, 200), (3, 50))]
@@ -138,27 +125,6 @@ def test_labels_are_planned_from_texts(has_judge: bool) -> None:
     assert math.isfinite(rate["with_judge"]) == has_judge
     with pytest.raises(SettingError, match=r"aspect must be one with ratings in the pilot \(ok\), but is other"):
         judge.plan(rows, "other", within=0.1)
-
-
-def test_labels_are_planned_from_verdicts_without_texts(tmp_path: Path) -> None:
-    """The only aspect of a table with id, judge and human needs no name."""
-    rng = np.random.default_rng(0)
-    human = rng.integers(0, 2, 100)
-    is_right = rng.random(100) < 0.9
-    said = np.where(is_right, human, 1 - human)
-    path = tmp_path / "v.csv"
-    rows: list[dict[str, Any]] = []
-    for i in range(100):
-        rows.append({"id": f"q{i}", "judge": int(said[i]), "human": int(human[i])})
-    lines = [",".join(map(str, row.values())) for row in rows]
-    path.write_text("\n".join(["id,judge,human", *lines]))
-    of_file = judge.plan(path, within=0.05).tables[0].rows
-    of_rows = judge.plan(rows, within=0.05).tables[0].rows
-    assert [row["quantity"] for row in of_file] == ["kappa", "rate"]
-    assert of_file[1]["value"] == pytest.approx(human.mean())
-    assert [row["labels"] for row in of_rows] == [row["labels"] for row in of_file]
-    with pytest.raises(SettingError, match='people="y"'):
-        judge.plan([{"id": f"q{i}", "x": 1, "y": i % 2} for i in range(9)], within=0.05)
 
 
 def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:

@@ -97,14 +97,6 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
     assert "in.csv:2: ter needs references, found none (the first of 12 lines" in ended.stderr
 
 
-@pytest.mark.filterwarnings("default")
-def test_full_or_no_ratings_need_no_prediction(finish: Finish, tmp_path: Path) -> None:
-    for rated in (0, 60):
-        write_study(tmp_path / "in.jsonl", rated)
-        table = finish("compare", "in.jsonl", folder=f"here{rated}", plots=False)["table"]
-        assert not [row for row in table if "saved" in row]
-
-
 def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
     files = (f"{EXAMPLES}/preferences.jsonl", "--outputs", f"{EXAMPLES}/summaries.jsonl")
     asked = ("--metrics", "rouge_l", "word_count")
