@@ -85,7 +85,15 @@ def score_rated(examples: ScoredSet, planned: Mapping[str, Planned], kept: Stage
     """
     if not examples.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        raise InputError([fault(examples.locate(0)[0], 0, f"{rule}, found none in {len(examples)} examples")])
+        raise InputError(
+            [
+                fault(
+                    examples.locate(0)[0],
+                    0,
+                    f"{rule}, found none in {len(examples)} examples",
+                )
+            ]
+        )
     rated = [i for i, each in enumerate(examples.examples) if each.ratings]
     for name in ("system", "group"):
         lacking = [i for i in rated if getattr(examples.examples[i], name) is None]
@@ -203,7 +211,11 @@ def tabulate_metrics(rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> 
         ranking_table(rankings),
         tabulate_agreement(rows),
         tabulate_pairs("Is one metric better?", caption, pairs),
-        tabulate_pairs("Is a metric better than counting?", f"{caption} {AGAINST_CUES_CAPTION}", against),
+        tabulate_pairs(
+            "Is a metric better than counting?",
+            f"{caption} {AGAINST_CUES_CAPTION}",
+            against,
+        ),
     ]
 
 

@@ -165,7 +165,12 @@ def tabulate(audits: Mapping[str, MetricAudit], strengths: Sequence[float]) -> I
         "What the scores depend on", PROPERTIES_CAPTION, properties, ("metric", "property", "spearman", "n", "aspect")
     )
     yield Table("Damage", DAMAGE_CAPTION, damages, shown)
-    yield Table("Harmless edits", EDITS_CAPTION, edits, ("metric", "edit", "shift", "size", "changed", "n", "aspect"))
+    yield Table(
+        "Harmless edits",
+        EDITS_CAPTION,
+        edits,
+        ("metric", "edit", "shift", "size", "changed", "n", "aspect"),
+    )
 
 
 def _list_cells(damage: DamageAudit, strengths: Sequence[float]) -> Row:
@@ -226,7 +231,10 @@ def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, *, has
 
 
 def score_perturbed(
-    metric: Metric, perturbed: Mapping[str, Levels], signature: str, stages: Stages | None
+    metric: Metric,
+    perturbed: Mapping[str, Levels],
+    signature: str,
+    stages: Stages | None,
 ) -> dict[str, list[dict[str, list[float]]]]:
     """Scores the texts that each kind of damage or edit makes at each strength; returns by kind the scores by aspect.
 
@@ -319,7 +327,12 @@ def audit_aspect(
             continue
         units = restrict(layout, differs)
         if name in DAMAGES:
-            damages[name] = audit_damage(scores[differs], values[:, differs], layout=units, seed=seed)
+            damages[name] = audit_damage(
+                scores[differs],
+                values[:, differs],
+                layout=units,
+                seed=seed,
+            )
         else:
             edits[name] = audit_edit(scores[differs], values[0, differs], layout=units)
     return AspectAudit(

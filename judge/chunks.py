@@ -120,7 +120,12 @@ def read_chunks(source: InputFile, metrics: Mapping[str, Planned], size: int) ->
     sizes: list[int] = []
     with ExitStack() as opened:
         held = opened.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
-        for chunk in split(iterate_examples(source, refuse_scores=True), metrics, size, source.path):
+        for chunk in split(
+            iterate_examples(source, refuse_scores=True),
+            metrics,
+            size,
+            source.path,
+        ):
             held.write(encode_chunk(chunk))
             sizes.append(len(chunk))
             first += [example for _, example in chunk[: SHOWN_EXAMPLES - len(first)]]
@@ -130,7 +135,10 @@ def read_chunks(source: InputFile, metrics: Mapping[str, Planned], size: int) ->
 
 
 def split(
-    rows: Iterable[tuple[int, Example]], metrics: Mapping[str, Planned], size: int, path: Path
+    rows: Iterable[tuple[int, Example]],
+    metrics: Mapping[str, Planned],
+    size: int,
+    path: Path,
 ) -> Iterator[Chunk]:
     """Splits rows into chunks of at least `size` examples, of which every metric can score one.
 

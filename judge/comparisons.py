@@ -188,7 +188,14 @@ def withhold(found: SystemComparison, reason: str) -> SystemComparison:
     """Removes the test and the intervals of a comparison; `reason` says why."""
     difference = Estimate.undefined(reason, found.difference.value)
     win_rate = Estimate.undefined(reason, found.win_rate.value)
-    return replace(found, difference=difference, win_rate=win_rate, p_value=math.nan, is_equal=None, reason=reason)
+    return replace(
+        found,
+        difference=difference,
+        win_rate=win_rate,
+        p_value=math.nan,
+        is_equal=None,
+        reason=reason,
+    )
 
 
 def find_silence(grid: Grid, scored: ScoredSet) -> NDArray[np.bool_]:
@@ -218,7 +225,8 @@ def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, lis
 
 
 def estimate_powered(
-    grid: Grid, confounded: Mapping[str, Collection[tuple[str, str]]]
+    grid: Grid,
+    confounded: Mapping[str, Collection[tuple[str, str]]],
 ) -> dict[tuple[str, ...], HelpedEstimate]:
     """Estimates human means and differences of aspects that are rated in part, by aspect, metric, system or pair."""
     powered: dict[tuple[str, ...], HelpedEstimate] = {}
@@ -296,7 +304,14 @@ def tabulate(found: SystemsCompared, level: float, margin: float | None) -> Iter
     for metric, of_metric in found.pairs.items():
         for (a, b), pair in of_metric.items():
             cells = {"metric": metric, "system_a": a, "system_b": b, "difference": pair.difference}
-            pairs.append(pick(pair, PAIR_CELLS, **cells, better=judge_pair((a, b), pair, level, margin)))
+            pairs.append(
+                pick(
+                    pair,
+                    PAIR_CELLS,
+                    **cells,
+                    better=judge_pair((a, b), pair, level, margin),
+                )
+            )
             if pair.beyond_cues is UNCOUNTED:
                 del pairs[-1]["beyond_cues"]
     yield Table("Systems on the same inputs", PAIRS_CAPTION, pairs, PAIR_SHOWN)

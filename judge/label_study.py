@@ -103,7 +103,12 @@ class JudgedAspect:
 
 
 def study_judges(
-    scored: ScoredSet, labelling: Labelling, *, by: str | None = None, seed: int = 0, level: float = 0.05
+    scored: ScoredSet,
+    labelling: Labelling,
+    *,
+    by: str | None = None,
+    seed: int = 0,
+    level: float = 0.05,
 ) -> list[JudgedAspect]:
     """Measures the judges of each aspect that `list_labelled` finds; `by` is a column by whose values texts are split.
 
@@ -114,7 +119,13 @@ def study_judges(
 
 
 def judge_aspect(
-    scored: ScoredSet, labelled: LabelledAspect, labelling: Labelling, *, by: str | None, seed: int, level: float
+    scored: ScoredSet,
+    labelled: LabelledAspect,
+    labelling: Labelling,
+    *,
+    by: str | None,
+    seed: int,
+    level: float,
 ) -> JudgedAspect:
     """Measures how well the judges of one aspect agree with people."""
     judged, people, labels, layout = labelled.judged, labelled.consensus, labelled.labels, labelled.rated.layout
@@ -125,7 +136,12 @@ def judge_aspect(
     if len(labelled.people) > 1:
         single = agree_with_single(labelled.people, judged, labels, layout)
         for name, of_judge in judged.items():
-            alternatives[name] = compare_with_people(labelled.people, of_judge, layout, is_ordered=len(labels) > 2)
+            alternatives[name] = compare_with_people(
+                labelled.people,
+                of_judge,
+                layout,
+                is_ordered=len(labels) > 2,
+            )
     slices: dict[str, Sequence[SliceAgreement]] = {}
     if by is not None:
         names = list_slices(labelled.rated, by)
@@ -137,7 +153,15 @@ def judge_aspect(
         constant=(label, constant),
         single=single,
         alternatives=alternatives,
-        pairs=compare_judges(people, judged, labels, layout, margin=NEARLY, level=level, seed=seed),
+        pairs=compare_judges(
+            people,
+            judged,
+            labels,
+            layout,
+            margin=NEARLY,
+            level=level,
+            seed=seed,
+        ),
         slices=slices,
         corrected=correct_means(scored, labelled, labelling) if is_partly else (),
         unrepresentative=check_samples(scored, labelled.aspect, judged) if is_partly else {},
@@ -166,8 +190,17 @@ def correct_means(scored: ScoredSet, labelled: LabelledAspect, labelling: Labell
     for system, texts in ({part.name: part for part in scored.by_system()} or {ALL: scored}).items():
         for name in labelled.judged:
             scores = texts.values(name, labelled.aspect)
-            by_people = help_mean(texts.ratings(labelled.aspect), scores, texts.layout, is_rate=is_rate)
-            judged, _ = assign_labels(scores, labelled.labels, (labelling.thresholds or {}).get(name))
+            by_people = help_mean(
+                texts.ratings(labelled.aspect),
+                scores,
+                texts.layout,
+                is_rate=is_rate,
+            )
+            judged, _ = assign_labels(
+                scores,
+                labelled.labels,
+                (labelling.thresholds or {}).get(name),
+            )
             cells = {"aspect": labelled.aspect, "judge": name, "system": system, "texts": len(texts)}
             rows.append({**cells, "by_judge": estimate(judged, texts.layout).only, **by_people.cells})
     return rows
@@ -214,7 +247,12 @@ def tabulate_judges(judged: Sequence[JudgedAspect], by: str | None = None) -> li
     return [
         Table("Agreement on labels", AGREEMENT_CAPTION, agreement, shown),
         Table("Judges side by side", PAIRS_CAPTION, pairs, of_pairs),
-        Table(f"By {by}", SLICES_CAPTION, slices, ("judge", by or "", "n", "kappa", "p_kappa", "harshness", "aspect")),
+        Table(
+            f"By {by}",
+            SLICES_CAPTION,
+            slices,
+            ("judge", by or "", "n", "kappa", "p_kappa", "harshness", "aspect"),
+        ),
         Table("Mean labels by judges and by people", CORRECTED_CAPTION, corrected, of_means),
         Table("Labels by people and by judges", CONFUSION_CAPTION, confusion),
     ]
@@ -230,7 +268,12 @@ def list_agreement(aspect: JudgedAspect) -> Iterator[Row]:
             cells["winning_rate"] = aspect.alternatives[name].winning_rate
         yield cells
     label, constant = aspect.constant
-    cells = pick(constant, ("n", "accuracy", "missing"), aspect=aspect.name, judge=f"always {label:g} (a constant)")
+    cells = pick(
+        constant,
+        ("n", "accuracy", "missing"),
+        aspect=aspect.name,
+        judge=f"always {label:g} (a constant)",
+    )
     yield {**cells, "kappa": 0.0}
     if PEOPLE in single:
         people = single[PEOPLE]
@@ -248,7 +291,12 @@ def list_pair(aspect: str, found: JudgeDifference) -> Row:
 def list_confusion(aspect: JudgedAspect) -> Iterator[Row]:
     """Yields, by judge and label of people, how many texts have each label, and how well the judge knows this one."""
     for judge, agreement in aspect.agreement.items():
-        for label, counts, shares in zip(agreement.labels, agreement.confusion, agreement.shares, strict=True):
+        for label, counts, shares in zip(
+            agreement.labels,
+            agreement.confusion,
+            agreement.shares,
+            strict=True,
+        ):
             judged = {f"judged {other:g}": int(count) for other, count in zip(agreement.labels, counts, strict=True)}
             rates = pick(shares, ("sensitivity", "specificity"))
             yield {"aspect": aspect.name, "judge": judge, "people": f"{label:g}", **judged, **rates}
@@ -270,7 +318,10 @@ def check_gate(judged: Sequence[JudgedAspect], conditions: Sequence[Condition], 
 
 
 def hold_gate(
-    judged: Sequence[JudgedAspect], conditions: Sequence[Condition], baseline: str | None, level: float
+    judged: Sequence[JudgedAspect],
+    conditions: Sequence[Condition],
+    baseline: str | None,
+    level: float,
 ) -> list[tuple[bool, str]]:
     """Decides each condition for each judge and aspect; drops are differences from the baseline judge."""
     check_gate(judged, conditions, baseline)
@@ -283,7 +334,11 @@ def hold_gate(
     ]
     outcomes: list[tuple[bool, str]] = []
     for aspect, judge, condition in wanted:
-        confidence = find_confidence(level, len(wanted), is_two_sided=condition.quantity == "harshness")
+        confidence = find_confidence(
+            level,
+            len(wanted),
+            is_two_sided=condition.quantity == "harshness",
+        )
         quantity = measure_quantity(aspect.labelled, judge, condition, baseline)
         outcomes.append(decide(condition, quantity, f"{aspect.name} by {judge}", confidence))
     return outcomes
@@ -365,7 +420,16 @@ def answer_judges(aspect: JudgedAspect, level: float) -> str:
     if harshness.low > 0 or harshness.high < 0:
         direction = "higher (milder)" if harshness.value > 0 else "lower (harsher)"
         said += f"; its labels are {direction} by {format_number(abs(harshness.value))} on average"
-    clauses = [f"{aspect.name}: {said}", *_describe_others(best, others, aspect.pairs, level), aspect.describe_enough()]
+    clauses = [
+        f"{aspect.name}: {said}",
+        *_describe_others(
+            best,
+            others,
+            aspect.pairs,
+            level,
+        ),
+        aspect.describe_enough(),
+    ]
     return f"{'; '.join(clauses)}."
 
 

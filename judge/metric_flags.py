@@ -64,7 +64,11 @@ def plan_named(given: Mapping[str, Any], flags: Iterable[str], network: bool, st
             if called in planned:
                 raise SettingError(f"metrics must name each metric once, but {called} is named twice")
             planned[called] = plan_metric(
-                name, settings, place=write_place(name_of_flag, called), network=network, stages=folder
+                name,
+                settings,
+                place=write_place(name_of_flag, called),
+                network=network,
+                stages=folder,
             )
     return planned
 

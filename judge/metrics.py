@@ -166,7 +166,11 @@ def load_planned(planned: Planned) -> Metric:
 
 
 def plan_metrics(
-    metrics: Metrics, settings: Mapping[str, Any] | None = None, *, network: bool = False, stages: Path | None = None
+    metrics: Metrics,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    network: bool = False,
+    stages: Path | None = None,
 ) -> dict[str, Planned]:
     """Plans metrics; returns them by name: the given name, or that of the configuration, function or signature.
 

@@ -157,7 +157,10 @@ def flag(name: str, kind: Any, meaning: str, default: Any = None, **how: Any) ->
 
 
 def declare_command(
-    verb: Callable[..., Any], flags: Sequence[Parameter], file: str, defaults: Mapping[str, Any]
+    verb: Callable[..., Any],
+    flags: Sequence[Parameter],
+    file: str,
+    defaults: Mapping[str, Any],
 ) -> Callable[..., None]:
     """Makes a command with the parameters of a verb's function and more flags, which only declares what it takes.
 

@@ -109,7 +109,10 @@ def judge_pairs(read: PairInputs, texts: ScoredSet, planned: Any, human_labels: 
 
 
 def ask_judge(
-    judge: PairJudge, asked: Preferences, outputs: ScoredSet, places: Mapping[tuple[str, str], int]
+    judge: PairJudge,
+    asked: Preferences,
+    outputs: ScoredSet,
+    places: Mapping[tuple[str, str], int],
 ) -> Verdicts:
     """Asks the judge about all pairs with both outputs; other pairs get no verdict."""
     texts: dict[int, tuple[Example, Example]] = {}

@@ -143,8 +143,21 @@ def plan_inputs(
     of_systems: list[Row] = []
     for difference, people in product(differences, [1] if spread.raters is None else raters):
         deviation = spread.of_mean(people)
-        needed = n_to_tell_systems(difference, deviation, power=power, level=level / count_pairs(compared))
-        of_systems.append(pick(needed, SIZE_CELLS, difference=difference, raters=people, spread=deviation))
+        needed = n_to_tell_systems(
+            difference,
+            deviation,
+            power=power,
+            level=level / count_pairs(compared),
+        )
+        of_systems.append(
+            pick(
+                needed,
+                SIZE_CELLS,
+                difference=difference,
+                raters=people,
+                spread=deviation,
+            )
+        )
     of_metrics: list[Row] = []
     for difference, people in product(differences, raters):
         alone = (correlation, correlation - difference)
@@ -155,7 +168,13 @@ def plan_inputs(
             reason = f"a correlation of {impossible[0]:g} with one rater is impossible{condition}"
             needed = SampleSize(math.nan, math.nan, reason)
         else:
-            needed = n_to_tell_metrics(*both, between_metrics, statistic=statistic, metrics=compared, **how)
+            needed = n_to_tell_metrics(
+                *both,
+                between_metrics,
+                statistic=statistic,
+                metrics=compared,
+                **how,
+            )
         names = {"difference": difference, "raters": people, "metric_a": both[0], "metric_b": both[1]}
         of_metrics.append(pick(needed, SIZE_CELLS, **names))
     wanted = f"needs for power {power:g} at a level of {level:g}, two-sided, adjusted for all pairs"
@@ -234,7 +253,11 @@ def plan_labels(quantities: Iterable[Quantity], within: float, texts: int | None
     rows = [count_labels(quantity, within, texts or math.inf) for quantity in quantities]
     read = "very many" if texts is None else f"all {texts:,}"
     caption = f"Labels for intervals of +- {within:g}: alone, and with_judge if it reads {read} texts."
-    return Study(describe_labels(rows, f"{within:g}"), [Table("Labels needed", caption, rows)], notes)
+    return Study(
+        describe_labels(rows, f"{within:g}"),
+        [Table("Labels needed", caption, rows)],
+        notes,
+    )
 
 
 def assume_quantities(rate: float, correlation: float) -> list[Quantity]:
@@ -279,7 +302,13 @@ def measure_texts(scored: ScoredSet, aspect: str) -> Iterator[Quantity]:
 
 
 def measure_kappa(
-    kind: str, name: str, table: Floats, labels: Floats, layout: Layout, *, orders: int = 1
+    kind: str,
+    name: str,
+    table: Floats,
+    labels: Floats,
+    layout: Layout,
+    *,
+    orders: int = 1,
 ) -> Iterator[Quantity]:
     """Measures kappa of the rows of a table of labels, if any two have labels of a text; `name` is the judge's.
 
@@ -287,8 +316,19 @@ def measure_kappa(
     """
     texts = int(((~np.isnan(table)).sum(axis=0) > 1).sum()) // orders
     if texts:
-        kappa = estimate_kappa([*combinations(table, 2)], labels, layout, is_weighted=kind != "kappa")
-        yield Quantity(kind, name, kappa.only.value, texts * float(kappa.variances[0]), reason=kappa.only.reason)
+        kappa = estimate_kappa(
+            [*combinations(table, 2)],
+            labels,
+            layout,
+            is_weighted=kind != "kappa",
+        )
+        yield Quantity(
+            kind,
+            name,
+            kappa.only.value,
+            texts * float(kappa.variances[0]),
+            reason=kappa.only.reason,
+        )
 
 
 def measure_mean(kind: str, name: str, labels: Floats, verdicts: Floats | None, layout: Layout) -> Quantity:
@@ -296,7 +336,13 @@ def measure_mean(kind: str, name: str, labels: Floats, verdicts: Floats | None, 
     kept = ~np.isnan(labels if verdicts is None else labels + verdicts)
     y = labels[kept]
     if len(y) < FEWEST_PILOT_INPUTS or np.ptp(y) == 0:
-        return Quantity(kind, name, float(y.mean()) if len(y) else math.nan, 0.0, reason=NO_VARIATION)
+        return Quantity(
+            kind,
+            name,
+            float(y.mean()) if len(y) else math.nan,
+            0.0,
+            reason=NO_VARIATION,
+        )
     present = restrict(layout, kept)
     of_inputs = np.bincount(present.inputs, y - y.mean())
     variance = float(of_inputs @ of_inputs) / (len(y) - 1)
@@ -318,7 +364,12 @@ def count_labels(quantity: Quantity, within: float, texts: float) -> dict[str, A
     if reason is None:
         labels = n_for_width(within, quantity.variance, texts=texts)
         if quantity.explained > 0:
-            with_judge = n_for_width(within, quantity.variance, explained=quantity.explained, texts=texts)
+            with_judge = n_for_width(
+                within,
+                quantity.variance,
+                explained=quantity.explained,
+                texts=texts,
+            )
         if labels is None:
             reason = f"alone, more labels are needed than {min(texts, LARGEST):,}"
     return {

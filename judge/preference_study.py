@@ -207,7 +207,9 @@ def list_single(people: Floats, rivals: Mapping[str, Floats], asked: Preferences
 
 
 def measure_agreement(
-    asked: Preferences, rivals: Mapping[str, Floats], seed: int
+    asked: Preferences,
+    rivals: Mapping[str, Floats],
+    seed: int,
 ) -> dict[tuple[str, str, str], PreferenceAgreement]:
     """Measures how well each judge and metric agrees with people: on all pairs, then on each of several of systems."""
     parts = {pair: ~np.isnan(asked.between(*pair)) for pair in combinations(asked.systems, 2)}
@@ -293,7 +295,11 @@ def tabulate(found: PreferenceFigures, judged: JudgedPairs, level: float) -> Ite
     ]
     yield Table("Pairs of systems by preferences", PAIRS_CAPTION, pairs, PAIR_SHOWN)
     among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in found.among.items()]
-    yield Table("Agreement among raters", "Of win, tie and loss. Intervals are over inputs.", among)
+    yield Table(
+        "Agreement among raters",
+        "Of win, tie and loss. Intervals are over inputs.",
+        among,
+    )
     agreement = [
         pick(agreement, AGREEMENT_CELLS, metric=name, system_a=a, system_b=b)
         for (name, a, b), agreement in found.agreement.items()

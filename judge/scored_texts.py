@@ -115,7 +115,13 @@ class ScoredTexts:
         return Study(
             answer=f"The mean of {n - self.unscored} scored texts: {shown}.",
             tables=[
-                Table("First rows", caption, [*self.list_rows()], ("id", "text", *self.values), head=FIRST),
+                Table(
+                    "First rows",
+                    caption,
+                    [*self.list_rows()],
+                    ("id", "text", *self.values),
+                    head=FIRST,
+                ),
                 Table("Distribution", "Of the known scores of each aspect.", quantiles),
                 *tabulate_panels(self),
             ],
@@ -166,7 +172,13 @@ def tabulate_panels(found: ScoredTexts) -> list[Table]:
 
 
 def score_into(
-    output: str, given: InputFile, metrics: Mapping[str, Planned], stages: Stages | None, *, chunk: int, ray: Any
+    output: str,
+    given: InputFile,
+    metrics: Mapping[str, Planned],
+    stages: Stages | None,
+    *,
+    chunk: int,
+    ray: Any,
 ) -> Study:
     """Scores a file in chunks, and writes another (`judge.score`)."""
     path = check_output(output, given, standard=True)

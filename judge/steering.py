@@ -82,7 +82,15 @@ def load_models(generator: Any, guide: Any, *, device: str, dtype: str) -> tuple
     from discriminators.guides import load_guide  # with torch, which takes seconds
     from models.causal import CausalLM
 
-    lm = generator if isinstance(generator, CausalLM) else CausalLM.from_pretrained(str(generator), device, dtype)
+    lm = (
+        generator
+        if isinstance(generator, CausalLM)
+        else CausalLM.from_pretrained(
+            str(generator),
+            device,
+            dtype,
+        )
+    )
     return lm, load_guide(guide, str(lm.device)) if isinstance(guide, str | Path) else guide
 
 
@@ -94,11 +102,20 @@ def steer_prompts(lm: CausalLM, guide: GuideModel, prompts: Sequence[str], steer
     from oumg.guidance import adapt_guide
 
     adapted = adapt_guide(guide, lm.tokenizer)
-    encode_prompts(lm, prompts, steering.new_tokens)  # refuses all that are too long before any is continued
+    encode_prompts(
+        lm,
+        prompts,
+        steering.new_tokens,
+    )  # refuses all that are too long before any is continued
     written: list[SteeredText] = []
     for prompt in prompts:
         for sample in range(samples):
-            *_, last = write_steps(lm, adapted, prompt, replace(steering, seed=steering.seed + sample))
+            *_, last = write_steps(
+                lm,
+                adapted,
+                prompt,
+                replace(steering, seed=steering.seed + sample),
+            )
             written.append(last)
     sides = ([each.text for each in written], [each.unguided_text for each in written])
     guided, unguided = (expit(np.asarray(score_texts(guide, side), np.float64)).tolist() for side in sides)
@@ -107,7 +124,13 @@ def steer_prompts(lm: CausalLM, guide: GuideModel, prompts: Sequence[str], steer
         for each, own, other in zip(written, guided, unguided, strict=True)
     ]
     models = {"generator": model_fingerprint(lm.model, lm.tokenizer), "guide": weights_fingerprint(guide.network)}
-    line = signature("steer", libraries=MODEL_LIBRARIES, **vars(steering), samples=samples, **models)
+    line = signature(
+        "steer",
+        libraries=MODEL_LIBRARIES,
+        **vars(steering),
+        samples=samples,
+        **models,
+    )
     rows = [pick(each, ATTRIBUTES, prompt=each.prompt, text=each.text, unguided=each.unguided_text) for each in texts]
     return Study(
         answer=(
@@ -116,7 +139,11 @@ def steer_prompts(lm: CausalLM, guide: GuideModel, prompts: Sequence[str], steer
         ),
         tables=[
             Table("Steered texts", CAPTION, rows),
-            Table("Step by step", f"The first text. {STEPS_CAPTION}", list_steps(texts[0].prompt, texts[0].guided)),
+            Table(
+                "Step by step",
+                f"The first text. {STEPS_CAPTION}",
+                list_steps(texts[0].prompt, texts[0].guided),
+            ),
         ],
         notes=[*dict.fromkeys((*lm.notes, *guide.notes))],
         signature=line,

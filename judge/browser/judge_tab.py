@@ -34,11 +34,33 @@ def build_judge_tab(models: DemoModels) -> None:
     )
     is_dialogue = gr.Checkbox(label="a dialogue")
     with gr.Row():
-        prefix = gr.Textbox(first.prefix, label="prefix", max_length=CHARACTERS, info="how the text had to begin")
-        label = gr.Textbox(first.label, label="label", max_length=100, info="positive or negative, for CTRLEval")
+        prefix = gr.Textbox(
+            first.prefix,
+            label="prefix",
+            max_length=CHARACTERS,
+            info="how the text had to begin",
+        )
+        label = gr.Textbox(
+            first.label,
+            label="label",
+            max_length=100,
+            info="positive or negative, for CTRLEval",
+        )
     with gr.Row():
-        references = gr.Textbox("", label="references", max_length=CHARACTERS, lines=3, info="one on each line")
-        context = gr.Textbox("", label="context", max_length=CHARACTERS, lines=3, info="what it sums up or answers")
+        references = gr.Textbox(
+            "",
+            label="references",
+            max_length=CHARACTERS,
+            lines=3,
+            info="one on each line",
+        )
+        context = gr.Textbox(
+            "",
+            label="context",
+            max_length=CHARACTERS,
+            lines=3,
+            info="what it sums up or answers",
+        )
     fitting = list_fitting(models.metrics, first)
     chosen = gr.CheckboxGroup(list(models.metrics), value=fitting, label="metrics", render=False)
     fields = [text, is_dialogue, prefix, label, references, context]

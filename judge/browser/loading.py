@@ -27,7 +27,11 @@ class DemoModels:
 
     @classmethod
     def load(
-        cls, folder: str, generator: str | None = None, device: str = "cpu", dtype: str = "float32"
+        cls,
+        folder: str,
+        generator: str | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
     ) -> "DemoModels":
         """Loads the models of a folder, and a generator of another place (a folder or a name of the hub)."""
         path = Path(folder)

@@ -50,7 +50,14 @@ def build_steer_tab(models: DemoModels) -> None:
         label = gr.Dropdown(labels, value=labels[-1], label="label to steer to")
         seed = gr.Number(SEED, label="seed", precision=0, minimum=0, maximum=2**31)
     with gr.Row():
-        strength = gr.Slider(0, 10, STRENGTH, step=0.5, label="strength (alpha)", info="0 is no guidance")
+        strength = gr.Slider(
+            0,
+            10,
+            STRENGTH,
+            step=0.5,
+            label="strength (alpha)",
+            info="0 is no guidance",
+        )
         k = gr.Slider(2, most, k_at_first, step=1, label="k", info="candidates for each token")
         tokens = gr.Slider(1, MOST_TOKENS, NEW_TOKENS, step=1, label="new tokens", info="at most")
     offered = [[start, name] for start, name in zip(cycle(PROMPTS), labels)]
@@ -70,8 +77,19 @@ def build_steer_tab(models: DemoModels) -> None:
     inputs = [prompt, label, strength, k, tokens, seed]
     outputs = [*views.values(), state, shown]
     on_write = make_writer(models, lm)
-    writing = gr.on([write.click, prompt.submit], on_write, inputs, outputs, show_progress="hidden")
-    writing.failure(lambda: ([], [], SteeredText(""), ""), None, outputs, show_progress="hidden")  # gradio's own fault
+    writing = gr.on(
+        [write.click, prompt.submit],
+        on_write,
+        inputs,
+        outputs,
+        show_progress="hidden",
+    )
+    writing.failure(
+        lambda: ([], [], SteeredText(""), ""),
+        None,
+        outputs,
+        show_progress="hidden",
+    )  # gradio's own fault
     stop.click(None, cancels=[writing])
     for side, view in views.items():
         view.select(make_selector(side), state, shown, show_progress="hidden")

@@ -79,7 +79,12 @@ def agree(
     from meta_eval.ranking import RankingSettings
     from report.asked import check_answers
 
-    comparison = RankingSettings(statistic, grouping=grouping, level=level, lower_is_better=lower_is_better)
+    comparison = RankingSettings(
+        statistic,
+        grouping=grouping,
+        level=level,
+        lower_is_better=lower_is_better,
+    )
     labelling = Labelling(levels, thresholds)
     conditions = read_conditions(fail_if)
     written = check_answers(answers)
