@@ -22,8 +22,7 @@ PATIENCE = 60_000  # milliseconds
 @pytest.fixture(scope="module")
 def address(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("demo")
-    settings = ("--models", str(tiny_run / "models"), "--characters", "400")
-    with serve_demo(folder, *settings) as address:
+    with serve_demo(folder, "--models", str(tiny_run / "models")) as address:
         yield f"{address}/"
 
 
