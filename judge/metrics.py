@@ -176,25 +176,21 @@ def plan_metrics(
 
     Raises SettingError for settings together with several metrics, for a name given twice, and as `plan_metric` does.
     """
-    is_one = isinstance(metrics, str | MetricPlan) or not isinstance(metrics, Sequence | Mapping)
-    several: Sequence[AnyMetric] = [metrics] if is_one else list(metrics)  # pyright: ignore
     given = dict(settings or {})
-    network = given.pop("network", network)
+    how: dict[str, Any] = {"network": given.pop("network", network), "stages": stages}
+    is_several = isinstance(metrics, Sequence | Mapping) and not isinstance(metrics, str)
+    several: Any = metrics if is_several else [metrics]
     if len(several) > 1 and given:
         raise SettingError(
             f"{', '.join(given)}: settings of several metrics are ambiguous: pass load_metric(NAME, SETTING=VALUE)"
         )
-    how: dict[str, Any] = {"network": network, "stages": stages}
-    if isinstance(metrics, Mapping):
-        planned_by_name = {name: plan_metric(each, given, **how) for name, each in metrics.items()}
-        return {call_judge(name, planned): planned for name, planned in planned_by_name.items()}
     found: dict[str, Planned] = {}
-    for each in several:
+    for name, each in several.items() if isinstance(several, Mapping) else ((None, each) for each in several):
         planned = plan_metric(each, given, **how)
-        name = call_judge(name_metric(each, planned), planned)
-        if name in found:
-            raise SettingError(f"each metric needs a name of its own, but two are called {name}")
-        found[name] = planned
+        called = call_judge(name or name_metric(each, planned), planned)
+        if called in found:
+            raise SettingError(f"each metric needs a name of its own, but two are called {called}")
+        found[called] = planned
     return found
 
 
