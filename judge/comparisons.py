@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,7 +300,7 @@ def tabulate(found: SystemsCompared, level: float, margin: float | None) -> Iter
     """Yields tables of means, of pairs of systems, and of human means estimated from few ratings."""
     means = [pick(mean, MEAN_CELLS, metric=metric) for metric, ranked in found.means.items() for mean in ranked]
     yield Table("Systems, best first", MEANS_CAPTION.format(level=level), means)
-    pairs: list[Row] = []
+    pairs: list[dict[str, Any]] = []
     for metric, of_metric in found.pairs.items():
         for (a, b), pair in of_metric.items():
             cells = {"metric": metric, "system_a": a, "system_b": b, "difference": pair.difference}

@@ -124,7 +124,8 @@ def refuse_strata(
     column: str | None = PROBABILITY,
 ) -> None:
     """Raises SettingError for rows that were drawn with different probabilities, which stand in a column."""
-    chances = {str(row.get(column)) for row in rows if not is_missing(row.get(column or ""))}
+    cells = [row.get(column or "") for row in rows]
+    chances = {str(cell) for cell in cells if not is_missing(cell)}
     if len(chances) > 1:
         rule = "texts to label must be drawn with the same probability"
         raise SettingError(f"{rule}, but {name} has several: draw a new sheet with `judge label`")

@@ -112,9 +112,10 @@ if TYPE_CHECKING:
     File = Path | str
     Judge = str | MetricPlan | PairJudge
     Names = str | Sequence[str]
+    Thresholds = Mapping[str, float]
     Pilot = Source | Preferences
 else:  # as a command line gives them
-    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Keyed
+    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Thresholds = Keyed
     Names = Strings
     File = Place
     Metrics = Judge = Named

@@ -72,7 +72,7 @@ def judge_pairs(read: PairInputs, texts: ScoredSet, planned: Any, human_labels: 
     A judge is loaded only now, when the files are known to be right. Raises SettingError if nobody prefers (no file and
     no judge), or if a judge has no outputs to read; InputError for faults of labels.
     """
-    judge = load_planned(planned) if isinstance(planned, MetricPlan) else planned
+    judge: Any = load_planned(planned) if isinstance(planned, MetricPlan) else planned
     given = read.given
     listed = list_pairs(texts) if given is None else given
     labels = None if human_labels is None else read_pair_labels(human_labels, listed)

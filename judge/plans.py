@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -62,7 +62,8 @@ def read_pilot(pilot: Source | Preferences, settings: Mapping[str, Any]) -> Read
     """
     given = {name: value for name, value in settings.items() if value}
     if isinstance(pilot, ScoredSet | Preferences):
-        return _refuse(given, "read already") or pilot
+        _refuse(given, "read already")
+        return pilot
     if isinstance(pilot, Mapping):
         return read(pilot, **_refuse(given, "outputs by system", ("columns", "levels")))
     if isinstance(pilot, str | Path | InputFile):
@@ -75,7 +76,7 @@ def read_pilot(pilot: Source | Preferences, settings: Mapping[str, Any]) -> Read
     if not has_pairs:
         return read_verdicts(pilot, **given, needs=("people",))
     columns = _refuse(given, "preferences", ("columns",)).get("columns", {})
-    return read_preferences(pilot) if isinstance(pilot, InputFile) else read_given(pilot, columns)
+    return read_preferences(pilot) if isinstance(pilot, InputFile) else cast(Preferences, read_given(pilot, columns))
 
 
 def _refuse(given: Mapping[str, Any], what: str, known: Sequence[str] = ()) -> Mapping[str, Any]:
@@ -169,7 +170,8 @@ def plan_inputs(
             needed = SampleSize(math.nan, math.nan, reason)
         else:
             needed = n_to_tell_metrics(
-                *both,
+                both[0],
+                both[1],
                 between_metrics,
                 statistic=statistic,
                 metrics=compared,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from core.settings import Fraction, Seed
-from judge.options import Columns, File, GivenLevels, GivenScores, Labels, Metrics, Names, Source, verb
+from judge.options import Columns, File, GivenLevels, GivenScores, Labels, Metrics, Names, Source, Thresholds, verb
 
 if TYPE_CHECKING:
     from report.study import Study
@@ -30,7 +30,7 @@ def agree(
     level: Fraction = 0.05,
     lower_is_better: Names = (),
     levels: GivenLevels = "auto",
-    thresholds: Columns | None = None,
+    thresholds: Thresholds | None = None,
     seed: Seed = 0,
 ) -> "Study":
     """Finds out which metric, or judge, agrees best with human ratings, with intervals and tests.
