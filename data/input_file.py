@@ -244,9 +244,10 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
                 raise InputError([*faults, fault(file.path, line, problems[0])])
         naming = name_fields(tuple(record), columns)
         if is_table and is_first:
-            header = [*naming.problems, *find_absent(columns, list(record))]
+            absent = find_absent(columns, list(record))
+            header = [*naming.problems, *absent]
             has_text = not file.needs_text or any(name in ("text", "turns") for _, name in naming.fields)
-            if not has_text:  # every row would have this fault
+            if not (has_text or absent):  # every row would have this fault
                 header.append(describe_missing_text(list(record)))
             faults += [fault(file.path, 1, problem) for problem in header]
             if not has_text:
@@ -259,8 +260,10 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
         else:
             problems += naming.problems
         yield line, values, extra, problems
-    if seen and not is_table:
-        faults += [fault(file.path, 0, problem) for problem in find_absent(columns, list(seen))]
+    if seen and not is_table and (absent := find_absent(columns, list(seen))):
+        if texts.keys() == {None}:  # a misspelt column is why every row lacks its text
+            faults.clear()
+        faults += [fault(file.path, 0, problem) for problem in absent]
     column = next((key for key in texts if key is not None), None)
     if column is not None and None in texts and file.needs_text:
         hint = f"{setting('split', column)} reads the others, {setting('split', f'{WITHOUT}{column}')} these"

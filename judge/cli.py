@@ -273,6 +273,8 @@ def check_file(name: str, words: Sequence[str]) -> None:
     file = words[0] if words and not words[0].startswith("--") else STANDARD
     if not VERBS[name].file and file != STANDARD:
         raise SettingError(f"judge {name} takes no file, but got {printable(file)}")
+    if os.path.realpath(file).startswith(("/proc/", "/sys/", "/dev/")) and not Path(file).is_fifo():  # may never end
+        raise InputError([fault(file, 0, "must be a regular file or a pipe")])
     if file == STANDARD or "=" in file or os.path.lexists(file):
         return
     from data.workbooks import split_sheet

@@ -244,6 +244,23 @@ def test_a_fault_is_one_message_and_exit_2(run: Run, tmp_path: Path, words: str,
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize("name", ["in.jsonl", "in.csv"])
+def test_a_misspelt_column_is_one_fault(run: Run, tmp_path: Path, name: str) -> None:
+    write(tmp_path / "in.jsonl", *REFERENCED)
+    (tmp_path / "in.csv").write_text("id,answer\n1,one\n2,two\n")
+    ended = run("score", name, "--metric", "word_count", "--columns.text", "anser")
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+    assert 'columns needs the column "anser" for text' in ended.stderr
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "/proc/kmsg", "/proc/self/environ"])
+def test_a_file_of_the_kernel_is_refused_at_once(run: Run, file: str) -> None:
+    if not Path(file).exists():
+        pytest.skip("another system")
+    ended = run("score", file, "--metric", "word_count")
+    assert (ended.returncode, ended.stderr) == (2, f"{file}: must be a regular file or a pipe\n")
+
+
 def test_help_lists_verbs_settings_and_those_of_a_metric(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
