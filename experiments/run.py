@@ -24,7 +24,13 @@ from core.threads import share_cores  # noqa: E402
 from report.terminal import open_streams, say  # noqa: E402
 
 FAULT, INTERRUPTED = 2, 130  # exit codes
-PAPERS = {"ctrleval": "CTRLEval", "mars": "MARS", "cdm": "CDM", "oumg": "OUMG", "guided": "OUMG"}  # by starts of names
+PAPERS = {
+    "ctrleval": "CTRLEval",
+    "mars": "MARS",
+    "cdm": "CDM",
+    "oumg": "OUMG",
+    "guided": "OUMG",
+}  # by starts of names
 OTHERS = "Other experiments"
 WIDTH = 20  # of the column of names
 DESCRIPTION = re.compile(r"^description: *(.+?) *$", re.MULTILINE)

@@ -303,7 +303,12 @@ def train_by_discrepancy(
     return Trained("amateur", run.stages.get("amateur", depends, build), tuple(curve)), chosen
 
 
-def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: NegativesPlan) -> Negatives:
+def get_negatives(
+    run: Run,
+    trained: TrainedPair,
+    data: Corpus,
+    plan: NegativesPlan,
+) -> Negatives:
     """Makes the negatives of the chosen training dialogues, or finds them as a stage.
 
     Raises SettingError if no dialogue gets a negative.
@@ -333,7 +338,13 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: NegativesP
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
 
 
-def make_by_rule(setting: str, rule: Rule, dialogues: Sequence[Sequence[str]], seed: int, pair: Pair) -> Negatives:
+def make_by_rule(
+    setting: str,
+    rule: Rule,
+    dialogues: Sequence[Sequence[str]],
+    seed: int,
+    pair: Pair,
+) -> Negatives:
     """Makes the negatives of a rule. Raises SettingError, which names `setting`, if it changes no dialogue."""
     negatives = make_rule_negatives(dialogues, rule, seed, pair.prompt_turns)
     refuse_unchanged(negatives, f"{setting} is {rule}", dialogues, seed, pair)
@@ -341,7 +352,11 @@ def make_by_rule(setting: str, rule: Rule, dialogues: Sequence[Sequence[str]], s
 
 
 def refuse_unchanged(
-    negatives: Negatives, setting: str, dialogues: Sequence[Sequence[str]], seed: int, pair: Pair
+    negatives: Negatives,
+    setting: str,
+    dialogues: Sequence[Sequence[str]],
+    seed: int,
+    pair: Pair,
 ) -> None:
     """Raises SettingError if no dialogue got a negative; the message names rules that would change the dialogues."""
     if negatives.indices:
@@ -374,7 +389,12 @@ def train_discriminators(
     return trained
 
 
-def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -> Path:
+def get_pooler(
+    run: Run,
+    trained: TrainedPair,
+    data: Corpus,
+    plan: PoolerPlan,
+) -> Path:
     """Trains the classifier pooler, or finds it as a stage; returns its folder.
 
     The pooler learns held-out dialogues and their negatives, never rated ones. The dialogues are whole, as rated ones

@@ -25,7 +25,7 @@ from discriminators.training import kept_point
 from experiments.contracts import Run, Study, Table
 from experiments.oumg import tables
 from experiments.oumg.experiment import CAPTION, JudgesPlan, SystemPair, compare_systems
-from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
+from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train
 from meta_eval.design import lay_out
 from meta_eval.estimates import Estimate, estimate_perplexity
 from meta_eval.scored_set import ScoredSet
@@ -35,7 +35,6 @@ from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNet, frequent_characters, poem_nll, spell_poems, tune_of
 
-LARGEST_SHARE = 0.1  # of all poems in one input, beyond which an interval over inputs depends on that input
 PERPLEXITY_CAPTION = (
     "perplexity: per character of all guided poems, given tune and form, under the unguided generator with its whole "
     "vocabulary; lower is more likely."
@@ -118,7 +117,7 @@ def oumg_poetry(
     """
     check(Count, g1_k=g1_k, g2_k=g2_k)
     known = find_characters(data, plan)
-    human, notes = choose_poems(data, plan, known, FEWEST_INPUTS)
+    human, counts = choose_poems(data, plan, known, FEWEST_INPUTS)
     check_candidates(g1_k, known, f"g1_k = {g1_k}")
     check_candidates(5 * g2_k, known, f"g2_k = {g2_k}: G2 chooses from the ranks 4k to 5k")
     generator = train_songnet(run, data, plan)
@@ -131,7 +130,7 @@ def oumg_poetry(
     }
     system_pairs = [
         pair_poems(plan, origins, ("G1", "G2")),
-        replace(pair_poems(plan, origins, ("G1", "G1 again")), about="G1 against itself: "),
+        pair_poems(plan, origins, ("G1", "G1 again")),
     ]
     shown = {origin: origins[origin] for origin in ("human", "G1", "G2")}
     return compare_systems(
@@ -141,14 +140,18 @@ def oumg_poetry(
         system_pairs,
         models={"generator": generator},
         further=[score_forms(run, data, shown)],
-        notes=notes,
+        figures=counts,
         settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k},
         data=data,
     )
 
 
 def guided_poetry(
-    run: Run, data: Corpus, plan: PoetryPlan, discriminators: JudgesPlan, guidance: GuidanceSettings
+    run: Run,
+    data: Corpus,
+    plan: PoetryPlan,
+    discriminators: JudgesPlan,
+    guidance: GuidanceSettings,
 ) -> Study:
     """Compares guided poems with unguided poems of the same generator (Table 2).
 
@@ -157,7 +160,7 @@ def guided_poetry(
     input with the guide. Raises SettingError as `oumg_poetry` does.
     """
     known = find_characters(data, plan)
-    poems, notes = choose_poems(data, plan, known, 2 * FEWEST_INPUTS)
+    poems, counts = choose_poems(data, plan, known, 2 * FEWEST_INPUTS)
     check_candidates(guidance.k, known, f"guide_k = {guidance.k}")
     learned, human = halve_inputs(poems, run.seed)
     generator = train_songnet(run, data, plan)
@@ -183,8 +186,7 @@ def guided_poetry(
     origins = {"human": human, "unguided": unguided, "guided": guided}
     system_pair = replace(
         pair_poems(plan, origins, ("guided", "unguided")),
-        before={"guide": guidance.kind, **strength},
-        after={"perplexity": estimate_poem_perplexity(songnet, guided)},
+        columns={"guide": guidance.kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)},
     )
     best = kept_point(guide.curve, guidance.guide.training.keep)
     return compare_systems(
@@ -195,9 +197,9 @@ def guided_poetry(
         caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
         models={"generator": generator, "guide": guide},
         further=[score_forms(run, data, origins)],
-        notes=[*notes, *prefix_notes(guidance.guide)],
         settings={"data": data.name, **strength},
         figures={
+            **counts,
             **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
             "perplexity of the unguided poems": estimate_poem_perplexity(songnet, unguided).value,
         },
@@ -281,11 +283,15 @@ def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
 
 
 def choose_poems(
-    data: Corpus, plan: PoetryPlan, known: Collection[str], fewest: int
-) -> tuple[tuple[Example, ...], list[str]]:
-    """Chooses the human poems whose forms the generators get; returns them and notes. Their group is their input or id.
+    data: Corpus,
+    plan: PoetryPlan,
+    known: Collection[str],
+    fewest: int,
+) -> tuple[tuple[Example, ...], dict[str, float]]:
+    """Chooses the human poems whose forms the generators get; returns them, and how many are left out and why.
 
-    Poems with a character that the generator cannot write are left out, because it would show that they are human.
+    Their group is their input or id. Poems with a character that the generator cannot write are left out, because it
+    would show that they are human.
 
     Raises SettingError for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
     """
@@ -306,23 +312,14 @@ def choose_poems(
             "the settings of data"
         )
     every = (*data.train, *data.held_out)
-    unfit = len(every) - len(plan.choose_fitting(every))
-    unspelled = len(fitting) - len(written)
-    notes: list[str] = []
-    if unfit:
-        notes.append(f"{unfit} poems are left out: their forms do not fit into the generator")
-    if unspelled:
-        notes.append(
-            f"{unspelled} of {len(fitting)} {plan.poems} poems are left out: they hold a character that the "
-            "generator cannot write"
-        )
-    largest, most = sizes.most_common(1)[0]
-    if most > max(1, LARGEST_SHARE * len(poems)):
-        notes.append(f"{most} of the {len(poems)} poems answer one input, {largest}")
     tunes = {tune_of(poem) for poem in poems}
-    if unseen := tunes - {tune_of(poem) for poem in data.train}:
-        notes.append(f"{len(unseen)} of the {len(tunes)} tunes were not trained on")
-    return poems, notes
+    return poems, {
+        "poems whose forms do not fit into the generator": len(every) - len(plan.choose_fitting(every)),
+        f"{plan.poems} poems with characters that the generator cannot write": len(fitting) - len(written),
+        "largest number of poems of one input": max(sizes.values()),
+        "tunes": len(tunes),
+        "tunes that were not trained on": len(tunes - {tune_of(poem) for poem in data.train}),
+    }
 
 
 def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example]) -> Estimate:

@@ -121,7 +121,12 @@ def name_file(label: str) -> str:
     return safe if safe == label else f"{safe}-{hashlib.sha256(label.encode()).hexdigest()[:6]}"
 
 
-def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data: Corpus) -> tuple[Trained, CausalLM]:
+def load_generator(
+    run: Run,
+    plan: SteeringPlan,
+    texts: Sequence[Example],
+    data: Corpus,
+) -> tuple[Trained, CausalLM]:
     """Finds or trains the generator, on these texts without labels, and loads it."""
     learned = [example.full_text for example in texts]
     held_out = [example.full_text for example in data.held_out]
@@ -130,7 +135,13 @@ def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data:
     return trained, CausalLM.from_pretrained(trained.source, plan.device, plan.dtype)
 
 
-def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts: Sequence[Example]) -> Trained:
+def train_label_guide(
+    run: Run,
+    plan: GuidePlan,
+    lm: CausalLM,
+    label: str,
+    texts: Sequence[Example],
+) -> Trained:
     """Trains the guide to a label, against all other labels.
 
     The guide learns prefixes of whole texts, so it should also read the prompt when it guides.

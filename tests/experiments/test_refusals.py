@@ -54,8 +54,7 @@ LATER = [  # known once the run has begun, and before anything is trained
     ),
     (
         f"cdm_dialogue {FEW} scale=pretrained",
-        f"model.amateur.name=Qwen/Qwen2.5-Coder-0.5B: {HUB}, or name folders instead: "
-        "model.amateur.name=FOLDER model.expert.name=FOLDER",
+        f"model.amateur.name=Qwen/Qwen2.5-Coder-0.5B: {HUB}, or name a folder instead: model.amateur.name=FOLDER",
     ),
 ]
 HARDWARE = [
@@ -82,7 +81,7 @@ def files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "message"), [*SETTINGS, *LATER, *(pytest.param(*case, marks=with_gpu) for case in HARDWARE)]
 )
-@pytest.mark.usefixtures("files")
+@pytest.mark.usefixtures("files", "no_training")
 def test_a_run_is_refused(run: Callable[..., Any], tmp_path: Path, command: str, message: str) -> None:
     where = ("outputs=outputs", "hydra.run.dir=outputs/run", "logger=none")
     trainer = () if "trainer" in command or "cuda" in command else ("trainer=cpu",)
