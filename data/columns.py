@@ -84,22 +84,21 @@ def names_rater(column: str) -> bool:
     return fold_name(column) in USUAL_RATERS
 
 
-def find_spellings(header: Iterable[str]) -> list[tuple[str, ...]]:
-    """Finds the columns that have one name in several spellings.
+def list_spellings(header: Iterable[str]) -> list[str]:
+    """Returns a problem for each name that columns have in several spellings.
 
-    >>> find_spellings(["id", "Model A", "model_a"])
-    [('Model A', 'model_a')]
+    >>> print(*list_spellings(["id", "Model A", "model_a"]))
+    "Model A" and "model_a" are one name in several spellings: columns={"NAME": "Model A"} chooses one
     """
     columns: dict[str, list[str]] = {}
     for column in dict.fromkeys(header):
         columns.setdefault(fold_name(column), []).append(column)
-    return [tuple(spellings) for spellings in columns.values() if len(spellings) > 1]
-
-
-def describe_spellings(columns: Sequence[str]) -> str:
-    """Describes columns that have one name in several spellings."""
-    names = " and ".join(map(format_value, columns))
-    return f"{names} are one name, in any case and with spaces, hyphens or underscores"
+    problems: list[str] = []
+    for names in columns.values():
+        if len(names) > 1:
+            rule = f"{' and '.join(map(format_value, names))} are one name in several spellings"
+            problems.append(f"{rule}: {setting('columns.NAME', names[0])} chooses one")
+    return problems
 
 
 def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
@@ -222,8 +221,7 @@ def _list_problems(
             else:
                 yield f"{rule}: {setting(f'columns.{name}', keys[0])} chooses one"
     open_columns = [key for key, name in extra if key not in chosen and not name.startswith("unread_")]
-    for spellings in find_spellings(open_columns):
-        yield f"{describe_spellings(spellings)}: {setting('columns.NAME', spellings[0])} renames one"
+    yield from list_spellings(open_columns)
     counts = Counter(name for _, name in extra)
     rated = [key for key, name in extra if NUMBERED.fullmatch(fold_name(name)) and name not in chosen.get(key, ())]
     if rated and "ratings" not in giving:

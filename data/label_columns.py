@@ -8,23 +8,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from core.errors import QuestionError, SettingError, list_first, printable, setting
+from core.errors import QuestionError, list_first, printable, setting
 from core.example import SHOWN_COLUMNS
-from data.columns import (
-    NAMES,
-    PLAIN,
-    RATINGS,
-    SCORE,
-    describe_spellings,
-    find_column,
-    find_spellings,
-    fold_name,
-    name_fields,
-    names_rater,
-    reach,
-)
+from data.columns import NAMES, PLAIN, RATINGS, SCORE, find_column, fold_name, name_fields, names_rater, reach
 from data.numeric import WORDS, is_missing, to_number
-from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_word, usual_scales
+from data.rating_words import MOST_WORDS, Levels, normalise_word, usual_scales
 
 LABEL = "label"  # the aspect that several people rate where no name says what
 SAID = {"human": "people", "judge": "judges"}  # names that say whose labels a column has
@@ -77,48 +65,42 @@ def is_batch(header: Collection[str]) -> bool:
     return {*header} >= BATCH
 
 
-def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> bool:
+def list_words(rows: Iterable[Mapping[str, Any]], column: str) -> list[str]:
+    """Lists the different values of a column, as texts."""
+    cells = [reach(row, column) for row in rows]
+    return list(dict.fromkeys(str(cell) for cell in cells if not is_missing(cell)))
+
+
+def can_be_labels(values: Collection[str], levels: Levels = ()) -> bool:
     """Whether a column can be labels or scores: only numbers, or only words of one known scale.
 
-    >>> can_be_labels(["yes", "No", ""]), can_be_labels([1, None, 4.5]), can_be_labels(["gpt-4", "claude"])
+    >>> can_be_labels(["yes", "No"]), can_be_labels(["1", "4.5"]), can_be_labels(["gpt-4", "claude"])
     (True, True, False)
     """
-    known = {normalise_word(str(value)): value for value in values if not is_missing(value)}
-    words = {word for word, value in known.items() if to_number(value) is None}
-    if not known or len(words) > MOST_WORDS:
-        return False
-    scales = [{*scale} for _, scale in freeze_levels(levels)] or [{*scale} for scale in usual_scales()]
-    return not words or any(words <= scale | {*WORDS} for scale in scales)
+    words = {normalise_word(value) for value in values if to_number(value) is None}
+    scales = [{*scale} for _, scale in levels] or [{*scale} for scale in usual_scales()]
+    is_scale = len(words) <= MOST_WORDS and any(words <= scale | {*WORDS} for scale in scales)
+    return bool(values) and (not words or is_scale)
 
 
 def list_candidates(
     rows: Sequence[Mapping[str, Any]],
     header: Sequence[str],
-    levels: GivenLevels | None = None,
+    levels: Levels = (),
 ) -> list[str]:
     """Lists the columns that can be labels or scores; of a batch of Mechanical Turk the answers.
 
-    A column `human` may have words of any scale, which are then labels in other columns too.
+    A column `human` may have words of any scale, which then are labels in other columns too.
     """
     if is_batch(header):
         header = [name for name in header if name.startswith(BATCH_LABEL)]
     key = find_key(header)
     free = [name for name in header if name != key and not NO_LABELS.fullmatch(name) and not names_rater(name)]
-    values = {name: [reach(row, name) for row in rows] for name in free}
-    scale = {word for name in free if says(name) == "people" for word in _list_words(values[name])}
+    values = {name: list_words(rows, name) for name in free}
+    scale = {word for name in free if says(name) == "people" for word in values[name]}
     if len(scale) > MOST_WORDS:
         scale = set()
-    return [name for name in free if can_be_labels(values[name], levels) or {""} < _list_words(values[name]) <= scale]
-
-
-def _list_words(values: Iterable[Any]) -> set[str]:
-    """The different values of a column, and the empty text."""
-    return {"", *(normalise_word(str(value)) for value in values if not is_missing(value))}
-
-
-def varies(rows: Iterable[Mapping[str, Any]], column: str) -> bool:
-    """Whether a column has different values."""
-    return len(_list_words(reach(row, column) for row in rows)) > 2
+    return [name for name in free if can_be_labels(values[name], levels) or set() < {*values[name]} <= scale]
 
 
 def says(name: str) -> str | None:
@@ -128,31 +110,6 @@ def says(name: str) -> str | None:
     ('people', 'judges', None)
     """
     return "judges" if name.lower().startswith("score:") else SAID.get(fold_name(name))
-
-
-def find_said(
-    header: Sequence[str],
-    candidates: Collection[str],
-    given: Mapping[str, Sequence[str]],
-) -> dict[str, list[str]]:
-    """Finds the columns of people and judges: those that are given by role, else those whose names say so.
-
-    The answers of a batch of Mechanical Turk are labels of people. Raises SettingError for a column that is given
-    twice, and for columns with one name in several spellings.
-    """
-    chosen = [name for names in given.values() for name in names]
-    for name in chosen:
-        if chosen.count(name) > 1:
-            raise SettingError(f"a column is of people or of a judge, but {printable(name)} is given twice")
-    for spellings in find_spellings(name for name in header if name not in chosen):
-        raise SettingError(f"{describe_spellings(spellings)}: rename one, or name columns by people and judges")
-    said: dict[str, list[str]] = {}
-    for role in given:
-        by_name = [name for name in candidates if says(name) == role and name not in chosen]
-        if role == "people" and is_batch(header):
-            by_name = [*candidates]
-        said[role] = [name for name in given[role] if name in header] or by_name
-    return said
 
 
 def name_columns(
@@ -207,20 +164,15 @@ def ask(
         raters: of rows by rater.
         text: the column that may have the texts.
     """
-    people = [name for name in candidates if PEOPLE.search(name) and not MODELS.search(name)]
-    judges = [name for name in candidates if MODELS.search(name)]
-    if "people" not in lacking:
-        judges = judges or [name for name in candidates if name not in people] or people
-        people = []
-    elif "judges" not in lacking:
-        people = people or [name for name in candidates if name not in judges] or judges
-        judges = []
-    else:
-        others_than_judges = [name for name in candidates if name not in judges]
-        people = people or others_than_judges[:1] or judges[:1]
-        people = people[:1] if len(people) == len(candidates) else people
+    models = [name for name in candidates if MODELS.search(name)]
+    persons = [name for name in candidates if PEOPLE.search(name) and name not in models]
+    others = [name for name in candidates if name not in models and name not in persons]
+    people = persons or others or models
+    judges = models or others or persons
+    if {"people", "judges"} <= {*lacking}:
+        people = persons if 0 < len(persons) < len(candidates) else people[:1]
         judges = [name for name in candidates if name not in people]
-        judges = [name for name in judges if MODELS.search(name)] or judges[:1]
+        judges = [name for name in judges if name in models] or judges[:1]
         judges = judges or [name for name in raters if MODELS.search(name)]
     given = {"people": people, "judges": judges, "text": [text] if text else []}
     what = " and ".join(MEANINGS[role] for role in lacking)
@@ -229,14 +181,11 @@ def ask(
     question += f"; columns that can be labels: {shown}" if shown else "; no column can be labels"
     left_out = [MEANINGS[role] for role in lacking if not given[role]]
     if left_out:
-        rest = [f"no column is left for {' and '.join(left_out)}"] if shown else []
+        rest = f"no column is left for {' and '.join(left_out)}"
         if not shown:
-            rest.append(f"words of a scale of your own need {setting('levels', 'WORST', '...', 'BEST')}")
-        rest += [INSTEAD[role] for role in lacking if role in INSTEAD]
-        return QuestionError("; ".join([question, *rest]), {})
-    if len(people) > 1:
+            rest = f"words of a scale of your own need {setting('levels', 'WORST', '...', 'BEST')}"
+        return QuestionError("; ".join([question, rest, *(INSTEAD[role] for role in lacking if role in INSTEAD)]), {})
+    if "people" in lacking and len(people) > 1:
         named = setting("columns.ratings.NAME", "COLUMN")
         question += f"; several columns of people are several people, and {named} names a question of several"
-    names = {"text": "columns.text"}
-    answers = {names.get(role, role): given[role] for role in lacking}
-    return QuestionError(question, answers)
+    return QuestionError(question, {"columns.text" if role == "text" else role: given[role] for role in lacking})

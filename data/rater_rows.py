@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,51 +13,54 @@ from data.files import Row, rate
 from data.label_columns import find_key
 from data.records import require_none
 
-RATER = "rater"
 PARTS = ("text", "turns", "context", "prefix", "label", "references", "system", "group")
 
 
 def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[Sequence[Row], tuple[str, ...]]:
-    """Joins rows into texts with the ratings of each person; returns a note if there are fewer texts than rows.
+    """Joins rows into texts with the ratings of each person, whom a column names; returns a note if it joins any.
 
-    Rows are joined by repeated ids; outputs of several systems may share the id of their input, which becomes their
-    group. Where no row has an id, the task or the input and the system name a text, if a column names the rater or all
-    rows are rated. If a rater rates a text twice, the later rating counts.
+    The id of a row names its text; where no row has one, the task or else the input does, with the system. Outputs of
+    several systems may share the id of their input, which becomes their group. If a rater rates a text twice, the later
+    rating counts.
 
-    Raises InputError for rows of one text that contradict each other, for an id of two texts without ratings, and for
+    Raises InputError for rows of one text that contradict each other, for an id of two texts without raters, and for
     equal texts by raters that nothing names.
     """
-    columns = dict.fromkeys(name for row in rows for name in row.example.extra)
-    named = {name: None for row in rows for name, cell in row.example.extra.items() if _is_name(cell)}
-    rater = find_rater(name for name in columns if name in named)
+    named = dict.fromkeys(name for row in rows for name, cell in row.example.extra.items() if _is_name(cell))
+    rater = find_rater(named)
     rows = _name_outputs(rows, rater)
-    groups = _find_groups(path, rows, rater, find_key(columns))
-    if len(groups) == len(rows):
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    task = find_key(named)
+    has_ids = any(row.has_id for row in rows)
+    for row in rows:
+        example = row.example
+        key: Any = example.id
+        if rater and not has_ids and (task or example.group):
+            key = (example.group, str(example.extra.get(task or "")), example.system)
+        groups[key].append(row)
+    if rater is None:
+        require_none((), _find_repeated_ids(path, rows, [*named]))
         return rows, ()
-    if not rater and not any(row.ratings for row in rows):
-        raise InputError(_find_repeated_ids(path, groups, [*columns]))
-    require_none((), [*chain.from_iterable(_find_conflicts(group, rater) for group in groups)])
-    note = _describe_groups(path.name, groups, rater)
-    return [_join(group, rater) for group in groups], (note,)
+    if len(groups) == len(rows):
+        examples = [row.example for row in rows]
+        texts = {(example.text, example.turns, example.context, example.system) for example in examples}
+        if not has_ids and len(texts) < len(rows):
+            rule = f"rows by {rater} need a column with the id of their text, because texts are repeated"
+            raise InputError([fault(path, 0, f"{rule}: {setting('columns.id', 'COLUMN')} names it")])
+        return rows, ()
+    require_none((), [problem for group in groups.values() for problem in _find_conflicts(group, rater)])
+    joined = [_join(group, rater) for group in groups.values()]
+    texts = "1 text" if len(joined) == 1 else f"{len(joined)} texts"
+    note = f"{path.name}: {len(rows)} rows, {texts}; their raters are in {rater}"
+    again = len(rows) - sum(len(_name_raters(group, rater)) for group in groups.values())
+    if again:
+        repeated = "1 row" if again == 1 else f"{again} rows"
+        note += f"; {repeated} more of a rater on the same text: the later rating counts"
+    return joined, (note,)
 
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str | int) and str(value).strip() != ""
-
-
-def _has_id(row: Row) -> bool:
-    return row.example.id != str(row.line)  # a row without an id is called by its line
-
-
-def _group(rows: Sequence[Row], key: Any) -> list[list[Row]]:
-    groups: dict[object, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[key(row)].append(row)
-    return [*groups.values()]
-
-
-def _name_id(row: Row) -> str:
-    return row.example.id
 
 
 def _name_outputs(rows: Sequence[Row], rater: str | None) -> Sequence[Row]:
@@ -66,18 +68,19 @@ def _name_outputs(rows: Sequence[Row], rater: str | None) -> Sequence[Row]:
 
     Systems whose ratings are the same for every id may be judges of one output, and stay.
     """
-    are_several = False
-    may_be_judges = rater is None and any(row.ratings for row in rows)
-    for group in _group(rows, _name_id):
-        are_several = are_several or len({row.example.system for row in group} - {None}) > 1
-        may_be_judges = may_be_judges and len({str(row.ratings) for row in group}) == 1
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.example.id].append(row)
+    are_several = any(len({row.example.system for row in group} - {None}) > 1 for group in groups.values())
+    differ = any(len({str(row.ratings) for row in group}) > 1 for group in groups.values())
+    may_be_judges = rater is None and not differ and any(row.ratings for row in rows)
     if may_be_judges or not are_several:
         return rows
     faults: list[str] = []
     named: list[Row] = []
     for row in rows:
         example = row.example
-        lacking = ([] if _has_id(row) else ["an id"]) + ([] if example.system else ["a system"])
+        lacking = ([] if row.has_id else ["an id"]) + ([] if example.system else ["a system"])
         if lacking:
             rule = f"rows of several systems need {' and '.join(lacking)} here, as in other lines"
             faults.append(fault(row.path, row.line, rule))
@@ -86,73 +89,38 @@ def _name_outputs(rows: Sequence[Row], rater: str | None) -> Sequence[Row]:
     return require_none(named, faults)
 
 
-def _find_groups(
-    path: Path,
-    rows: Sequence[Row],
-    rater: str | None,
-    task: str | None,
-) -> list[list[Row]]:
-    """The rows of each text: by id, else by the task or the input, and the system."""
-    by_id = _group(rows, _name_id)
-    if len(by_id) < len(rows) or any(map(_has_id, rows)):
-        return by_id
-    examples = [row.example for row in rows]
-    is_named = task is not None or all(example.group for example in examples)
-    if is_named and (rater or all(row.ratings and row.example.system and row.example.group for row in rows)):
-        return _group(rows, lambda row: (row.example.group, str(row.example.extra.get(task)), row.example.system))
-    texts = {(example.text, example.turns, example.context, example.system) for example in examples}
-    if rater and len(texts) < len(rows):
-        rule = f"rows by {rater} need a column with the id of their text, because texts are repeated"
-        raise InputError([fault(path, 0, f"{rule}: {setting('columns.id', 'COLUMN')} names it")])
-    return by_id
-
-
-def _find_repeated_ids(path: Path, groups: Sequence[Sequence[Row]], columns: Sequence[str]) -> list[str]:
-    """Faults of ids that several lines have, and which columns may have the ratings that such rows lack."""
-    repeated = [(group[0], row) for group in groups for row in group[1:]]
-    first, row = min(repeated, key=lambda pair: pair[1].line)
-    problem = f"ids must be unique, but {format_value(row.example.id)} is the id of line {first.line} too"
+def _find_repeated_ids(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
+    """Faults of ids that several lines have, and which columns may have the raters and ratings that such rows lack."""
+    first: dict[str, Row] = {}
+    repeated = [row for row in rows if first.setdefault(row.example.id, row) is not row]
+    if not repeated:
+        return []
+    row = repeated[0]
+    problem = (
+        f"ids must be unique, but {format_value(row.example.id)} is the id of line {first[row.example.id].line} too"
+    )
     if len(repeated) > 1:
         problem += f" (the first of {len(repeated)} lines with this fault)"
     faults = [fault(path, row.line, problem)]
-    hint = hint_column("ratings.ASPECT", columns)
+    lacking = "rater" if any(row.ratings for row in rows) else "ratings.ASPECT"
+    hint = hint_column(lacking, columns)
     if hint:
-        rule = "lines with one id must each have a rating, but no column of ratings was found"
-        faults.append(fault(path, 0, f"{rule}{hint}"))
+        what = "name its rater" if lacking == "rater" else "have a rating"
+        faults.append(fault(path, 0, f"lines with one id must each {what}, but no column does{hint}"))
     return faults
 
 
-def _describe_groups(
-    name: str,
-    groups: Sequence[Sequence[Row]],
-    rater: str | None,
-) -> str:
-    """How many rows are how many texts, where the names of raters are, and which ratings do not count."""
-    rows = sum(map(len, groups))
-    texts = "1 text" if len(groups) == 1 else f"{len(groups)} texts"
-    numbered = f"their raters are numbered; {setting('columns.rater', 'COLUMN')} names them"
-    who = f"their raters are in {rater}" if rater else numbered
-    note = f"{name}: {rows} rows, {texts}; {who}"
-    again = rows - sum(len(_name_raters(group, rater)) for group in groups)
-    if again:
-        repeated = "1 row" if again == 1 else f"{again} rows"
-        note += f"; {repeated} more of a rater on the same text: the later rating counts"
-    return note
+def _name_raters(group: Sequence[Row], rater: str) -> dict[str, Row]:
+    """The rows of a text by rater, the later one of a rater who rated twice."""
+    return {str(row.example.extra.get(rater)): row for row in group}
 
 
-def _name_raters(group: Sequence[Row], rater: str | None) -> dict[str, Row]:
-    """The rows of a text by rater, the later one of a rater who rated twice; numbers where no rater is named."""
-    if rater is None:
-        return {str(number): row for number, row in enumerate(group, start=1)}
-    return {str(row.example.extra[rater]): row for row in group}
-
-
-def _find_conflicts(group: Sequence[Row], rater: str | None) -> Iterator[str]:
+def _find_conflicts(group: Sequence[Row], rater: str) -> Iterator[str]:
     """Faults of rows of one text: another content or score than in the first row, a rater or a rating of no use."""
     first = group[0]
     for row in group:
         problems: list[str] = []
-        if rater and not _is_name(row.example.extra.get(rater)):
+        if not _is_name(row.example.extra.get(rater)):
             problems.append(f"{format_value(rater)} is needed here, as in other lines")
         for name in PARTS:
             here = getattr(row.example, name)
@@ -169,7 +137,7 @@ def _find_conflicts(group: Sequence[Row], rater: str | None) -> Iterator[str]:
         yield from (fault(row.path, row.line, problem) for problem in problems)
 
 
-def _join(group: Sequence[Row], rater: str | None) -> Row:
+def _join(group: Sequence[Row], rater: str) -> Row:
     """One text with its ratings by person; what else its rows hold is kept where it is the same in all."""
     people: dict[str, dict[str, Any]] = {}
     for name, row in _name_raters(group, rater).items():
@@ -179,5 +147,5 @@ def _join(group: Sequence[Row], rater: str | None) -> Row:
     extra = dict(group[0].example.extra)
     for row in group:
         extra = {name: cell for name, cell in extra.items() if row.example.extra.get(name) == cell}
-    extra.pop(rater or RATER, None)
+    extra.pop(rater, None)
     return replace(group[0], example=rate(replace(group[0].example, extra=extra), people), ratings=people)

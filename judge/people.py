@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from core.errors import InputError, SettingError, fault, format_value, printable
-from core.example import Example
 from core.scores import Scores
 from data.columns import NAMES, fold_name
 from data.files import rate
 from data.label_columns import LABEL
 from data.records import name_people
-from data.scored import stack_people
+from data.scored import ScoredFile, stack_people
 from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
 from report.wording import join_names
@@ -69,24 +67,29 @@ def set_people(scored: S, people: People) -> S:
     return replace(scored, examples=tuple(examples), raters=stack_people(people))
 
 
-def choose_people(scored: S, people: Sequence[str], judges: Sequence[str] = ()) -> S:
+def choose_people(
+    scored: S,
+    people: Sequence[str],
+    judges: Sequence[str] = (),
+    columns: Sequence[str] = (),
+) -> S:
     """Declares that the named scorers, or raters, are people or judges.
 
     The scores of a named metric become ratings of an aspect with its name. Several named metrics become several people
     who rate one aspect, `label`. If raters are named, every other rater is on the other side. Raises SettingError for
-    an unknown name; the message lists the known names.
+    an unknown name; the message lists the known names, with the `columns` of the table.
     """
     if not (people or judges):
         return scored
     table = list_people(scored)
-    raters = [*dict.fromkeys(person for columns in table.values() for person in columns if person)]
-    known = [*scored.scores, *raters]
-    for name in (*people, *judges):
-        if name not in known:
-            raise SettingError(
-                f"people and judges must be scorers or raters, but {name} is none of {join_names(known)}"
-            )
+    raters = [*dict.fromkeys(person for by_person in table.values() for person in by_person if person)]
     scores = dict(scored.scores)
+    for name in (*people, *judges):
+        if name not in (*scores, *raters):
+            known = join_names([*dict.fromkeys([*scores, *raters, *columns])])
+            raise SettingError(
+                f"people and judges name columns, scorers or raters, but {printable(name)} is none of {known}"
+            )
     scorers = [name for name in people if name in scores]
     if scorers and len(scorers) < len(people):
         raise SettingError(f"people must be all columns of scores or all raters, but mix both: {join_names([*people])}")
@@ -95,42 +98,44 @@ def choose_people(scored: S, people: Sequence[str], judges: Sequence[str] = ()) 
         table.setdefault(aspect, {})[person] = scored.values(name, "")
         del scores[name]
     kept = [name for name in people if name in raters]
-    moved = [name for name in raters if (name not in kept if kept else name in judges)]
-    for name in moved:
-        values = {aspect: columns.pop(name) for aspect, columns in table.items() if name in columns}
-        missing = np.isnan(np.stack([*values.values()]))
-        reasons = [NO_SCORE if lacks.any() else None for lacks in missing.T]
+    for name in raters:
+        if name in kept or not (kept or name in judges):
+            continue
+        values = {aspect: by_person.pop(name) for aspect, by_person in table.items() if name in by_person}
+        missing = np.isnan(np.stack([*values.values()])).any(axis=0)
+        reasons = [NO_SCORE if lacks else None for lacks in missing]
         scores[name] = Scores(values, f"{name}|ratings in {scored.name}", reasons)
     if judges:
         scores = {name: given for name, given in scores.items() if name in judges}
-    rated = set_people(scored, {aspect: columns for aspect, columns in table.items() if columns})
+    rated = set_people(scored, {aspect: by_person for aspect, by_person in table.items() if by_person})
     return replace(rated, scores=scores)
 
 
-def join_labels(verdicts: ScoredSet, given: GivenLabels, *, has_ids: bool = True) -> ScoredSet:
+def join_labels(verdicts: ScoredSet, given: GivenLabels) -> ScoredSet:
     """Joins labels to verdicts by id, else by input (`group`), and returns the verdicts with ratings.
 
     A system may have several outputs for an input, such as the epochs of a sample. Then one label counts for all of
-    these outputs, which stay repeats of one input. Unmatched rows are counted in a note. Without `has_ids`, the ids of
-    verdicts are numbers of lines, and only a sheet, which got its ids from these verdicts, is joined by id.
+    these outputs, which stay repeats of one input. Unmatched rows are counted in a note. Where the ids of verdicts are
+    numbers of lines, only a sheet, which got its ids from these verdicts, is joined by id.
 
     Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
     """
     labels = given.labelled.examples
-    places = _find_places(verdicts, given, has_ids=has_ids)
-    outputs = [_choose_outputs(verdicts, given, found, label) for found, label in zip(places, labels, strict=True)]
+    outputs = _find_outputs(verdicts, given)
+    joined = {i for places in outputs for i in places}
     people = list_people(verdicts)
     for aspect, columns in list_people(given.labelled).items():
         for person, ratings in columns.items():
             column = people.setdefault(aspect, {}).setdefault(person, np.full(len(verdicts), np.nan))
             for row in np.flatnonzero(~np.isnan(ratings)):
                 column[outputs[row]] = ratings[row]
-        for i in {i for found in outputs for i in found}:
-            if aspect in verdicts.examples[i].ratings:
-                rule = f"{verdicts.name} rates {printable(aspect)} of {format_value(verdicts.examples[i].id)} too"
-                raise SettingError(f"{rule}: give labels once")
-    lost = [label.id for label, found in zip(labels, outputs, strict=True) if not found]
-    joined = {i for found in outputs for i in found}
+        twice = next(
+            (example for example in map(verdicts.examples.__getitem__, joined) if aspect in example.ratings), None
+        )
+        if twice is not None:
+            rule = f"{verdicts.name} rates {printable(aspect)} of {format_value(twice.id)} too"
+            raise SettingError(f"{rule}: give labels once")
+    lost = [label.id for label, places in zip(labels, outputs, strict=True) if not places]
     to = f"{len(joined)} of {len(verdicts)} verdicts"
     if len(joined) > len(labels) - len(lost):
         to += ", which repeat their input"
@@ -138,39 +143,46 @@ def join_labels(verdicts: ScoredSet, given: GivenLabels, *, has_ids: bool = True
     return replace(set_people(verdicts, people), notes=(*verdicts.notes, *given.labelled.notes, note))
 
 
-def _find_places(verdicts: ScoredSet, given: GivenLabels, *, has_ids: bool) -> list[list[int]]:
-    """For each label the verdicts that it is about: by their ids or their inputs, whichever more labels name.
+def _find_outputs(verdicts: ScoredSet, given: GivenLabels) -> list[list[int]]:
+    """For each label the outputs that it is about: by their ids or their inputs, whichever more labels name.
 
     Where as many name both, ids decide, unless the column of the labels is called as one of inputs.
     """
-    ids: dict[str, list[int]] = {}
+    has_ids = given.is_drawn or not isinstance(verdicts, ScoredFile) or verdicts.has_ids
+    ids = {example.id: [i] for i, example in enumerate(verdicts.examples) if has_ids}
     groups: dict[str, list[int]] = {}
     for i, example in enumerate(verdicts.examples):
-        if has_ids or given.is_drawn:
-            ids[example.id] = [i]
         if example.group is not None and not given.is_drawn:
             groups.setdefault(example.group, []).append(i)
     if not (ids or groups):
         path, _ = verdicts.locate(0)
         raise InputError([fault(path, 0, "verdicts need a column with ids, such as id, by which labels are joined")])
     labels = given.labelled.examples
-    names = [label.id for label in labels]
-    inputs = [label.group or label.id for label in labels]
-    by_id = sum(name in ids for name in names)
-    by_group = sum(name in groups for name in inputs)
-    if not (by_id or by_group):
-        raise _refuse_all("ids", given.name, names, verdicts.name, [*(ids or groups)])
-    if by_group < by_id or (by_id == by_group and fold_name(given.key or "") not in INPUT_KEYS):
-        return [ids.get(name, []) for name in names]
+    by_id = [ids.get(label.id, []) for label in labels]
+    by_input = [groups.get(label.group or label.id, []) for label in labels]
+    found, of_inputs = sum(map(bool, by_id)), sum(map(bool, by_input))
+    if not (found or of_inputs):
+        raise _refuse_all("have ids", given.name, [label.id for label in labels], verdicts.name, [*(ids or groups)])
+    if of_inputs < found or (of_inputs == found and fold_name(given.key or "") not in INPUT_KEYS):
+        return by_id
+    systems = [example.system for example in verdicts.examples]
     labelled = dict.fromkeys(label.system for label in labels if label.system)
-    judged = dict.fromkeys(example.system for example in verdicts.examples if example.system)
-    if labelled and not labelled.keys() & judged.keys():
-        raise _refuse_all("systems", given.name, [*labelled], verdicts.name, [*judged])
-    return [groups.get(name, []) for name in inputs]
+    if labelled and not labelled.keys() & {*systems}:
+        judged = dict.fromkeys(filter(None, systems))
+        raise _refuse_all("name systems", given.name, [*labelled], verdicts.name, [*judged])
+    outputs: list[list[int]] = []
+    for label, places in zip(labels, by_input, strict=True):
+        own = [i for i in places if label.system in (None, systems[i])]
+        count = len({systems[i] for i in own})
+        if count > 1:
+            rule = f"{format_value(label.group or label.id)} has outputs of {count} systems"
+            raise InputError([fault(given.name, 0, f"{rule}: labels need a column system")])
+        outputs.append(own)
+    return outputs
 
 
 def _refuse_all(
-    what: str,
+    rule: str,
     labels: str,
     names: Sequence[str],
     verdicts: str,
@@ -178,23 +190,7 @@ def _refuse_all(
 ) -> InputError:
     """Makes the error for labels none of which names a verdict."""
     shown = f"{show_names(names)} there and {show_names(known) or 'none'} in {verdicts}"
-    verb = "have ids" if what == "ids" else "name systems"
-    return InputError([fault(labels, 0, f"labels must {verb} of {verdicts}, but none matches: {shown}")])
-
-
-def _choose_outputs(
-    verdicts: ScoredSet,
-    given: GivenLabels,
-    places: Sequence[int],
-    label: Example,
-) -> list[int]:
-    """The places of the outputs that a label is about: those of its system, where it names one."""
-    outputs = [i for i in places if label.system in (None, verdicts.examples[i].system)]
-    several = {verdicts.examples[i].system for i in outputs}
-    if len(several) > 1:
-        rule = f"{format_value(label.group or label.id)} has outputs of {len(several)} systems"
-        raise InputError([fault(given.name, 0, f"{rule}: labels need a column system")])
-    return outputs
+    return InputError([fault(labels, 0, f"labels must {rule} of {verdicts}, but none matches: {shown}")])
 
 
 def describe_matches(
@@ -214,8 +210,3 @@ def show_names(names: Sequence[str]) -> str:
     """Joins the first names, and says how many more names there are."""
     shown = ", ".join(printable(name) for name in names[:SHOWN_ROWS])
     return f"{shown} and {len(names) - SHOWN_ROWS} more" if names[SHOWN_ROWS:] else shown
-
-
-def name_source(source: object, default: Path | str) -> str:
-    """Names a source for messages: its file name, or `default` for rows in memory."""
-    return Path(source).name if isinstance(source, str | Path) else str(default)

@@ -6,14 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from data.columns import name_fields
-from data.input_file import InputFile, read_objects
-from data.label_columns import ask, says
+from data.input_file import InputFile
+from data.label_columns import says
 from data.rating_words import GivenLevels
-from data.scored import ScoredFile
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
-from judge.label_tables import Request, open_rows, read_table
+from judge.label_tables import Request, open_rows, read_table, require
 from judge.people import choose_people, join_labels
 from meta_eval.scored_set import ScoredSet
 
@@ -50,17 +48,15 @@ def read_verdicts(
         given = read_labels(labels, levels, list_folders(source), of_people)
         of_people = [name for name in of_people if name not in given.people]
     lacking = [role for role in needs if role != "people" or given is None]
-    request = Request(of_people, list_names(judges), levels, lacking)
-    table = None if isinstance(source, ScoredSet) or scores else open_rows(source, columns, levels)
+    request = Request(of_people, list_names(judges), lacking)
+    table = None if scores else open_rows(source, columns, levels)
     if table is None or table.tool_file is not None:
         named = None if isinstance(source, InputFile) else columns  # an input knows them
         texts = read(source, scores, columns=named, levels=levels)
         verdicts = _choose_scorers(texts, request)
-        has_ids = table is None or not are_line_numbers(verdicts)
     else:
         verdicts = read_table(table, request)
-        has_ids = names_ids(verdicts)
-    return verdicts if given is None else join_labels(verdicts, given, has_ids=has_ids)
+    return verdicts if given is None else join_labels(verdicts, given)
 
 
 def _choose_scorers(texts: ScoredSet, request: Request) -> ScoredSet:
@@ -71,29 +67,17 @@ def _choose_scorers(texts: ScoredSet, request: Request) -> ScoredSet:
         note = f"{texts.name}: labels of people: {', '.join(people)} (people names other scorers)"
         texts = replace(texts, notes=(*texts.notes, note)) if people else texts
     texts = choose_people(texts, people, request.judges)
-    if "people" in request.needs and texts.scores and not texts.aspects:
-        raise ask([role for role in request.needs if role != "text"], [*texts.scores])
+    if texts.scores:
+        has_people = bool(texts.aspects) or "people" not in request.needs
+        require(request, {"text": True, "people": has_people, "judges": has_people}, [*texts.scores])
     return texts
-
-
-def list_names(names: Names) -> list[str]:
-    """Lists names that are given in a list, or in one text with commas."""
-    return names.split(",") if isinstance(names, str) else list(names)
-
-
-def are_line_numbers(examples: ScoredSet) -> bool:
-    """Whether no example has an id of its own, so that all ids are numbers of lines."""
-    return all(example.id == str(examples.locate(i)[1]) for i, example in enumerate(examples.examples))
-
-
-def names_ids(verdicts: ScoredFile) -> bool:
-    """Whether a table has a column with ids."""
-    faults: list[str] = []
-    _, row = next(read_objects(verdicts.source, faults), (0, {}))
-    naming = name_fields(tuple(row), verdicts.source.columns)
-    return any(name == "id" for _, name in naming.fields)
 
 
 def have_texts(scored: ScoredSet) -> bool:
     """Whether some example has a text."""
     return any(not example.is_empty for example in scored.examples)
+
+
+def list_names(names: Names) -> list[str]:
+    """Lists names that are given in a list, or in one text with commas."""
+    return names.split(",") if isinstance(names, str) else list(names)

@@ -1,6 +1,5 @@
-"""Annotations of people: Label Studio, Potato, and WMT's folders and tables of MQM errors."""
+"""Annotations of people: Label Studio, and WMT's folders and tables of MQM errors."""
 
-import html
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,6 @@ from data.text_files import read_lines
 NUMBERED = re.compile(r"(?P<stem>.+?)_?(?P<side>1|2|a|b|left|right)", re.IGNORECASE)
 SYSTEMS = ("model", "system", "generator", "name")  # of the keys of both systems
 SIDES = {"left": "a", "right": "b"}
-ANNOTATED = re.compile(r"(?:potato_)?(?P<person>.*?)_?annotated_instances")
 WEIGHTS = {
     "major": 5.0,
     "minor": 1.0,
@@ -169,43 +167,6 @@ def _read_pairs(
                 "system_b": b,
                 "winner": winner,
                 "rater": person,
-            },
-        )
-
-
-# ---- Potato: the annotations of one person ----
-
-
-def read_potato(rows: Rows, path: Path) -> Rows:
-    """Reads one text per line; the chosen label of each question is a rating by the person.
-
-    The person is named by the folder of `annotated_instances.jsonl`, or by the prefix of the file's name.
-    """
-    match = ANNOTATED.match(path.name)
-    person = (match and match["person"]) or path.absolute().parent.name
-    for line, row in rows:
-        name = str(row["id"])
-        if name.endswith(".html"):  # a page that is no text, such as one that asks for consent
-            continue
-        ratings: Row = {}
-        several: list[str] = []
-        for question, labels in row["label_annotations"].items():
-            chosen = [label if str(value).lower() == "true" else str(value) for label, value in labels.items()]
-            if len(chosen) == 1:
-                number = to_number(chosen[0])
-                ratings[question] = {person: chosen[0] if number is None else number}
-            elif chosen:
-                several.append(question)
-        lines = re.sub(r"(?i)<br\s*/?>|</p>", "\n", row["displayed_text"])
-        text = html.unescape(re.sub(r"<[^>]+>", "", lines)).strip()
-        remark = f"several labels of {' and '.join(several)} left out" if several else ""
-        yield (
-            line,
-            {
-                "id": name,
-                "text": text,
-                "ratings": ratings,
-                REMARK: remark,
             },
         )
 

@@ -11,11 +11,10 @@ from core.errors import blame_file, check_names, fault
 from data.columns import (
     Columns,
     add_nested,
-    describe_spellings,
     find_absent,
-    find_spellings,
     fold_name,
     fold_names,
+    list_spellings,
 )
 from data.formats import annotations, judgements, logs
 from data.formats.tool_file import Row, Rows, ToolFile, describe, iterate_objects, list_objects, refuse
@@ -47,7 +46,6 @@ TOOLS = (  # the first whose keys a row has reads the file
         logs.find_lower_lm_eval,
     ),
     Tool("Label Studio tasks", "id annotations data", annotations.read_label_studio),
-    Tool("Potato annotations", "id displayed_text label_annotations", annotations.read_potato),
     Tool(
         "alpaca_eval annotations",
         "instruction output_1 output_2 generator_1 generator_2 preference",
@@ -150,9 +148,9 @@ def _read_rows(rows: Located, path: Path) -> ToolFile | None:
     if tool is None:
         return None
     keys = {*tool.keys.split()}
-    for spellings in find_spellings(first):
-        if fold_name(spellings[0]) in keys:
-            raise refuse(path, line, f"{describe_spellings(spellings)}: leave one of them out")
+    problems = list_spellings(name for name in first if fold_name(name) in keys)
+    if problems:
+        raise refuse(path, line, problems[0])
     if not first.keys() >= keys:
         rows = [(number, fold_names(row)) for number, row in rows]
     return read_tool(tool, rows, path)

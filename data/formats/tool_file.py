@@ -80,11 +80,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def _name_texts(texts: Located, lower_is_better: Collection[str]) -> Iterator[tuple[int, Row]]:
-    """The texts with unique ids, without empty values, and with higher scores better."""
+    """The texts with unique ids, if any, without empty values, and with higher scores better."""
     ids: Counter[str] = Counter()
     for line, row in texts:
-        name = str(row.get("id", line))
-        ids[name] += 1
         scores: Row = {}
         for metric, value in (row.get("scores") or {}).items():
             score = None if is_missing(value) else value
@@ -92,14 +90,11 @@ def _name_texts(texts: Located, lower_is_better: Collection[str]) -> Iterator[tu
                 metric, score = f"{metric} (negated)", None if score is None else -score
             scores[metric] = score
         filled = {key: value for key, value in {**row, "scores": scores}.items() if value not in (None, "", [], {})}
-        yield (
-            line,
-            {
-                **filled,
-                "id": name if ids[name] == 1 else f"{name} ({ids[name]})",
-                "text": row["text"],
-            },
-        )
+        if "id" in row:
+            name = str(row["id"])
+            ids[name] += 1
+            filled["id"] = name if ids[name] == 1 else f"{name} ({ids[name]})"
+        yield line, {**filled, "text": row["text"]}
 
 
 def refuse(path: Path, line: int, what: str) -> InputError:

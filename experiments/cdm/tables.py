@@ -11,13 +11,11 @@ from cdm.discriminative import Steps
 from cdm.infilling import Pair, PartialOrder
 from cdm.momentum import distribution_quality
 from cdm.negatives import PLAUSIBLE, Negatives
-from experiments.training import Trained
 from meta_eval.design import lay_out
 from meta_eval.estimates import estimate_mean, estimate_weighted
 from meta_eval.scored_set import ScoredSet
 from report.tables import Table
 
-LEAST_MOVE = 0.1  # of its norm: a new token whose embedding moves less is hardly learned
 SYSTEMS_CAPTION = (
     "E(p) of Eq. 3: the mean momentum of a system's texts in nats per text, which follows length, and per token. "
     "Higher is better. The ratings are means over the same texts."
@@ -145,16 +143,3 @@ def tabulate_cues(learned: Mapping[str, Negatives], reference: Sequence[Sequence
     for kind, negatives in learned.items():
         rows.append({"negatives": kind, "n": len(negatives.indices), **measure_cues(negatives, reference)})
     return Table("Surface features of negatives", CUES_CAPTION, rows)
-
-
-def list_unlearned(models: Sequence[Trained]) -> list[str]:
-    """Notes each pretrained model with new tokens whose embeddings training hardly moved."""
-    notes: list[str] = []
-    for model in models:
-        still = [f"{token} by {share:.2g}" for token, share in model.moved.items() if share < LEAST_MOVE]
-        if still:
-            notes.append(
-                f"training moved new tokens of the {model.name} by less than {LEAST_MOVE} of their embedding's norm "
-                f"({', '.join(still)}): the model hardly knows what they mean; train longer, or write them as text"
-            )
-    return notes

@@ -791,20 +791,6 @@ def test_a_task_of_label_studio_without_a_known_text_is_refused(tmp_path: Path) 
         read_scored(path)
 
 
-def test_annotations_of_potato(tmp_path: Path) -> None:
-    chosen = {"tone": {"positive": "true"}, "fluency": {"scale_3": "3"}, "topics": {"a": "true", "b": "true"}}
-    page = {"id": "consent.html", "displayed_text": "Do you agree?", "label_annotations": {"I agree": {"Yes": "true"}}}
-    row = {"id": "1", "displayed_text": "Is it <b>late</b>?<br>A &amp; B.", "label_annotations": chosen}
-    other = {"id": 2, "displayed_text": "No.", "label_annotations": {"tone": {"negative": "true"}}}
-    found = read_scored(write_rows(tmp_path / "ann" / "annotated_instances.jsonl", [page, row, other]))
-    assert [(each.id, each.text) for each in found.examples] == [("1", "Is it late?\nA & B."), ("2", "No.")]
-    assert found.examples[0].ratings == {"tone": 1, "fluency": 3}
-    assert found.examples[0].extra["ratings"]["fluency"] == {"ann": 3}
-    assert "several labels of topics left out" in found.notes[0]
-    named = read_scored(write_rows(tmp_path / "potato_ben_annotated_instances.jsonl", [row]))
-    assert named.examples[0].extra["ratings"]["fluency"] == {"ben": 3}
-
-
 def battle(number: int, prompt: int, **more: Any) -> dict[str, Any]:
     return {"id": number, "prompt": f"Q{prompt}", "model_a": "x", "model_b": "y", "winner": "model_a", **more}
 

@@ -64,25 +64,29 @@ def test_a_rater_column_is_named(tmp_path: Path) -> None:
         read_scored(path, columns={**columns, "rater": "whom"})
 
 
-def test_rows_that_share_an_id_are_one_text(tmp_path: Path) -> None:
-    rows = [row("a", 1, id="i"), row("a", 2, id="i"), row("b", 3, id="j")]
-    found = read_scored(write(tmp_path / "x.jsonl", *rows))
+def test_rows_that_share_an_id_need_a_rater(tmp_path: Path) -> None:
+    rows = [row("a", 1, id="i", who="x"), row("a", 2, id="i", who="y"), row("b", 3, id="j", who="x")]
+    with pytest.raises(InputError) as caught:
+        read_scored(write(tmp_path / "x.jsonl", *rows))
+    hint = 'columns={"rater": "COLUMN"} names its column; unread are who'
+    assert [problem.removeprefix(f"{tmp_path}/") for problem in caught.value.faults] == [
+        'x.jsonl:2: ids must be unique, but "i" is the id of line 1 too',
+        f"x.jsonl: lines with one id must each name its rater, but no column does: {hint}",
+    ]
+    found = read_scored(tmp_path / "x.jsonl", columns={"rater": "who"})
     np.testing.assert_array_equal(found.raters["q"], [[1, 3], [2, NAN]])
-    who = 'their raters are numbered; columns={"rater": "COLUMN"} names them'
-    assert found.notes == (f"x.jsonl: 3 rows, 2 texts; {who}",)
 
 
 def test_rows_of_one_id_with_different_texts_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.jsonl", row("a", 1, id="i"), row("b", 2, id="i"), row("a", 2, id="i", system="s"))
+    rows = [row("a", 1, id="i"), row("b", 2, id="i"), row("a", 2, id="i", group="s")]
+    path = write(tmp_path / "x.jsonl", *({**each, "rater": f"r{i}"} for i, each in enumerate(rows)))
     with pytest.raises(InputError) as caught:
         read_scored(path)
     rule = 'rows with the id "i" are one text with several raters, but'
     assert caught.value.faults == (
         f'{path}:2: {rule} text is "b" here and "a" in line 1',
-        f'{path}:3: {rule} system is "s" here and null in line 1',
+        f'{path}:3: {rule} group is "s" here and null in line 1',
     )
-    with pytest.raises(InputError, match='ids must be unique, but "i" is the id of line 1 too'):
-        read_scored(write(tmp_path / "y.jsonl", {"id": "i", "text": "a"}, {"id": "i", "text": "a"}))
 
 
 def test_score_says_who_reads_rows_by_rater(tmp_path: Path) -> None:
@@ -119,13 +123,9 @@ def test_the_later_rating_of_a_person_counts(tmp_path: Path) -> None:
     assert found.notes[0].endswith("1 row more of a rater on the same text: the later rating counts")
 
 
-def test_outputs_of_a_system_are_joined_and_other_equal_texts_are_not(tmp_path: Path) -> None:
+def test_equal_texts_without_raters_are_not_joined(tmp_path: Path) -> None:
     outputs = [row("a", rating, system="s", group="g") for rating in (1, 2)]
-    assert len(read_scored(write(tmp_path / "x.jsonl", *outputs))) == 1
-    assert (
-        len(read_scored(write(tmp_path / "x.jsonl", *(each | {"id": str(9 - i)} for i, each in enumerate(outputs)))))
-        == 2
-    )
+    assert len(read_scored(write(tmp_path / "x.jsonl", *outputs))) == 2
     assert len(read_scored(write(tmp_path / "x.jsonl", row("Yes.", 1), row("Yes.", 2)))) == 2
 
 
@@ -170,6 +170,6 @@ def test_repeated_ids_without_ratings_are_few_faults(tmp_path: Path) -> None:
         read_scored(tmp_path / "rows.csv")
     assert [fault.removeprefix(f"{tmp_path}/") for fault in raised.value.faults] == [
         'rows.csv:9: ids must be unique, but "0" is the id of line 2 too (the first of 14 lines with this fault)',
-        "rows.csv: lines with one id must each have a rating, but no column of ratings was found: "
+        "rows.csv: lines with one id must each have a rating, but no column does: "
         'columns={"ratings.ASPECT": "COLUMN"} names its column; unread are quality',
     ]

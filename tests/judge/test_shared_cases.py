@@ -256,16 +256,6 @@ def test_tasks_of_annotators(cases: Path) -> None:
     assert sum(len({pairs.outcomes[i] for i in unit}) == 1 for unit in pairs.units) == judged["two people agree on"]
 
 
-def test_one_file_a_person(cases: Path) -> None:
-    folder = cases / "33-label-studio-potato"
-    labels = [folder / f"potato_{name}_annotated_instances.jsonl" for name in ("ann", "ben")]
-    assert [each.id for each in read_scored(labels[0]).examples] == ["1", "2", "3"]
-    verdicts = [{"id": name, "gpt": score} for name, score in (("1", 3), ("2", 4), ("3", 5))]
-    found = read_verdicts(verdicts, judges="gpt", labels=labels)
-    np.testing.assert_array_equal(found.raters["fluency"], [[3, 4, 5], [2, 3, 4]])
-    np.testing.assert_array_equal(found.raters["sentiment"], [[2, 0, 1], [2, 1, 1]])
-
-
 def test_scores_that_are_ratings(cases: Path) -> None:
     folder = cases / "35-scores-are-ratings"
     right = expect(folder)

@@ -229,5 +229,5 @@ def test_columns_choose_between_two_spellings() -> None:
 
 def test_lines_that_spell_a_label_differently_are_refused() -> None:
     rows = [{"id": 1, "judge": 1, "human": 0}, {"id": 2, "judge": 0, "Human": 1}]
-    with pytest.raises(SettingError, match='"human" and "Human"'):
+    with pytest.raises(InputError, match='"human" and "Human"'):
         read_verdicts(rows)

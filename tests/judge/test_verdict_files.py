@@ -298,7 +298,7 @@ def test_an_id_that_systems_share_names_an_input(key: str, tmp_path: Path) -> No
 def test_systems_with_the_same_labels_may_be_judges() -> None:
     """One label for each id and two models beside it: whether the models are judges is not said."""
     rows = list_outputs("id", "model", verdict={"a": JUDGE, "b": HUMAN}, human={"a": HUMAN, "b": HUMAN})
-    with pytest.raises(InputError, match="but system is"):
+    with pytest.raises(InputError, match='ids must be unique, but "q0"'):
         judge.agree(rows, judges="verdict")
 
 

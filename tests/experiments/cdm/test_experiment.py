@@ -34,7 +34,7 @@ from experiments.cdm.experiment import (
     train_pair,
 )
 from experiments.cdm.sentences import cdm_sentences
-from experiments.cdm.tables import list_unlearned, rank_dialogue_systems, tabulate_damage
+from experiments.cdm.tables import rank_dialogue_systems, tabulate_damage
 from experiments.contracts import Run
 from experiments.training import LanguageModelPlan, Trained
 from judge.metrics import load_metric
@@ -277,18 +277,6 @@ def test_systems_are_ranked_by_the_mean_momentum_of_their_texts() -> None:
     assert (y["per token"].value, x["per token"].value) == pytest.approx((7 / 4, -4 / 3))
     assert (y["rated coherence"].value, x["rated coherence"].value) == pytest.approx((0.75, 0.25))
     assert y["E(p)"].reason == "an interval needs at least 10 inputs, but there are 2"
-
-
-def test_new_tokens_that_training_hardly_moved_are_named(tmp_path: Path) -> None:
-    for name, moved in (("amateur", {"</UTT>": 0.002, "<gap>": 0.3}), ("expert", {"</UTT>": 0.4})):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "new_tokens.json").write_text(json.dumps(moved))
-    hub = Trained("owner/model")
-    (note,) = list_unlearned([Trained("amateur", tmp_path / "amateur"), Trained("expert", tmp_path / "expert"), hub])
-    assert note.startswith(
-        "training moved new tokens of the amateur by less than 0.1 of their embedding's norm (</UTT>"
-    )
-    assert "</UTT> by 0.002)" in note
 
 
 def test_sentences_for_an_amr_parser_are_those_of_training_dialogues(kept: Run) -> None:
