@@ -16,15 +16,12 @@ from statistics import fmean, stdev
 from typing import Any, TypeAlias
 
 import numpy as np
-from matplotlib.figure import Figure
 from rich.cells import cell_len
 
 from meta_eval.design import Floats
 from meta_eval.estimates import Estimate
 from meta_eval.grouping import difference
 from report.agreement_tables import AGREEMENT
-from report.plots import plot_settings, save_figure
-from report.results import name_files
 from report.tables import GAP, PAPER, Row, Table, list_reasons
 
 CAPTION = "{measured}. Higher is better. Intervals: 95 %, drawn over inputs."
@@ -165,7 +162,7 @@ def name_settings(settings: Mapping[str, str], varied: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Joint:
-    """The jobs of a sweep in joint tables and plots."""
+    """The jobs of a sweep in joint tables."""
 
     # those to show: agreement, its differences from the first job, means over seeds
     tables: Sequence[Table]
@@ -173,8 +170,6 @@ class Joint:
     whole: Table
     # what is the same in all jobs, and what the tables leave out
     notes: Sequence[str]
-    # by the name of the file
-    plots: Mapping[str, Figure]
 
     def fit_tables(self, width: int) -> Iterator[Table]:
         """Yields the tables in parts of at most `width` characters, each with the settings that name the jobs."""
@@ -182,20 +177,17 @@ class Joint:
             yield from split_columns(table, width)
 
     def write(self, folder: Path) -> None:
-        """Writes `joint.md`, `joint.csv` (the long table), `joint.tex` and the plots as PNG."""
+        """Writes `joint.md`, `joint.csv` (the long table) and `joint.tex`."""
         parts: list[str] = []
         for table in self.tables:
             below = " ".join([table.caption, *list_reasons([table])])
             parts += [f"## {table.title}", table.to_markdown().rstrip(), below]
-        parts += [f"![{figure.get_label()}]({name}.png)" for name, figure in self.plots.items()]
         parts.append("\n".join(f"- {note}" for note in self.notes))
         (folder / "joint.md").write_text("\n\n".join(parts).rstrip() + "\n", encoding="utf-8")
         with (folder / "joint.csv").open("w", encoding="utf-8", newline="") as file:
             self.whole.write_csv(file)
         written = [f"% {table.title}\n{table.to_latex()}" for table in self.fit_tables(PAPER)]
         (folder / "joint.tex").write_text("\n".join(written), encoding="utf-8")
-        for name, figure in self.plots.items():
-            save_figure(figure, folder / f"{name}.png")
 
 
 def split_columns(table: Table, width: int) -> Iterator[Table]:
@@ -227,7 +219,7 @@ def drop_cells(row: Row, names: Collection[str]) -> Row:
 
 
 def join_jobs(jobs: Sequence[Job]) -> Joint:
-    """Joins the jobs of a sweep into one table, with their differences from the first job, and plots.
+    """Joins the jobs of a sweep into one table, with their differences from the first job.
 
     The table to show has one column for each metric and one row for each job, named by the settings that vary. Metrics
     and settings that are the same in all jobs become notes.
@@ -256,7 +248,6 @@ def join_jobs(jobs: Sequence[Job]) -> Joint:
         tables=[table for table in tables if table.rows],
         whole=Table("Jobs", "", rows),
         notes=notes,
-        plots=draw_jobs(group(shown, locate), varied, measured),
     )
 
 
@@ -329,27 +320,6 @@ def describe_measured(rows: Sequence[Row]) -> str:
         return "Estimates of each job"
     texts = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
     return f"Spearman correlation of scores with ratings, from -1 to 1; n = {texts}"
-
-
-def draw_jobs(by_place: Mapping[Place, Sequence[Row]], varied: Sequence[str], measured: str) -> dict[str, Figure]:
-    """Draws a plot of each set and aspect, by file name: a panel for each metric that varies, a line per job."""
-    named = ", ".join(shorten_names(varied).values())
-    drawn: dict[str, Figure] = {}
-    for place, rows in by_place.items():
-        by_job = group(rows, choose_cells(varied))
-        if len(by_job) < 2:
-            continue
-        places = {job: number for number, job in enumerate(by_job)}
-        panels: dict[str, list[Estimate | None]] = {}
-        for row in rows:
-            panel = panels.setdefault(row["metric"], [None] * len(by_job))
-            panel[places[choose_cells(varied)(row)]] = row["value"]
-        key = " ".join(["joint", *place]) if len(by_place) > 1 else "joint"
-        where = f" ({' of '.join(reversed(place))})" if place else ""
-        labels = list(map(", ".join, by_job))
-        drawn[key] = plot_settings(panels, labels=labels, named=named, title=f"{measured}{where}")
-    files = name_files(drawn)
-    return {files[key]: figure for key, figure in drawn.items()}
 
 
 def average_seeds(rows: Sequence[Row], varied: Sequence[str]) -> list[Row]:

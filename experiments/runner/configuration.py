@@ -107,7 +107,8 @@ def list_wrong(kind: ast.expr, key: str, value: Any) -> list[str]:
     """Lists the faults of a plain value whose type can be told from its annotation alone."""
     names = {node.id for node in ast.walk(kind) if isinstance(node, ast.Name)}
     has_objects = any(isinstance(inner, Mapping) for _, inner in walk(value))
-    if has_objects or not names <= TYPES.keys():
+    is_quoted = isinstance(kind, ast.Constant)
+    if is_quoted or has_objects or not names <= TYPES.keys():
         return []
     try:
         check(eval(ast.unparse(kind), TYPES), **{key: value})

@@ -99,7 +99,7 @@ def show(jobs: Sequence[Mapping[str, Any]], folder: Path) -> None:
 
     Writes the table in several forms if jobs have different settings.
     """
-    from report.joint import Job, join_jobs  # with matplotlib, which a start without a run does not need
+    from report.joint import Job, join_jobs  # with numpy, which a start without a run does not need
     from report.wording import literal
 
     console = terminal.console()

@@ -49,7 +49,7 @@ for words in ([], ["--help"], ["+exp=cdm_dialogue", "--cfg", "job"], ["+exp=cdm_
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ([], 2, ["\nCDM\n  cdm_commongen ", "\n  cdm_dialogue ", "\nOther experiments\n  iwf "]),
+        ([], 2, ["\n  cdm_commongen ", "\n  cdm_dialogue ", "\n  iwf "]),
         (["seed=3"], 2, ["usage: python experiments/run.py +exp=NAME"]),
         (["--help"], 0, ["python experiments/run.py +exp=NAME", "trainer: auto, cpu, gpu", "hydra.run.dir=FOLDER"]),
         (["+exp=toy", "--cfg", "job"], 0, ["sentences:\n  _target_: toy.sentences\n  ending: ${ending}"]),

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # those of Lightning and of 
 def check_sweep(folder: Path, *files: str) -> None:
     """Two jobs with one stage and one joint table."""
     found = {path.name for path in (folder / "here").iterdir()}
-    joint = {f"joint.{ending}" for ending in ("md", "csv", "tex", "png")}
+    joint = {f"joint.{ending}" for ending in ("md", "csv", "tex")}
     assert found == {"0", "1", "sweep.json", "multirun.yaml", *joint, *files}
     jobs = json.loads((folder / "here" / "sweep.json").read_text("utf-8"))["jobs"]
     assert [(job["number"], job["settings"]["seed"], job["exit_code"]) for job in jobs] == [(0, "0", 0), (1, "1", 0)]
