@@ -57,6 +57,8 @@ def present(
     rows = agree_with_ratings(run, sets)
     kept = {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder}
     kept |= folders or {}
+    learned = ("", "") if data is None else (data.name, data.licence)
+    saved = {name: SavedModel(folder, (metrics_of or {}).get(name, ()), *learned) for name, folder in kept.items()}
     curves = {model.name: model.curve for model in models.values() if model.is_trained_here}
     set_notes = [note for scored in sets for note in scored.notes]
     return Study(
@@ -65,12 +67,10 @@ def present(
         tables=[*([tabulate_agreement(rows)] if rows else []), *tables],
         scored=sets,
         draw=partial(draw_plots, plotted, plots or {}, curves),
-        models={name: SavedModel(folder, (metrics_of or {}).get(name, ())) for name, folder in kept.items()},
+        models=saved,
         curves=curves,
         notes=list(dict.fromkeys([*notes, *set_notes, *note_cues(rows)])),
         figures={**list_losses(models), **(figures or {})},
-        corpus="" if data is None else data.name,
-        licence="" if data is None else data.licence,
         synthetic=data is not None and data.synthetic,
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from report.agreement_tables import AGREEMENT
-from report.study import Study
+from report.study import SavedModel, Study
 from report.tables import Table
 
 CARD = "README.md"
@@ -73,15 +73,16 @@ def write_card(
 ) -> str:
     """Writes the text of the card of the model in the folder `place`."""
     depends = read_json(place / "depends.json")
+    model = outcome.models[name]
     parts = [
-        format_head(kind, outcome.licence, is_synthetic=run["synthetic"]),
+        format_head(kind, model.licence, is_synthetic=run["synthetic"]),
         f"# {name}",
         kind.sentence,
         f"Trained by the experiment `{run['experiment']}` of {PACKAGE}, seed {run['seed']}.",
         "## Training texts",
-        describe_data(outcome, is_synthetic=run["synthetic"]),
+        describe_data(model, is_synthetic=run["synthetic"]),
         *list_settings(depends),
-        *list_agreement(outcome.tables, outcome.models[name].metrics),
+        *list_agreement(outcome.tables, model.metrics),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -101,13 +102,13 @@ def format_head(kind: Kind, licence: str, is_synthetic: bool) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def describe_data(outcome: Study, is_synthetic: bool) -> str:
+def describe_data(model: SavedModel, is_synthetic: bool) -> str:
     """Describes the texts that the model learned, and their licence."""
-    named = f"`{outcome.corpus}`" if outcome.corpus else "The texts of the run"
+    named = f"`{model.corpus}`" if model.corpus else "The texts of the run"
     if is_synthetic:
         return f"{named}: synthetic text by generators of this project. The scores are no judgement of real text."
-    if outcome.licence:
-        return f"{named}. Licence of the texts: {outcome.licence}."
+    if model.licence:
+        return f"{named}. Licence of the texts: {model.licence}."
     return f"{named}. Their licence is not known here: state it before you share the model."
 
 

@@ -40,9 +40,7 @@ def test_a_card_says_what_a_discriminator_learned_and_how_well_it_agrees(tmp_pat
     write_model(tmp_path, "discriminator.json", {"kind": "bert"})
     outcome = Study(
         tables=[tabulate("cdm_generative_bert")],
-        models={"judge": SavedModel(tmp_path, ["cdm_generative_bert"])},
-        corpus="fed",
-        licence="CDM: MIT; MELD: GPL-3.0",
+        models={"judge": SavedModel(tmp_path, ["cdm_generative_bert"], "fed", "CDM: MIT; MELD: GPL-3.0")},
     )
     write_cards(outcome, RUN, tmp_path)
     card = ModelCard.load(tmp_path / "models" / "judge" / "README.md")  # by the reader of the hub
@@ -63,7 +61,7 @@ def test_a_card_says_what_a_discriminator_learned_and_how_well_it_agrees(tmp_pat
 def test_a_card_of_synthetic_text_and_of_unknown_licence_says_so(tmp_path: Path) -> None:
     write_model(tmp_path, "config.json", {"architectures": ["T5ForConditionalGeneration"]})
     write_cards(
-        Study(models={"judge": SavedModel(tmp_path)}, corpus="builtin", licence="MIT"),
+        Study(models={"judge": SavedModel(tmp_path, (), "builtin", "MIT")}),
         {**RUN, "synthetic": True},
         tmp_path,
     )
