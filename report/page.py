@@ -63,7 +63,12 @@ def write_report(
 
 def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
     """Makes the page as HTML with inline pictures. `run` is the content of results.json, `config` the configuration."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
     environment.filters["breakable"] = break_names
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)

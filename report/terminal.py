@@ -54,7 +54,13 @@ def console(stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH_OF_A_FILE
     # without emoji, for which rich takes the :m: in a name
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=stderr, emoji=False)
+    return Console(
+        stderr=stderr,
+        width=width,
+        highlight=False,
+        soft_wrap=stderr,
+        emoji=False,
+    )
 
 
 def table_width(out: Console) -> int:
