@@ -80,7 +80,15 @@ class Job:
         """Lists what must be equal in two jobs to compare their scores: texts, inputs and ratings, in order."""
         _, aspect = place
         rated = self.list_rated(place)
-        return [(line["id"], line["text_hash"], line["group"], line["ratings"][aspect]) for line in rated]
+        return [
+            (
+                line["id"],
+                line["text_hash"],
+                line["group"],
+                line["ratings"][aspect],
+            )
+            for line in rated
+        ]
 
     def get_scores(self, place: Place, metric: str) -> Floats | None:
         """Returns a metric's scores, NaN for a missing score; None if it has none, such as agreement with cheap cues.
@@ -105,7 +113,8 @@ def list_measured(row: Mapping[str, Any]) -> list[str]:
 def read_estimate(row: Mapping[str, Any], name: str) -> Estimate:
     """Reads an estimate of results.json, where NaN is written as null."""
     ends = row.get(f"{name}_interval", (None, None))
-    return Estimate(*np.array([row[name], *ends], dtype=np.float64).tolist())
+    numbers = np.array([row[name], *ends], dtype=np.float64)
+    return Estimate(*numbers.tolist())
 
 
 def subtract(
@@ -136,7 +145,11 @@ def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
     for of_job in settings:
         for name, value in of_job.items():
             values.setdefault(name, []).append(value)
-    return [name for name, found in values.items() if len({*found}) > 1 or len(found) < len(settings)]
+    varied: list[str] = []
+    for name, found in values.items():
+        if len({*found}) > 1 or len(found) < len(settings):
+            varied.append(name)
+    return varied
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
@@ -204,7 +217,8 @@ def split_columns(table: Table, width: int) -> Iterator[Table]:
     for name in table.columns:
         if name in texts:
             continue
-        if parts[-1] and sum(sizes[each] for each in (*parts[-1], name)) > room:
+        used = sum(sizes[each] for each in parts[-1])
+        if parts[-1] and used + sizes[name] > room:
             parts.append([])
         parts[-1].append(name)
     for part in parts:
@@ -231,7 +245,9 @@ def join_jobs(jobs: Sequence[Job]) -> Joint:
     same = list_same(rows, len(jobs))
     if same:
         notes.append(f"the same in all jobs: {', '.join(same)}")
-    shared = [f"{name}={value}" for name, value in jobs[0].settings.items() if name not in (*varied, *FOLDERS)]
+    hidden = (*varied, *FOLDERS)
+    typed = jobs[0].settings
+    shared = [f"{name}={value}" for name, value in typed.items() if name not in hidden]
     if shared:
         notes.append(f"settings of all jobs: {', '.join(shared)}")
     shown = [row for row in rows if row["metric"] not in same]
@@ -294,7 +310,9 @@ def pivot(rows: Sequence[Row], cell: str, varied: Sequence[str]) -> list[Row]:
     known = [row for row in rows if cell in row]
     wide: list[Row] = []
     for key, of_job in group(known, choose_cells(names)).items():
-        wide.append(dict(zip(names.values(), key, strict=True)) | {row["metric"]: row[cell] for row in of_job})
+        named = dict(zip(names.values(), key, strict=True))
+        cells = {row["metric"]: row[cell] for row in of_job}
+        wide.append(named | cells)
     return wide
 
 
@@ -306,7 +324,8 @@ def choose_cells(names: Iterable[str]) -> Callable[[Row], tuple[Any, ...]]:
 def list_same(rows: Sequence[Row], jobs: int) -> list[str]:
     """Lists the metrics whose values are equal in all jobs, for every set and aspect; none if that holds for all."""
     varies: dict[str, bool] = {}
-    for (metric, *_), of_metric in group(rows, choose_cells(["metric", "set", "aspect"])).items():
+    by_metric = group(rows, choose_cells(["metric", "set", "aspect"]))
+    for (metric, *_), of_metric in by_metric.items():
         values = {repr(row["value"]) for row in of_metric}  # NaN equals itself here
         varies[metric] = varies.get(metric, False) or len(values) > 1 or len(of_metric) < jobs
     same = [metric for metric, does in varies.items() if not does]
@@ -318,7 +337,9 @@ def describe_measured(rows: Sequence[Row]) -> str:
     counts = sorted({row["n"] for row in rows if "n" in row})
     if not counts:
         return "Estimates of each job"
-    texts = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
+    texts = str(counts[0])
+    if len(counts) > 1:
+        texts = f"{texts} to {counts[-1]}"
     return f"Spearman correlation of scores with ratings, from -1 to 1; n = {texts}"
 
 
@@ -333,6 +354,12 @@ def average_seeds(rows: Sequence[Row], varied: Sequence[str]) -> list[Row]:
         values = [row["value"].value for row in of_seeds if not math.isnan(row["value"].value)]
         if "seed" in varied and len(values) > 1:
             row = {"seeds": len(values), "mean": fmean(values), "spread": stdev(values)}
-            means.append({name: cell for name, cell in zip(names, key, strict=True) if cell != ""} | row)
-    places = list(group(means, locate))
-    return sorted(means, key=lambda row: (places.index(locate(row)), -row["mean"] if locate(row) else 0))
+            named = dict(zip(names, key, strict=True))
+            known = {name: cell for name, cell in named.items() if cell != ""}
+            means.append(known | row)
+    ranked: list[Row] = []
+    for place, of_place in group(means, locate).items():
+        if place:
+            of_place.sort(key=lambda row: -row["mean"])
+        ranked += of_place
+    return ranked

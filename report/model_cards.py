@@ -117,7 +117,8 @@ def list_settings(depends: Any) -> Iterator[str]:
     plan = depends.get("plan") if isinstance(depends, dict) else None
     if plan is None:
         return
-    settings = {"plan": plan, **{key: depends[key] for key in ("trainer", "seed") if key in depends}}
+    kept = ("plan", "trainer", "seed")
+    settings = {key: depends[key] for key in kept if key in depends}
     yield "## Settings"
     yield f"```json\n{json.dumps(settings, indent=2, ensure_ascii=False)}\n```"
 

@@ -138,7 +138,11 @@ def define_columns() -> dict[str, str]:
     """Reads the meaning of each column of tables from the glossary of the docs."""
     lines = (HERE / "glossary.md").read_text(encoding="utf-8").splitlines()
     rows = (re.fullmatch(r"\| (`.+`) \| (.+) \|", line) for line in lines)
-    return {name: row[2] for row in rows if row for name in re.findall("`([^`]+)`", row[1])}
+    meanings: dict[str, str] = {}
+    for row in filter(None, rows):
+        names = re.findall("`([^`]+)`", row[1])
+        meanings |= dict.fromkeys(names, row[2])
+    return meanings
 
 
 def duration(seconds: float) -> str:

@@ -23,6 +23,11 @@ from report.wording import format_number
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows
 MOST_POINTS = 2000  # of a panel that are vectors; more of them are pixels
 WIDTH = 8 / 2.54  # inches
+# of a learning curve: name, colour, marker, and whose loss it is
+LOSSES = (
+    ("train/loss", "C0", ".", "training"),
+    ("val/loss", "C1", "o", "held-out"),
+)
 PANEL, NAME, TITLE = 20, 29, 46  # characters of a line: over a panel, of a name, below axes
 styled = rc_context(fname=Path(__file__).with_name("column.mplstyle"))
 
@@ -84,8 +89,12 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     figure, panels = make_panels([*scored.scores])
     spread = (np.nanmax(ratings) - np.nanmin(ratings)) * 0.02
     jitter = np.random.default_rng(0).uniform(-spread, spread, len(ratings))
-    few_stand_out = {"s": np.clip(800 / len(ratings), 3, 10), "alpha": np.clip(150 / len(ratings), 0.4, 0.8)}
-    style = {**few_stand_out, "linewidths": 0, "rasterized": len(ratings) > MOST_POINTS}
+    style = {
+        "s": np.clip(800 / len(ratings), 3, 10),  # few points stand out
+        "alpha": np.clip(150 / len(ratings), 0.4, 0.8),
+        "linewidths": 0,
+        "rasterized": len(ratings) > MOST_POINTS,
+    }
     for panel, metric in zip(panels, scored.scores, strict=True):
         values = np.clip(scored.values(metric, aspect), -LARGEST, LARGEST)
         panel.scatter(ratings + jitter, values, color="C0", **style)
@@ -159,7 +168,7 @@ def plot_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
     """Plots a panel for each training: its loss by the number of batches seen, and its held-out loss."""
     figure, panels = make_panels([*curves], height=2.8)
     for panel, points in zip(panels, curves.values(), strict=True):
-        for name, color, marker, texts in (("train/loss", "C0", ".", "training"), ("val/loss", "C1", "o", "held-out")):
+        for name, color, marker, texts in LOSSES:
             steps = [point["step"] for point in points if name in point]
             losses = [point[name] for point in points if name in point]
             panel.plot(steps, losses, color=color, marker=marker, label=texts)

@@ -90,7 +90,10 @@ class Table:
         ['metric', 'spearman']
         """
         names = [name for name in self.known if not self.shown or name in self.shown][:MOST_SHOWN]
-        sizes = {name: GAP + min(longest, max(map(cell_len, [name, *self.format_column(name)]))) for name in names}
+        sizes: dict[str, int] = {}
+        for name in names:
+            widest = max(map(cell_len, [name, *self.format_column(name)]))
+            sizes[name] = GAP + min(longest, widest)
         while len(names) > 2 and sum(sizes[name] for name in names) >= width:
             names.pop()
         return names
@@ -108,7 +111,8 @@ class Table:
         rows: list[dict[str, Any]] = []
         for row in self.rows[: self.head]:
             cells = _split_estimates(row, lambda low, high: {"interval": [low, high]})
-            reasons = dict.fromkeys(cell.reason for cell in row.values() if isinstance(cell, Estimate) and cell.reason)
+            estimates = [cell for cell in row.values() if isinstance(cell, Estimate)]
+            reasons = dict.fromkeys(cell.reason for cell in estimates if cell.reason)
             reason = row.get("reason") or "; ".join(reasons)
             rows.append({**cells, "reason": reason, "table": self.name})
         return rows
@@ -151,7 +155,10 @@ class Table:
         >>> Table("R", "Of n texts, with 95 % intervals.", [{"metric": "a_b", "r": -0.25}]).to_latex().splitlines()[1:3]
         ['\\caption{R. Of n texts, with 95 \\% intervals.}', '\\begin{tabular}{lr}']
         """
-        names = [name for name in self.fit(PAPER, PAPER) if max(map(len, self.format_column(name))) <= LONGEST_CELL]
+        names: list[str] = []
+        for name in self.fit(PAPER, PAPER):
+            if max(map(len, self.format_column(name))) <= LONGEST_CELL:
+                names.append(name)
         lines = [names, *zip(*map(self.format_column, names), strict=True)]
         head, *body = [" & ".join(map(latex_text, line)) + r" \\" for line in lines]
         aligned = "".join("l" if name in self.texts else "r" for name in names)

@@ -81,5 +81,6 @@ def list_pieces(explanation: Mapping[str, Any]) -> list[list[Any]]:
     """Lists the lines of an explanation for the page's script: the label, then text, colour and value of each piece."""
     lines: list[list[Any]] = []
     for line in read_explanation(explanation, ""):
-        lines.append([line.label, [[piece.text, piece.shade, piece.value] for piece in line.pieces]])
+        pieces = [[piece.text, piece.shade, piece.value] for piece in line.pieces]
+        lines.append([line.label, pieces])
     return lines
