@@ -266,7 +266,9 @@ def rank_shares(values: Floats) -> Floats:
 
 def are_answers(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether rows are lines about texts that `write_answers` wrote."""
-    return bool(rows) and all(ANSWERS in row and isinstance(row.get("scores"), Mapping) for row in rows)
+    has_scores = [isinstance(row.get("scores"), Mapping) for row in rows]
+    has_answers = [ANSWERS in row for row in rows]
+    return bool(rows) and all(has_scores) and all(has_answers)
 
 
 def to_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -276,7 +278,8 @@ def to_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], 
     """
     judges = list(dict.fromkeys(name for row in rows for name in row["scores"]))
     empty = dict.fromkeys(judges)
-    return [{"id": row["id"], **empty, **row["scores"]} for row in rows], judges
+    labels = [{"id": row["id"], **empty, **row["scores"]} for row in rows]
+    return labels, judges
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------

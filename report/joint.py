@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, TypeAlias
@@ -131,8 +132,15 @@ def subtract(
     _, aspect = place
     base = first.list_rated(place)
     ratings = np.array([line["ratings"][aspect] for line in base], dtype=np.float64)
-    groups = [f"\0{number}" if line["group"] is None else line["group"] for number, line in enumerate(base)]
-    return difference(scores, others, ratings, groups=groups)
+    groups: list[str] = []
+    for number, line in enumerate(base):
+        groups.append(f"\0{number}" if line["group"] is None else line["group"])
+    return difference(
+        scores,
+        others,
+        ratings,
+        groups=groups,
+    )
 
 
 def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
@@ -210,7 +218,8 @@ def split_columns(table: Table, width: int) -> Iterator[Table]:
     """
     sizes: dict[str, int] = {}
     for name in table.columns:
-        sizes[name] = GAP + max(map(cell_len, [name, *table.format_column(name)]))
+        cells = [name, *table.format_column(name)]
+        sizes[name] = GAP + max(map(cell_len, cells))
     texts = table.texts
     room = width - 1 - sum(sizes[name] for name in texts)
     parts: list[list[str]] = [[]]
@@ -287,7 +296,8 @@ def list_rows(jobs: Sequence[Job], varied: Sequence[str]) -> tuple[list[Row], li
                 notes[f"no differences on {place[0]} for {named}: the first job has other texts or ratings"] = None
             elif change := subtract(job, first, place, row["metric"]):
                 rows[-1]["difference"] = change
-    return [row for of_place in group(rows, locate).values() for row in of_place], [*notes]
+    by_place = group(rows, locate)
+    return [*chain.from_iterable(by_place.values())], [*notes]
 
 
 def locate(row: Row) -> Place:
@@ -306,7 +316,9 @@ def group(rows: Sequence[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]
 def pivot(rows: Sequence[Row], cell: str, varied: Sequence[str]) -> list[Row]:
     """Makes a row for each set, aspect and job, with a column for each metric that has the cell."""
     short = shorten_names(varied)
-    names = {"set": "set", "aspect": "aspect", **short} if len(group(rows, locate)) > 1 else short
+    names = short
+    if len(group(rows, locate)) > 1:
+        names = {"set": "set", "aspect": "aspect", **short}
     known = [row for row in rows if cell in row]
     wide: list[Row] = []
     for key, of_job in group(known, choose_cells(names)).items():
@@ -327,7 +339,8 @@ def list_same(rows: Sequence[Row], jobs: int) -> list[str]:
     by_metric = group(rows, choose_cells(["metric", "set", "aspect"]))
     for (metric, *_), of_metric in by_metric.items():
         values = {repr(row["value"]) for row in of_metric}  # NaN equals itself here
-        varies[metric] = varies.get(metric, False) or len(values) > 1 or len(of_metric) < jobs
+        differs = len(values) > 1 or len(of_metric) < jobs
+        varies[metric] = differs or varies.get(metric, False)
     same = [metric for metric, does in varies.items() if not does]
     return same if jobs > 1 and len(same) < len(varies) else []
 
@@ -351,7 +364,8 @@ def average_seeds(rows: Sequence[Row], varied: Sequence[str]) -> list[Row]:
     names = [name for name in ("set", "aspect", *varied, "metric") if name != "seed"]
     means: list[Row] = []
     for key, of_seeds in group(rows, choose_cells(names)).items():
-        values = [row["value"].value for row in of_seeds if not math.isnan(row["value"].value)]
+        every = [row["value"].value for row in of_seeds]
+        values = [value for value in every if not math.isnan(value)]
         if "seed" in varied and len(values) > 1:
             row = {"seeds": len(values), "mean": fmean(values), "spread": stdev(values)}
             named = dict(zip(names, key, strict=True))

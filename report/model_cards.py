@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from report.agreement_tables import AGREEMENT
+from report.agreement_tables import AGREEMENT, AGREEMENT_CELLS
 from report.study import SavedModel, Study
 from report.tables import Table
 
@@ -21,8 +21,7 @@ IDENTIFIERS = {
     "GPL-3.0": "gpl-3.0",
     "CC BY-SA 4.0": "cc-by-sa-4.0",
 }
-AGREEMENT_COLUMNS = ("metric", "set", "aspect", "n", "spearman", "within_systems", "between_systems", "systems")
-AGREEMENT_COLUMNS += ("beyond_cues", "pearson", "kendall")
+AGREEMENT_COLUMNS = AGREEMENT_CELLS[:10]  # without counts
 # what a model of this project is, by a file of its folder
 KINDS = {
     "discriminator.json": "A classifier of texts: a higher logit means human or good, or the label that it names.",

@@ -123,7 +123,8 @@ def name_run(outcome: Study, called: str) -> str:
     """Writes the title of the page: verb or experiment with its title, or with its metrics (if few) and sets."""
     if outcome.title:
         return f"{called}: {outcome.title}"
-    rated = {row["set"] for table in outcome.tables if table.key == AGREEMENT for row in table.rows}
+    agreements = [table for table in outcome.tables if table.key == AGREEMENT]
+    rated = {row["set"] for table in agreements for row in table.rows}
     sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
     if rated:  # without adversaries
         sets = [scored for scored in sets if scored.name in rated]

@@ -136,7 +136,10 @@ def plot_intervals(titled: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> 
     """
     figures: dict[str, Figure] = {}
     for key, (estimates, title) in titled.items():
-        known = {name: estimate for name, estimate in estimates.items() if not np.isnan(estimate.low)}
+        known: dict[str, Estimate] = {}
+        for name, estimate in estimates.items():
+            if not np.isnan(estimate.low):
+                known[name] = estimate
         if len(known) >= 2:
             figures[key] = draw_intervals(known, title)
     return figures

@@ -93,8 +93,11 @@ def name_machine() -> str:
     named = f"{named}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
     if not torch.cuda.is_initialized():
         return named
-    used = [i for i in range(torch.cuda.device_count()) if torch.cuda.max_memory_allocated(i)]
-    return ", ".join([named, *(torch.cuda.get_device_name(i) for i in used)])
+    names = [named]
+    for i in range(torch.cuda.device_count()):
+        if torch.cuda.max_memory_allocated(i):
+            names.append(torch.cuda.get_device_name(i))
+    return ", ".join(names)
 
 
 def name_processor() -> str:
@@ -226,7 +229,8 @@ def name_files(names: Iterable[str]) -> dict[str, str]:
             safe = f"{safe[: LONGEST_NAME // 8]}-{fingerprint(name)}"
         taken = {file.lower() for file in files.values()}  # some systems do not distinguish upper and lower case
         numbered = (f"{safe}_{number}" for number in count(2))
-        files[name] = next(file for file in chain([safe], numbered) if file.lower() not in taken)
+        candidates = chain([safe], numbered)
+        files[name] = next(file for file in candidates if file.lower() not in taken)
     return files
 
 

@@ -228,7 +228,8 @@ def list_reasons(tables: Iterable[Table]) -> Iterator[str]:
                 of_row.add(cell.reason)
         own = row.get("reason")
         if own and own not in of_row:
-            lacking.setdefault(own, {})[format_cell(next(iter(row.values())))] = None
+            first, *_ = row.values()
+            lacking.setdefault(own, {})[format_cell(first)] = None
     for reason, names in lacking.items():
         yield f"{join_names([*names])}: {reason}"
 

@@ -25,7 +25,7 @@ from experiments.contracts import Run, Study
 from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, leaves
 from experiments.runner.run_log import begin_log, quiet_libraries, shorten
-from experiments.runner.sweep import FAILED, FINE, name_job
+from experiments.runner.sweep import FAILED, FINE, name_command, name_job
 from report import page, results, terminal
 from report.wording import literal
 
@@ -132,13 +132,6 @@ def describe_code() -> dict[str, Any]:
         found.append(ended.stdout.splitlines())
     commit, changed = found
     return {"commit": "".join(commit), "changed_files": changed}
-
-
-def name_command(hydra: HydraConf) -> list[str]:
-    """Lists the words of a command line that repeats this experiment, or this one job of a sweep."""
-    sources = hydra.runtime.config_sources
-    folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]
-    return ["python", "experiments/run.py", *folders, *hydra.overrides.task]
 
 
 def name_written(hydra: HydraConf) -> list[str]:

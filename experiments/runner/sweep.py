@@ -36,7 +36,8 @@ class JointTable(Callback):
         from report.results import write_json  # with numpy, which a start without a run does not need
 
         folder = Path(config.hydra.sweep.dir).resolve()
-        command = ["python", "experiments/run.py", "-m", *config.hydra.overrides.task]
+        options = [word for word in config.hydra.overrides.hydra if not word.startswith("hydra.mode=")]
+        command = name_command(config.hydra, "-m", *options)
         try:
             jobs = sorted(map(read_job, folder.rglob(JOB)), key=lambda job: job["number"])
             write_json({"command": command, "jobs": jobs}, folder / "sweep.json")
@@ -46,6 +47,13 @@ class JointTable(Callback):
             terminal.say(traceback.format_exc())
             exit_code = FAILED
         raise SystemExit(exit_code)
+
+
+def name_command(hydra: HydraConf | DictConfig, *options: str) -> list[str]:
+    """Lists the words of a command line that repeats an experiment, one job of a sweep, or with `-m` a sweep."""
+    sources = hydra.runtime.config_sources
+    folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]
+    return ["python", "experiments/run.py", *options, *folders, *hydra.overrides.task]
 
 
 def write_job(
@@ -109,6 +117,8 @@ def show(jobs: Sequence[Mapping[str, Any]], folder: Path) -> None:
         joint = join_jobs(with_results)
         for table in joint.fit_tables(width):
             console.print(table.to_terminal(width))
+        for table in joint.tables[:1]:
+            console.print(f"[dim italic]{literal(table.caption)}[/]")
         for note in [*joint.notes, *list_notes([job["notes"] for job in jobs if job["has_results"]])]:
             console.print(f"[bold yellow]![/] {literal(note)}")
         if len(with_results) > 1 and joint.whole.rows:

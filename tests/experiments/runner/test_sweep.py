@@ -20,7 +20,9 @@ def check_sweep(folder: Path, *files: str) -> None:
     found = {path.name for path in (folder / "here").iterdir()}
     joint = {f"joint.{ending}" for ending in ("md", "csv", "tex")}
     assert found == {"0", "1", "sweep.json", "multirun.yaml", *joint, *files}
-    jobs = json.loads((folder / "here" / "sweep.json").read_text("utf-8"))["jobs"]
+    found = json.loads((folder / "here" / "sweep.json").read_text("utf-8"))
+    assert {"-m", "+exp=toy", "seed=0,1", "hydra.sweep.dir=here"} < {*found["command"]}
+    jobs = found["jobs"]
     assert [(job["number"], job["settings"]["seed"], job["exit_code"]) for job in jobs] == [(0, "0", 0), (1, "1", 0)]
     assert len([path for path in (folder / "out" / "stages").iterdir() if path.is_dir()]) == 1
     joint = (folder / "here" / "joint.md").read_text("utf-8")
@@ -50,6 +52,7 @@ def test_a_job_prints_one_line_and_its_folder(run: Callable[..., Any], tmp_path:
     assert re.fullmatch(r"gamma=0\.25: .+ s, here/0/report\.html", first)
     assert re.fullmatch(r"gamma=0\.75: .+ s, here/1/report\.html", second)
     assert rest[0].startswith("Agreement of 2 jobs with quality of toys")
+    assert "Spearman correlation of scores with ratings, from -1 to 1; n = 11 to 12." in ended.stdout
     assert ended.stdout.count("the expert is a <toy>") == 1
     assert max(map(len, rest[:8])) <= 120
 
