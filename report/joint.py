@@ -282,7 +282,7 @@ def list_rows(jobs: Sequence[Job], varied: Sequence[str]) -> tuple[list[Row], li
     A job whose texts, inputs or ratings differ from those of the first job has no differences; a note says so.
     """
     first, *_ = jobs
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     notes: dict[str, None] = {}
     for job in jobs:
         settings = {name: job.settings.get(name, "") for name in varied}
