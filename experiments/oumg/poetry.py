@@ -15,7 +15,7 @@ from transformers import LogitsProcessor, TopKLogitsWarper
 
 from core.errors import SettingError
 from core.example import Example
-from core.settings import Count, NonNegative, check, checked_dataclass
+from core.settings import Count, NonNegative, check
 from core.stages import fingerprint
 from data.corpus import Corpus, split_by
 from data.files import read_examples, write_examples
@@ -69,22 +69,6 @@ class PoetryPlan:
         return [poem for poem in poems if self.generator.model.fits(tune_of(poem), Form.of(poem.text))]
 
 
-@checked_dataclass
-class GuidanceSettings:
-    """The settings of guidance: the guide, its candidates, and its strength."""
-
-    # of the guide, for tables
-    kind: str
-    # how the guide is trained, on how many human and generated poems together
-    guide: GuidePlan
-    # likeliest characters to choose from, guided or not
-    k: Count
-    # `normalised` (Eq. 5) or `fudge`
-    rule: GuidanceRule
-    # of Eq. 5, or lambda of FUDGE; 0 is unguided
-    alpha: NonNegative
-
-
 @dataclass(frozen=True)
 class Decoder:
     """A decoder: how a generator chooses characters."""
@@ -105,8 +89,8 @@ def oumg_poetry(
     data: Corpus,
     plan: PoetryPlan,
     discriminators: JudgesPlan,
-    g1_k: int = 32,
-    g2_k: int = 32,
+    g1_k: Count = 32,
+    g2_k: Count = 32,
 ) -> Study:
     """Compares two decoders: G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1 (Table 1).
 
@@ -115,7 +99,6 @@ def oumg_poetry(
 
     Raises SettingError if the generator has too few characters for a decoder, or if there are too few poems.
     """
-    check(Count, g1_k=g1_k, g2_k=g2_k)
     known = find_characters(data, plan)
     human, counts = choose_poems(data, plan, known, FEWEST_INPUTS)
     check_candidates(g1_k, known, f"g1_k = {g1_k}")
@@ -151,9 +134,17 @@ def guided_poetry(
     data: Corpus,
     plan: PoetryPlan,
     discriminators: JudgesPlan,
-    guidance: GuidanceSettings,
+    kind: str,
+    guide: GuidePlan,
+    k: Count,
+    rule: GuidanceRule,
+    alpha: NonNegative,
 ) -> Study:
     """Compares guided poems with unguided poems of the same generator (Table 2).
+
+    `kind` names the guide in tables, `guide` says how it is trained, on how many human and generated poems together; k
+    are the likeliest characters to choose from, guided or not, and alpha is that of Eq. 5, or lambda of FUDGE (0 is
+    unguided).
 
     The inputs are halved. For one half the generator writes the poems that the guide learns. For the other half it
     writes unguided and guided poems. Discriminators learn a part of these and judge the rest; they share no text and no
@@ -161,41 +152,40 @@ def guided_poetry(
     """
     known = find_characters(data, plan)
     poems, counts = choose_poems(data, plan, known, 2 * FEWEST_INPUTS)
-    check_candidates(guidance.k, known, f"guide_k = {guidance.k}")
+    check_candidates(k, known, f"guide_k = {k}")
     learned, human = halve_inputs(poems, run.seed)
     generator = train_songnet(run, data, plan)
     write = partial(write_poems, run, plan, generator)
     songnet = SongNet.from_pretrained(generator.source, plan.device)
-    texts = label_poems(learned, write("machine", learned, top_k(guidance.k)))
-    guide = find_or_train(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer=songnet.tokenizer)
-    loaded = load_guide(guide.source, plan.device)
-    strength = {"k": guidance.k, "rule": guidance.rule, "alpha": guidance.alpha}
-    adapted = adapt_guide(loaded, songnet.tokenizer)
+    texts = label_poems(learned, write("machine", learned, top_k(k)))
+    trained = find_or_train(run, f"guide_{kind}", guide, texts, tokenizer=songnet.tokenizer)
+    adapted = adapt_guide(load_guide(trained.source, plan.device), songnet.tokenizer)
+    strength = {"k": k, "rule": rule, "alpha": alpha}
     make = partial(
         Guidance,
         guide=adapted,
         tokenizer=songnet.tokenizer,
-        strength=guidance.alpha,
-        k=guidance.k,
-        rule=guidance.rule,
+        strength=alpha,
+        k=k,
+        rule=rule,
     )
-    unguided = write("unguided", human, top_k(guidance.k))
+    unguided = write("unguided", human, top_k(k))
     # Guided poems have draws of their own, except with alpha 0.
-    decoder = Decoder(make, {"guide": guide.identity, **strength})
-    guided = write("guided", human, decoder, draws=int(guidance.alpha > 0))
+    decoder = Decoder(make, {"guide": trained.identity, **strength})
+    guided = write("guided", human, decoder, draws=int(alpha > 0))
     origins = {"human": human, "unguided": unguided, "guided": guided}
     system_pair = replace(
         pair_poems(plan, origins, ("guided", "unguided")),
-        columns={"guide": guidance.kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)},
+        columns={"guide": kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)},
     )
-    best = kept_point(guide.curve, guidance.guide.training.keep)
+    best = kept_point(trained.curve, guide.training.keep)
     return compare_systems(
         run,
         discriminators,
         "Guided against unguided",
         [system_pair],
         caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
-        models={"generator": generator, "guide": guide},
+        models={"generator": generator, "guide": trained},
         further=[score_forms(run, data, origins)],
         settings={"data": data.name, **strength},
         figures={
