@@ -163,7 +163,8 @@ def cdm(
 
     Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
     """
-    check(Several[one_of(tuple(discriminators))] | None, baseline=baseline)
+    check(Sequence[Rule], **{"model.rules": rules})
+    check(Several[one_of(tuple(discriminators))] | None, **{"model.baseline": baseline})
     negatives.read_graphs()
     trained = train_pair(run, data, amateur, expert, keep, (device, dtype, untrained))
     pair = trained.pair
@@ -184,9 +185,7 @@ def cdm(
     scored: list[ScoredSet] = []
     for rated, dialogues, of_set in zip(data.rated, tokenised, steps, strict=True):
         scored.append(score_dialogues(run, rated, dialogues, of_set, pair, metrics, judges, device))
-    notes = [
-        f"How the default settings were chosen: {chosen}",
-    ]
+    notes = [f"How the default settings were chosen: {chosen}"]
     if negatives.sampling.gamma in ALONE:
         notes.append(
             f"cdm_generative_* is a baseline of the paper (Table 5): negatives of the {ALONE[negatives.sampling.gamma]}"
