@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,9 @@ def present(
     plots: Mapping[str, Figure] | None = None,
     figures: Mapping[str, float] | None = None,
     folders: Mapping[str, Path] | None = None,
-    files: Sequence[Path] = (),
     plotted_sets: Sequence[ScoredSet] | None = None,
-    adversaries: Sequence[ScoredSet] = (),
     metrics_of: Mapping[str, Sequence[str]] | None = None,
-    title: str = "",
     data: Corpus | None = None,
-    synthetic: bool = False,
 ) -> Study:
     """Makes the outcome: what every experiment shows of its sets and models, and what this one adds.
 
@@ -52,32 +49,29 @@ def present(
         settings: for the signature.
         figures: by name; a figure replaces the one of a model with its name.
         plotted_sets: the sets to plot, if not all sets with all their metrics.
-        adversaries: damaged texts with the ratings of their originals. Their scores are recorded, but agreement with
-            these ratings ought to fall, so no table of agreement has them.
         metrics_of: for each model, the metrics that score with it, for its card.
         data: the corpus that the models learned.
-        synthetic: whether texts that are no corpus are synthetic.
     """
     models = models or {}
     plotted = sets if plotted_sets is None else plotted_sets
     rows = agree_with_ratings(run, sets)
+    kept = {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder}
+    kept |= folders or {}
+    learned = ("", "") if data is None else (data.name, data.licence)
+    saved = {name: SavedModel(folder, (metrics_of or {}).get(name, ()), *learned) for name, folder in kept.items()}
     curves = {model.name: model.curve for model in models.values() if model.is_trained_here}
     set_notes = [note for scored in sets for note in scored.notes]
     return Study(
         signature=sign(run, models, settings or {}, has_cues=run.cues and bool(rows)),
         answer=name_best(rows) or answer,
         tables=[*([tabulate_agreement(rows)] if rows else []), *tables],
-        scored=[*sets, *adversaries],
-        draw=lambda: {**draw_scores(plotted), **(plots or {}), **draw_curves(curves)},
-        models=list_saved({**list_folders(models), **(folders or {})}, metrics_of or {}),
+        scored=sets,
+        draw=partial(draw_plots, plotted, plots or {}, curves),
+        models=saved,
         curves=curves,
         notes=list(dict.fromkeys([*notes, *set_notes, *note_cues(rows)])),
         figures={**list_losses(models), **(figures or {})},
-        files=files,
-        title=title,
-        corpus="" if data is None else data.name,
-        licence="" if data is None else data.licence,
-        synthetic=synthetic or (data is not None and data.synthetic),
+        synthetic=data is not None and data.synthetic,
     )
 
 
@@ -86,7 +80,12 @@ def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
     return [row for scored in sets for row in list_agreement(scored, run.seed, has_cues=run.cues)]
 
 
-def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting], has_cues: bool) -> str:
+def sign(
+    run: Run,
+    models: Mapping[str, Trained],
+    settings: Mapping[str, Setting],
+    has_cues: bool,
+) -> str:
     """Makes the signature that identifies a run: models, settings, seed, versions of libraries.
 
     With `has_cues` it also names the regression on cheap cues (surface features such as length).
@@ -101,24 +100,15 @@ def sign(run: Run, models: Mapping[str, Trained], settings: Mapping[str, Setting
     )
 
 
-def draw_scores(sets: Sequence[ScoredSet]) -> dict[str, Figure]:
-    """Draws a plot of the scores of each rated set."""
-    return {f"scores_{scored.name}": scores_against_ratings(scored) for scored in sets if scored.aspects}
-
-
-def draw_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, Figure]:
-    """Draws the learning curves of all models that were trained here."""
-    return {"learning_curves": plot_curves(curves)} if curves else {}
-
-
-def list_folders(models: Mapping[str, Trained]) -> dict[str, Path]:
-    """Returns the folders of the models that were trained here, by name; the run folder keeps them."""
-    return {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder}
-
-
-def list_saved(folders: Mapping[str, Path], metrics: Mapping[str, Sequence[str]]) -> dict[str, SavedModel]:
-    """Returns the models of these folders by name, with the metrics that score with each."""
-    return {name: SavedModel(folder, metrics.get(name, ())) for name, folder in folders.items()}
+def draw_plots(
+    sets: Sequence[ScoredSet], more: Mapping[str, Figure], curves: Mapping[str, Sequence[Mapping[str, float]]]
+) -> dict[str, Figure]:
+    """Draws the scores of each rated set, and the learning curves of all models that were trained here."""
+    plots = {f"scores_{scored.name}": scores_against_ratings(scored) for scored in sets if scored.aspects}
+    plots |= more
+    if curves:
+        plots["learning_curves"] = plot_curves(curves)
+    return plots
 
 
 def list_losses(models: Mapping[str, Trained]) -> dict[str, float]:

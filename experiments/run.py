@@ -24,8 +24,6 @@ from core.threads import share_cores  # noqa: E402
 from report.terminal import open_streams, say  # noqa: E402
 
 FAULT, INTERRUPTED = 2, 130  # exit codes
-PAPERS = {"ctrleval": "CTRLEval", "mars": "MARS", "cdm": "CDM", "oumg": "OUMG", "guided": "OUMG"}  # by starts of names
-OTHERS = "Other experiments"
 WIDTH = 20  # of the column of names
 DESCRIPTION = re.compile(r"^description: *(.+?) *$", re.MULTILINE)
 # Options of Hydra that run no experiment
@@ -72,13 +70,12 @@ def names_experiment(words: Sequence[str]) -> bool:
 
 
 def list_experiments() -> str:
-    """Lists the experiments of each paper, then all others, each on a line with its description."""
-    sections: dict[str, list[str]] = {paper: [] for paper in (*PAPERS.values(), OTHERS)}
+    """Lists the experiments, each on a line with its description."""
+    lines: list[str] = []
     for file in sorted((CONFIGS / "exp").glob("*.yaml")):
         described = DESCRIPTION.search(file.read_text(encoding="utf-8"))
-        paper = next((paper for start, paper in PAPERS.items() if file.stem.startswith(start)), OTHERS)
-        sections[paper].append(f"  {file.stem:<{WIDTH}}{described[1] if described else ''}")
-    return "\n\n".join("\n".join([title, *lines]) for title, lines in sections.items())
+        lines.append(f"  {file.stem:<{WIDTH}}{described[1] if described else ''}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Trains a tiny model of each kind on built-in text, for the examples and the demo (`+exp=models`, `make models`)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from data.corpus import Corpus
 from experiments.cdm.experiment import (
@@ -67,12 +68,12 @@ def models(
     )
     steering = train_steering(run, SteeringPlan(generator, guide, judge, share), remarks, topics)
     trained = (pair.amateur, pair.expert, *classifiers.values(), backbone, fluent, *steering)
-    return present(
+    study = present(
         run,
         models={model.name: model for model in trained},
         folders={"pooler": pooler_folder, "iwf": find_or_count_frequencies(run, backbone, texts)},
-        synthetic=True,
     )
+    return replace(study, synthetic=True)
 
 
 def train_steering(

@@ -372,13 +372,3 @@ class GuidePlan(DiscriminatorPlan):
             seed=data.seed,
         )
         return build, prefixes
-
-
-def prefix_notes(plan: GuidePlan) -> list[str]:
-    """Returns a note if a guide learns only a part of the prefixes, else an empty list."""
-    if plan.prefixes is None:
-        return []
-    return [
-        f"the guide learned at most {plan.prefixes} prefixes of each text, drawn at random; the paper's guide learns "
-        "all (model.guides.bilstm.prefixes=null)"
-    ]

@@ -13,7 +13,6 @@ import yaml
 from core.errors import SettingError
 from core.settings import Several, check, one_of
 from report import page, results
-from report.asked import write_answers
 from report.study import Study
 
 
@@ -53,11 +52,5 @@ def write_verb(
             results.clear_folder(place)
         except OSError as error:
             raise SettingError(f"cannot write to the report: {error}") from error
-        found = results.results(outcome, about)
-        results.write_plots(outcome, place, plots)
-        results.write_scores(outcome, place)
-        results.write_tables(outcome, place)
-        write_answers(outcome.asked, place / "answers.jsonl")
-        page.write_report(outcome, found, config, place)
-        results.write_json(found, place / "results.json")
+        page.write_run(outcome, about, config, place, plots)
     return place / "report.html"

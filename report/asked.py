@@ -28,37 +28,6 @@ WORDS = {1.0: "system_a", 0.0: "system_b"}  # the field that names the winner of
 
 
 @dataclass(frozen=True)
-class Answered:
-    """One question to one judge, with the judge's answer."""
-
-    judge: str
-    # what was asked about: an aspect, or the output that was shown first
-    about: str
-    # NaN without one
-    verdict: float
-    # what the judge wrote; None for a question that was not answered
-    answer: str | None
-    # why there is no verdict, else None
-    reason: str | None
-    # as it was asked, where it was kept
-    question: str = ""
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """Returns the question and its answer as JSON values."""
-        record = {
-            "judge": self.judge,
-            "about": self.about,
-            "verdict": to_number(self.verdict),
-            "answer": self.answer,
-            "reason": self.reason,
-        }
-        if self.question:
-            record["question"] = self.question
-        return record
-
-
-@dataclass(frozen=True)
 class Asked:
     """A text, or a pair of outputs, with all that judges answered about it."""
 
@@ -71,14 +40,32 @@ class Asked:
     judged: str
     # how far judges are from people, larger is farther; NaN where one of them said nothing
     gap: float
-    answers: tuple[Answered, ...]
-    # the fields of its line
-    fields: Mapping[str, Any]
+    # its line in the file of answers, as JSON values
+    record: Mapping[str, Any]
 
-    @property
-    def record(self) -> dict[str, Any]:
-        """Returns the line of this text or pair in the file of answers, as JSON values."""
-        return {**self.fields, ANSWERS: [answer.record for answer in self.answers]}
+
+def record_answer(
+    judge: str,
+    about: str,
+    verdict: float,
+    answer: str | None,
+    reason: str | None,
+) -> dict[str, Any]:
+    """Returns an answer as JSON values.
+
+    Args:
+        about: what was asked about: an aspect, or the output that was shown first.
+        answer: what the judge wrote; None for a question that was not answered.
+        reason: why there is no verdict, else None.
+    """
+    shown = to_number(verdict)
+    return {
+        "judge": judge,
+        "about": about,
+        "verdict": shown,
+        "answer": answer,
+        "reason": reason,
+    }
 
 
 def to_number(value: float) -> float | None:
@@ -115,29 +102,28 @@ def list_asked_pairs(
         systems = {"system_a": pairs.systems_a[pair], "system_b": pairs.systems_b[pair]}
         group = pairs.inputs[pair]
         first, second = (outputs.examples[places[system, group]] for system in systems.values())
-        fields = {
+        human = float(people[pair])
+        judged = float(joint[pair])
+        record = {
             "group": group,
             **systems,
-            "winner": name_winner(float(joint[pair]), systems),
+            "winner": name_winner(judged, systems),
             "rater": name,
             "judges": {other: name_winner(float(values[pair]), systems) for other, values in single},
-            "people": name_winner(float(people[pair]), systems),
+            "people": name_winner(human, systems),
             "text_a": first.full_text,
             "text_b": second.full_text,
+            ANSWERS: [record_pair_answer(answer, systems) for answer in answers],
         }
+        read = {systems["system_a"]: first.full_text, systems["system_b"]: second.full_text}
         asked.append(
             Asked(
                 name=f"{group}: {systems['system_a']} and {systems['system_b']}",
-                texts={
-                    **list_context(first),
-                    systems["system_a"]: first.full_text,
-                    systems["system_b"]: second.full_text,
-                },
-                people=describe_winner(float(people[pair]), systems),
-                judged=describe_winner(float(joint[pair]), systems),
-                gap=abs(float(people[pair]) - float(joint[pair])),
-                answers=tuple(to_answered(answer, systems) for answer in answers),
-                fields=leave_out_empty(fields),
+                texts={**list_context(first), **read},
+                people=describe_winner(human, systems),
+                judged=describe_winner(judged, systems),
+                gap=abs(human - judged),
+                record=leave_out_empty(record),
             )
         )
     return asked
@@ -148,20 +134,14 @@ def leave_out_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, {})}
 
 
-def to_answered(answer: PairAnswer, systems: Mapping[str, str]) -> Answered:
-    """Prepares an answer about a pair in one order for display.
+def record_pair_answer(answer: PairAnswer, systems: Mapping[str, str]) -> dict[str, Any]:
+    """Returns an answer about a pair in one order, with the question where it was kept, as JSON values.
 
     The verdict is 1 if the output that was shown first is better, 0 if the second is better, or a value between.
     """
-    shown_first = systems["system_b" if answer.is_reversed else "system_a"]
-    return Answered(
-        judge=answer.judge,
-        about=f"{shown_first} first",
-        verdict=answer.first,
-        answer=answer.answer,
-        reason=answer.reason,
-        question=answer.question,
-    )
+    about = f"{systems['system_b' if answer.is_reversed else 'system_a']} first"
+    record = record_answer(answer.judge, about, answer.first, answer.answer, answer.reason)
+    return {**record, "question": answer.question} if answer.question else record
 
 
 def name_winner(outcome: float, systems: Mapping[str, str]) -> str | float | None:
@@ -207,17 +187,17 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
     gaps = measure_gaps(columns)
     asked: list[Asked] = []
     for place, example in enumerate(scored.examples if judges else ()):
-        answers: list[Answered] = []
+        answers: list[dict[str, Any]] = []
         for name, scores in judges.items():
             for aspect, explained in list_explained(scores.explanations[place]).items():
                 verdict = float(scores.values[aspect][place])
                 reason = scores.reasons[place] if math.isnan(verdict) else None
-                answers.append(Answered(name, aspect, verdict, explained.get("answer"), reason))
+                answers.append(record_answer(name, aspect, verdict, explained.get("answer"), reason))
         verdicts: dict[str, float | None] = {}
         for name, scores in columns.scores.items():
             (values,) = scores.values.values()
             verdicts[name] = to_number(float(values[place]))
-        fields = {
+        record = {
             "id": example.id,
             "group": example.group,
             "system": example.system,
@@ -225,6 +205,7 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
             **list_context(example),
             "ratings" if has_own_ratings else "people": dict(example.ratings),
             "scores": verdicts,
+            ANSWERS: answers,
         }
         asked.append(
             Asked(
@@ -233,8 +214,7 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
                 people=describe_numbers(example.ratings),
                 judged=describe_numbers(verdicts),
                 gap=float(gaps[place]),
-                answers=tuple(answers),
-                fields=leave_out_empty(fields),
+                record=leave_out_empty(record),
             )
         )
     return asked
@@ -286,7 +266,9 @@ def rank_shares(values: Floats) -> Floats:
 
 def are_answers(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether rows are lines about texts that `write_answers` wrote."""
-    return bool(rows) and all(ANSWERS in row and isinstance(row.get("scores"), Mapping) for row in rows)
+    has_scores = [isinstance(row.get("scores"), Mapping) for row in rows]
+    has_answers = [ANSWERS in row for row in rows]
+    return bool(rows) and all(has_scores) and all(has_answers)
 
 
 def to_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -296,7 +278,8 @@ def to_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], 
     """
     judges = list(dict.fromkeys(name for row in rows for name in row["scores"]))
     empty = dict.fromkeys(judges)
-    return [{"id": row["id"], **empty, **row["scores"]} for row in rows], judges
+    labels = [{"id": row["id"], **empty, **row["scores"]} for row in rows]
+    return labels, judges
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------

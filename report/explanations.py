@@ -141,7 +141,10 @@ def _shorten(lines: Sequence[Line]) -> list[Line]:
     shortened: list[Line] = []
     left = PIECES
     for line in lines:
-        pieces = [replace(piece, text=shorten(piece.text, LONGEST)) for piece in line.pieces[:left]]
+        pieces: list[Piece] = []
+        for piece in line.pieces[:left]:
+            text = shorten(piece.text, LONGEST)
+            pieces.append(replace(piece, text=text))
         left -= len(pieces)
         if len(pieces) < len(line.pieces):
             pieces.append(Piece("…"))

@@ -1,8 +1,7 @@
 """Model cards: README.md in a model's folder, in the form of the Hugging Face hub, so that the folder can be shared.
 
-A card says what the model is, what it learned under which licence, its settings, its held-out loss, and how well it
-agrees with people if that was measured. The card is not part of what identifies the model
-(`models.loading.DESCRIBING`).
+A card says what the model is, what it learned under which licence, its settings, and how well it agrees with people
+if that was measured. The card is not part of what identifies the model (`models.loading.DESCRIBING`).
 """
 
 import json
@@ -10,15 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from report.agreement_tables import AGREEMENT
-from report.study import Study
+from report.agreement_tables import AGREEMENT, AGREEMENT_CELLS
+from report.study import SavedModel, Study
 from report.tables import Table
 
 CARD = "README.md"
 PACKAGE = "judging-generated-text"
-IDENTIFIERS = {"MIT": "mit", "Apache-2.0": "apache-2.0", "GPL-3.0": "gpl-3.0", "CC BY-SA 4.0": "cc-by-sa-4.0"}
-AGREEMENT_COLUMNS = ("metric", "set", "aspect", "n", "spearman", "within_systems", "between_systems", "systems")
-AGREEMENT_COLUMNS += ("beyond_cues", "pearson", "kendall")
+IDENTIFIERS = {
+    "MIT": "mit",
+    "Apache-2.0": "apache-2.0",
+    "GPL-3.0": "gpl-3.0",
+    "CC BY-SA 4.0": "cc-by-sa-4.0",
+}
+AGREEMENT_COLUMNS = AGREEMENT_CELLS[:10]  # without counts
 # what a model of this project is, by a file of its folder
 KINDS = {
     "discriminator.json": "A classifier of texts: a higher logit means human or good, or the label that it names.",
@@ -27,7 +30,6 @@ KINDS = {
 }
 # the hub's words for what a language model does, by the end of its class
 TASKS = {"ForConditionalGeneration": "text2text-generation", "ForMaskedLM": "fill-mask"}
-CHOSEN = {"auc": ("val/order", max), "loss": ("val/loss", min)}  # which point of a curve has the kept weights
 
 
 def write_cards(outcome: Study, run: Mapping[str, Any], folder: Path) -> None:
@@ -61,19 +63,25 @@ def find_kind(place: Path) -> Kind | None:
     return Kind("transformers", task, f"A language model ({architecture}).")
 
 
-def write_card(name: str, place: Path, kind: Kind, outcome: Study, run: Mapping[str, Any]) -> str:
+def write_card(
+    name: str,
+    place: Path,
+    kind: Kind,
+    outcome: Study,
+    run: Mapping[str, Any],
+) -> str:
     """Writes the text of the card of the model in the folder `place`."""
     depends = read_json(place / "depends.json")
+    model = outcome.models[name]
     parts = [
-        format_head(kind, outcome.licence, is_synthetic=run["synthetic"]),
+        format_head(kind, model.licence, is_synthetic=run["synthetic"]),
         f"# {name}",
         kind.sentence,
         f"Trained by the experiment `{run['experiment']}` of {PACKAGE}, seed {run['seed']}.",
         "## Training texts",
-        describe_data(outcome, is_synthetic=run["synthetic"]),
+        describe_data(model, is_synthetic=run["synthetic"]),
         *list_settings(depends),
-        *list_held_out(read_json(place / "curve.json"), depends),
-        *list_agreement(outcome.tables, outcome.models[name].metrics),
+        *list_agreement(outcome.tables, model.metrics),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -93,13 +101,13 @@ def format_head(kind: Kind, licence: str, is_synthetic: bool) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def describe_data(outcome: Study, is_synthetic: bool) -> str:
+def describe_data(model: SavedModel, is_synthetic: bool) -> str:
     """Describes the texts that the model learned, and their licence."""
-    named = f"`{outcome.corpus}`" if outcome.corpus else "The texts of the run"
+    named = f"`{model.corpus}`" if model.corpus else "The texts of the run"
     if is_synthetic:
         return f"{named}: synthetic text by generators of this project. The scores are no judgement of real text."
-    if outcome.licence:
-        return f"{named}. Licence of the texts: {outcome.licence}."
+    if model.licence:
+        return f"{named}. Licence of the texts: {model.licence}."
     return f"{named}. Their licence is not known here: state it before you share the model."
 
 
@@ -108,31 +116,10 @@ def list_settings(depends: Any) -> Iterator[str]:
     plan = depends.get("plan") if isinstance(depends, dict) else None
     if plan is None:
         return
-    settings = {"plan": plan, **{key: depends[key] for key in ("trainer", "seed") if key in depends}}
+    kept = ("plan", "trainer", "seed")
+    settings = {key: depends[key] for key in kept if key in depends}
     yield "## Settings"
     yield f"```json\n{json.dumps(settings, indent=2, ensure_ascii=False)}\n```"
-
-
-def list_held_out(curve: Any, depends: Any) -> Iterator[str]:
-    """Yields lines with the held-out metrics of the saved weights."""
-    if (point := find_kept(curve, depends)) is None:
-        return
-    yield "## Held-out texts"
-    names = {"val/loss": "loss (nats)", "val/accuracy": "accuracy", "val/auc": "AUC", "val/discrepancy": "discrepancy"}
-    rows = [{"measure": shown, "value": point[name]} for name, shown in names.items() if name in point]
-    yield Table("", "", rows).to_markdown().rstrip()
-
-
-def find_kept(curve: Any, depends: Any) -> Mapping[str, float] | None:
-    """Finds the point of a learning curve whose weights were saved; None without a curve."""
-    points = [point for point in curve or () if "val/loss" in point]
-    if not points:
-        return None
-    if "val/discrepancy" in points[-1]:
-        return max(points, key=lambda point: point["val/discrepancy"])
-    training = (depends or {}).get("plan", {}).get("training", {})
-    name, best = CHOSEN[training.get("keep", "loss")]
-    return best(points, key=lambda point: point[name])
 
 
 def list_agreement(tables: Sequence[Table], metrics: Sequence[str]) -> Iterator[str]:

@@ -10,11 +10,13 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from data.preferences import ANSWERS
 from data.text_files import open_atomically
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.estimates import Estimate
+from report import model_cards, results
 from report.agreement_tables import AGREEMENT
-from report.asked import Asked, sort_by_gap
+from report.asked import Asked, sort_by_gap, write_answers
 from report.plots import draw_svg
 from report.study import Study
 from report.tables import list_reasons
@@ -26,7 +28,34 @@ MOST_NAMED = 3  # metrics in the title
 MOST_ANSWERED = 1_000_000  # characters of texts and answers of judges
 
 
-def write_report(outcome: Study, run: Mapping[str, Any], config: str, folder: Path) -> None:
+def write_run(
+    outcome: Study,
+    about: Mapping[str, Any],
+    config: str,
+    folder: Path,
+    plots: Sequence[str] = ("png",),
+) -> None:
+    """Writes an outcome into the folder of a run or of a verb's report, results.json last.
+
+    `about` has facts about the run (`report.results.results`), `config` its settings as YAML.
+    """
+    found = results.results(outcome, about)
+    results.write_plots(outcome, folder, plots)
+    results.write_models(outcome, folder)
+    model_cards.write_cards(outcome, found, folder)
+    results.write_scores(outcome, folder)
+    results.write_tables(outcome, folder)
+    write_answers(outcome.asked, folder / "answers.jsonl")
+    write_report(outcome, found, config, folder)
+    results.write_json(found, folder / "results.json")
+
+
+def write_report(
+    outcome: Study,
+    run: Mapping[str, Any],
+    config: str,
+    folder: Path,
+) -> None:
     """Writes report.html."""
     with open_atomically(folder / "report.html") as file:
         file.write(render(outcome, run, config))
@@ -34,7 +63,12 @@ def write_report(outcome: Study, run: Mapping[str, Any], config: str, folder: Pa
 
 def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
     """Makes the page as HTML with inline pictures. `run` is the content of results.json, `config` the configuration."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
     environment.filters["breakable"] = break_names
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
@@ -69,7 +103,7 @@ def choose_asked(asked: Sequence[Asked]) -> list[Asked]:
     chosen: list[Asked] = []
     for item in sort_by_gap(asked):
         left -= sum(len(text) for text in item.texts.values())
-        left -= sum(len(answered.answer or "") for answered in item.answers)
+        left -= sum(len(answer["answer"] or "") for answer in item.record[ANSWERS])
         if left < 0:
             break
         chosen.append(item)
@@ -89,7 +123,8 @@ def name_run(outcome: Study, called: str) -> str:
     """Writes the title of the page: verb or experiment with its title, or with its metrics (if few) and sets."""
     if outcome.title:
         return f"{called}: {outcome.title}"
-    rated = {row["set"] for table in outcome.tables if table.key == AGREEMENT for row in table.rows}
+    agreements = [table for table in outcome.tables if table.key == AGREEMENT]
+    rated = {row["set"] for table in agreements for row in table.rows}
     sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
     if rated:  # without adversaries
         sets = [scored for scored in sets if scored.name in rated]
@@ -104,7 +139,11 @@ def define_columns() -> dict[str, str]:
     """Reads the meaning of each column of tables from the glossary of the docs."""
     lines = (HERE / "glossary.md").read_text(encoding="utf-8").splitlines()
     rows = (re.fullmatch(r"\| (`.+`) \| (.+) \|", line) for line in lines)
-    return {name: row[2] for row in rows if row for name in re.findall("`([^`]+)`", row[1])}
+    meanings: dict[str, str] = {}
+    for row in filter(None, rows):
+        names = re.findall("`([^`]+)`", row[1])
+        meanings |= dict.fromkeys(names, row[2])
+    return meanings
 
 
 def duration(seconds: float) -> str:

@@ -21,9 +21,13 @@ from meta_eval.scored_set import ScoredSet
 from report.wording import format_number
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows
-PER_LEVEL = 5  # mean scores are drawn if each rating has at least this many texts on average
 MOST_POINTS = 2000  # of a panel that are vectors; more of them are pixels
 WIDTH = 8 / 2.54  # inches
+# of a learning curve: name, colour, marker, and whose loss it is
+LOSSES = (
+    ("train/loss", "C0", ".", "training"),
+    ("val/loss", "C1", "o", "held-out"),
+)
 PANEL, NAME, TITLE = 20, 29, 46  # characters of a line: over a panel, of a name, below axes
 styled = rc_context(fname=Path(__file__).with_name("column.mplstyle"))
 
@@ -76,9 +80,8 @@ def _write(figure: Figure, target: Path | io.StringIO, **form: Any) -> None:
 def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figure:
     """Plots scores by rating with jittered points, one panel per metric.
 
-    A line joins the mean scores of the ratings if a rating has five texts or more on average. Without `aspect` the
-    first rated aspect is shown. A metric that scores this aspect by name is shown with these scores, any other metric
-    with its first aspect.
+    Without `aspect` the first rated aspect is shown. A metric that scores this aspect by name is shown with these
+    scores, any other metric with its first aspect.
     """
     if aspect is None:
         aspect = scored.aspects[0]
@@ -86,24 +89,20 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     figure, panels = make_panels([*scored.scores])
     spread = (np.nanmax(ratings) - np.nanmin(ratings)) * 0.02
     jitter = np.random.default_rng(0).uniform(-spread, spread, len(ratings))
-    levels, counts = np.unique(ratings[~np.isnan(ratings)].round(6), return_counts=True)
-    has_means = bool(counts.mean() >= PER_LEVEL)
-    few_stand_out = {"s": np.clip(800 / len(ratings), 3, 10), "alpha": np.clip(150 / len(ratings), 0.4, 0.8)}
-    style = {**few_stand_out, "linewidths": 0, "rasterized": len(ratings) > MOST_POINTS}
+    style = {
+        "s": np.clip(800 / len(ratings), 3, 10),  # few points stand out
+        "alpha": np.clip(150 / len(ratings), 0.4, 0.8),
+        "linewidths": 0,
+        "rasterized": len(ratings) > MOST_POINTS,
+    }
     for panel, metric in zip(panels, scored.scores, strict=True):
         values = np.clip(scored.values(metric, aspect), -LARGEST, LARGEST)
         panel.scatter(ratings + jitter, values, color="C0", **style)
-        if has_means:
-            known, means = average_levels(values, ratings, levels)
-            panel.plot(known, means, color="C1", label="mean score")
         panel.set_title(f"{wrap(metric, PANEL)}\n{describe_correlation(values, ratings)}")
     kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(wrap(kind, TITLE))
     figure.supylabel("score")
-    line = " The line joins the mean scores." if has_means else ""
-    if has_means:
-        panels[0].legend()
-    figure.set_label(f"Scores of each metric by {kind}, a point for each text of {scored.name}.{line}")
+    figure.set_label(f"Scores of each metric by {kind}, a point for each text of {scored.name}.")
     return figure
 
 
@@ -114,18 +113,6 @@ def describe_correlation(values: Floats, ratings: Floats) -> str:
         return "no correlation"
     found = plain_pearson(average_ranks(values[known]), average_ranks(ratings[known]))
     return f"Spearman {format_number(found)}"
-
-
-def average_levels(values: Floats, ratings: Floats, levels: Floats) -> tuple[list[float], list[float]]:
-    """Lists the ratings that have scores, and the mean score of each of these ratings."""
-    known: list[float] = []
-    means: list[float] = []
-    for level in levels:
-        at_level = values[ratings.round(6) == level]
-        if not np.isnan(at_level).all():
-            known.append(float(level))
-            means.append(float(np.nanmean(at_level)))
-    return known, means
 
 
 def make_panels(names: Sequence[str], height: float = 3.3) -> tuple[Figure, list[Axes]]:
@@ -149,7 +136,10 @@ def plot_intervals(titled: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> 
     """
     figures: dict[str, Figure] = {}
     for key, (estimates, title) in titled.items():
-        known = {name: estimate for name, estimate in estimates.items() if not np.isnan(estimate.low)}
+        known: dict[str, Estimate] = {}
+        for name, estimate in estimates.items():
+            if not np.isnan(estimate.low):
+                known[name] = estimate
         if len(known) >= 2:
             figures[key] = draw_intervals(known, title)
     return figures
@@ -162,7 +152,12 @@ def draw_intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
     lines = len("\n".join(labels).split("\n"))
     figure = make_figure(1.2 + 0.2 * len(names) + 0.3 * lines)
     axes = figure.subplots()
-    draw_lines(axes, [estimates[name] for name in names])
+    for place, name in enumerate(names):
+        estimate = estimates[name]
+        axes.plot([estimate.low, estimate.high], [place, place], color="C0")
+        axes.plot(estimate.value, place, marker="o", color="C0")
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(axis="x", linewidth=0.3, alpha=0.5)
     axes.axvline(0, color="black", linewidth=0.6)
     axes.set_yticks(range(len(names)), labels)
     axes.locator_params(axis="x", nbins=6)
@@ -171,48 +166,12 @@ def draw_intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
     return figure
 
 
-def draw_lines(axes: Axes, estimates: Sequence[Estimate | None]) -> None:
-    """Draws a line for each estimate, from top to bottom. A missing estimate leaves its place empty."""
-    for place, estimate in enumerate(estimates):
-        if estimate is None:
-            continue
-        axes.plot([estimate.low, estimate.high], [place, place], color="C0")
-        axes.plot(estimate.value, place, marker="o", color="C0")
-    axes.set_ylim(len(estimates) - 0.5, -0.5)
-    axes.grid(axis="x", linewidth=0.3, alpha=0.5)
-
-
-@styled
-def plot_settings(
-    panels: Mapping[str, Sequence[Estimate | None]],
-    labels: Sequence[str],
-    named: str,
-    title: str,
-) -> Figure:
-    """Plots a panel for each metric, with a line for each job of a sweep: its estimate and, if any, its interval.
-
-    `labels` are the values of each job's settings, `named` the names of these settings.
-    """
-    figure, axes = make_panels([*panels], height=1.5 + 0.35 * len(labels))
-    for number, (panel, estimates) in enumerate(zip(axes, panels.values(), strict=True)):
-        draw_lines(panel, estimates)
-        if number % 2 == 0:
-            panel.set_yticks(range(len(labels)), [wrap(label) for label in labels])
-        else:
-            panel.set_yticks([])
-        panel.locator_params(axis="x", nbins=4)
-    figure.supylabel(wrap(named, TITLE))
-    figure.supxlabel(wrap(title, TITLE))
-    figure.set_label(f"{title}, for each job of the sweep.")
-    return figure
-
-
 @styled
 def plot_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
     """Plots a panel for each training: its loss by the number of batches seen, and its held-out loss."""
     figure, panels = make_panels([*curves], height=2.8)
     for panel, points in zip(panels, curves.values(), strict=True):
-        for name, color, marker, texts in (("train/loss", "C0", ".", "training"), ("val/loss", "C1", "o", "held-out")):
+        for name, color, marker, texts in LOSSES:
             steps = [point["step"] for point in points if name in point]
             losses = [point[name] for point in points if name in point]
             panel.plot(steps, losses, color=color, marker=marker, label=texts)

@@ -1,4 +1,4 @@
-"""Results: writes the files of a run folder from an Study.
+"""Results: writes the files of a run folder from a Study.
 
 A run clears its folder first. `results.json` comes last, so a folder with it is complete.
 """
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +93,11 @@ def name_machine() -> str:
     named = f"{named}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
     if not torch.cuda.is_initialized():
         return named
-    used = [i for i in range(torch.cuda.device_count()) if torch.cuda.max_memory_allocated(i)]
-    return ", ".join([named, *(torch.cuda.get_device_name(i) for i in used)])
+    names = [named]
+    for i in range(torch.cuda.device_count()):
+        if torch.cuda.max_memory_allocated(i):
+            names.append(torch.cuda.get_device_name(i))
+    return ", ".join(names)
 
 
 def name_processor() -> str:
@@ -220,34 +223,15 @@ def name_files(names: Iterable[str]) -> dict[str, str]:
     {'human coherence': 'human_coherence', 'human_coherence': 'human_coherence_2', 'Difference?': 'Difference'}
     """
     files: dict[str, str] = {}
-    taken: set[str] = set()
     for name in names:
-        file = make_unique(make_safe(name), taken)
-        taken.add(file.lower())
-        files[name] = file
+        safe = re.sub(r"[^\w+-]+", "_", name).strip("_")
+        if not safe or len(safe.encode()) > LONGEST_NAME:
+            safe = f"{safe[: LONGEST_NAME // 8]}-{fingerprint(name)}"
+        taken = {file.lower() for file in files.values()}  # some systems do not distinguish upper and lower case
+        numbered = (f"{safe}_{number}" for number in count(2))
+        candidates = chain([safe], numbered)
+        files[name] = next(file for file in candidates if file.lower() not in taken)
     return files
-
-
-def make_safe(name: str) -> str:
-    """Reduces a name to letters, digits and `_+-`. A name that would be too long or empty gets a hash."""
-    safe = re.sub(r"[^\w+-]+", "_", name).strip("_")
-    if safe and len(safe.encode()) <= LONGEST_NAME:
-        return safe
-    return f"{safe[: LONGEST_NAME // 8]}-{fingerprint(name)}"
-
-
-def make_unique(name: str, taken: Collection[str]) -> str:
-    """Adds a number to a name that is taken; some systems do not distinguish upper and lower case.
-
-    >>> make_unique("Plot", {"plot", "plot_2"})
-    'Plot_3'
-    """
-    unique = name
-    for number in count(2):
-        if unique.lower() not in taken:
-            break
-        unique = f"{name}_{number}"
-    return unique
 
 
 def write_plots(outcome: Study, folder: Path, endings: Sequence[str] = ("png",)) -> None:

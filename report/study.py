@@ -29,6 +29,9 @@ class SavedModel:
     folder: Path
     # the metrics of the table of agreement that score with it
     metrics: Sequence[str] = ()
+    # the name of the texts that it learned, and their licence; "" where it is not known
+    corpus: str = ""
+    licence: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +60,6 @@ class Study:
     asked: Sequence[Asked] = ()
     # by name
     models: Mapping[str, SavedModel] = field(default_factory=dict)
-    # the name of the texts that the models learned, and their licence; "" where there are none or it is not known
-    corpus: str = ""
-    licence: str = ""
     # points of the learning curve of each model that was trained here, by the name of its training (`curve.json`)
     curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
     # further numbers by name (held-out losses, counts)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain
 from typing import IO, Any, TypeAlias
 
 from rich import box
@@ -64,16 +65,20 @@ class Table:
     def known(self) -> list[str]:
         """The columns that have a value in some row: those that are shown come first."""
         names = dict.fromkeys([*self.shown, *self.columns])
-        return [name for name in names if not all(is_missing(row.get(name, "")) for row in self.rows)]
+        return [name for name in names if not all(map(is_missing, self.get_column(name)))]
 
     @property
     def texts(self) -> list[str]:
         """The columns whose cells are all texts."""
-        return [name for name in self.columns if all(isinstance(row.get(name, ""), str) for row in self.rows)]
+        return [name for name in self.columns if {*map(type, self.get_column(name))} == {str}]
+
+    def get_column(self, name: str) -> list[Any]:
+        """Returns the cells of a column; a cell that a row lacks is an empty text."""
+        return [row.get(name, "") for row in self.rows]
 
     def format_column(self, name: str) -> list[str]:
-        """Writes the cells of a column as text on one line each; a cell that a row lacks is empty."""
-        return [join_lines(row.get(name, "")) for row in self.rows[: self.head]]
+        """Writes the cells of a column, those that are shown, as text on one line each."""
+        return [*map(join_lines, self.get_column(name)[: self.head])]
 
     def fit(self, width: int, longest: int = LONGEST_CELL) -> list[str]:
         """Chooses the columns that fit into `width` characters; texts count as at most `longest` characters.
@@ -85,27 +90,13 @@ class Table:
         ['metric', 'spearman']
         """
         names = [name for name in self.known if not self.shown or name in self.shown][:MOST_SHOWN]
-        sizes = {name: GAP + min(longest, max(map(cell_len, [name, *self.format_column(name)]))) for name in names}
+        sizes: dict[str, int] = {}
+        for name in names:
+            widest = max(map(cell_len, [name, *self.format_column(name)]))
+            sizes[name] = GAP + min(longest, widest)
         while len(names) > 2 and sum(sizes[name] for name in names) >= width:
             names.pop()
         return names
-
-    def explain(self) -> dict[str, list[str]]:
-        """Finds why values, or their intervals, are missing: for each reason what it explains.
-
-        >>> few = Estimate.undefined("too few")
-        >>> Table("", "", [{"metric": "bleu", "r": few, "tau": few}]).explain()
-        {'too few': ['no r', 'no tau']}
-        """
-        lacking: dict[str, dict[str, None]] = {}
-        for row in self.rows:
-            of_cells = collect_reasons(row)
-            for reason, names in of_cells.items():
-                lacking.setdefault(reason, {}).update(dict.fromkeys(names))
-            own = row.get("reason")
-            if own and own not in of_cells:
-                lacking.setdefault(own, {})[format_cell(next(iter(row.values())))] = None
-        return {reason: [*names] for reason, names in lacking.items()}
 
     def flatten(self, names: Container[str] | None = None) -> list[dict[str, Any]]:
         """Lists the rows with these columns (default: all); intervals are in columns `NAME_low` and `NAME_high`."""
@@ -120,7 +111,9 @@ class Table:
         rows: list[dict[str, Any]] = []
         for row in self.rows[: self.head]:
             cells = _split_estimates(row, lambda low, high: {"interval": [low, high]})
-            reason = row.get("reason") or "; ".join(collect_reasons(row))
+            estimates = [cell for cell in row.values() if isinstance(cell, Estimate)]
+            reasons = dict.fromkeys(cell.reason for cell in estimates if cell.reason)
+            reason = row.get("reason") or "; ".join(reasons)
             rows.append({**cells, "reason": reason, "table": self.name})
         return rows
 
@@ -148,8 +141,12 @@ class Table:
         ['| metric | n |', '| --- | --- |', '| ours | 3 |']
         """
         names = self.columns
-        lines = [[markdown_text(name) for name in names], ["---"] * len(names)]
-        lines += [[markdown_text(row.get(name, "")) for name in names] for row in self.rows]
+        columns = [map(markdown_text, self.get_column(name)) for name in names]
+        lines = [
+            map(markdown_text, names),
+            ["---"] * len(names),
+            *zip(*columns, strict=True),
+        ]
         return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
     def to_latex(self) -> str:
@@ -158,7 +155,10 @@ class Table:
         >>> Table("R", "Of n texts, with 95 % intervals.", [{"metric": "a_b", "r": -0.25}]).to_latex().splitlines()[1:3]
         ['\\caption{R. Of n texts, with 95 \\% intervals.}', '\\begin{tabular}{lr}']
         """
-        names = [name for name in self.fit(PAPER, PAPER) if max(map(len, self.format_column(name))) <= LONGEST_CELL]
+        names: list[str] = []
+        for name in self.fit(PAPER, PAPER):
+            if max(map(len, self.format_column(name))) <= LONGEST_CELL:
+                names.append(name)
         lines = [names, *zip(*map(self.format_column, names), strict=True)]
         head, *body = [" & ".join(map(latex_text, line)) + r" \\" for line in lines]
         aligned = "".join("l" if name in self.texts else "r" for name in names)
@@ -211,22 +211,25 @@ def is_missing(cell: Any) -> bool:
     return value == "" or not isinstance(value, KINDS)
 
 
-def collect_reasons(row: Row) -> dict[str, list[str]]:
-    """Collects the reasons why estimates of a row, or their intervals, are undefined, with what each explains."""
-    lacking: dict[str, list[str]] = {}
-    for name, cell in row.items():
-        if isinstance(cell, Estimate) and cell.reason:
-            what = "no" if is_missing(cell) else "no interval of"
-            lacking.setdefault(cell.reason, []).append(f"{what} {name}")
-    return lacking
-
-
 def list_reasons(tables: Iterable[Table]) -> Iterator[str]:
-    """Yields why values are missing from tables: each reason once, with all that it explains."""
+    """Yields why values, or their intervals, are missing from tables: each reason once, with all that it explains.
+
+    >>> few = Estimate.undefined("too few")
+    >>> [*list_reasons([Table("", "", [{"metric": "bleu", "r": few, "tau": few}])])]
+    ['no r and no tau: too few']
+    """
     lacking: dict[str, dict[str, None]] = {}
-    for table in tables:
-        for reason, names in table.explain().items():
-            lacking.setdefault(reason, {}).update(dict.fromkeys(names))
+    for row in chain.from_iterable(table.rows for table in tables):
+        of_row: set[str] = set()
+        for name, cell in row.items():
+            if isinstance(cell, Estimate) and cell.reason:
+                what = "no" if is_missing(cell) else "no interval of"
+                lacking.setdefault(cell.reason, {})[f"{what} {name}"] = None
+                of_row.add(cell.reason)
+        own = row.get("reason")
+        if own and own not in of_row:
+            first, *_ = row.values()
+            lacking.setdefault(own, {})[format_cell(first)] = None
     for reason, names in lacking.items():
         yield f"{join_names([*names])}: {reason}"
 

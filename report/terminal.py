@@ -54,7 +54,13 @@ def console(stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH_OF_A_FILE
     # without emoji, for which rich takes the :m: in a name
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=stderr, emoji=False)
+    return Console(
+        stderr=stderr,
+        width=width,
+        highlight=False,
+        soft_wrap=stderr,
+        emoji=False,
+    )
 
 
 def table_width(out: Console) -> int:
@@ -199,17 +205,9 @@ def drop(stream: IO[str]) -> None:
 
 
 def open_streams() -> None:
-    """Replaces closed standard streams (`>&-`) by streams to the null device, and all others by `StandardStream`s.
-
-    Characters that the encoding lacks are written as escapes.
-    """
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number; a file of the run would take it otherwise
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
-        elif number and (stream := getattr(sys, name)) is getattr(sys, f"__{name}__"):
+    """Replaces standard output and standard error by `StandardStream`s; what their encoding lacks becomes an escape."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and stream is getattr(sys, f"__{name}__"):
             at_once = {"line_buffering": stream.line_buffering, "write_through": stream.write_through}
             setattr(sys, name, StandardStream(stream.buffer, stream.encoding, "backslashreplace", **at_once))

@@ -8,7 +8,7 @@ from typing import Any
 
 from meta_eval.scored_set import ScoredSet
 from report.explanations import read_explanation
-from report.results import to_json
+from report.results import encode_json
 
 FIELDS = ("context", "prefix", "label", "references", "system", "group")  # of an example, where it has them
 MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file
@@ -43,7 +43,7 @@ def list_texts(scored: ScoredSet) -> TextRows:
     rows: list[str] = []
     left = MOST_CHARACTERS
     for number in range(len(scored)):
-        row = json.dumps(to_json(make_row(scored, columns, number)), ensure_ascii=False, allow_nan=False)
+        row = encode_json(make_row(scored, columns, number)).rstrip("\n")
         left -= len(row)
         if left < 0:
             break
@@ -63,9 +63,10 @@ def make_row(scored: ScoredSet, columns: ScoredSet, number: int) -> Mapping[str,
     example = scored.examples[number]
     fields = {name: getattr(example, name) for name in FIELDS}
     reasons = {name: scores.reasons[number] for name, scores in scored.scores.items()}
-    explained = {
-        name: list_pieces(scores.explanations[number]) for name, scores in scored.scores.items() if scores.explanations
-    }
+    explained: dict[str, Any] = {}
+    for name, scores in scored.scores.items():
+        if scores.explanations:
+            explained[name] = list_pieces(scores.explanations[number])
     return {
         "id": example.id,
         "text": example.full_text,
@@ -81,5 +82,6 @@ def list_pieces(explanation: Mapping[str, Any]) -> list[list[Any]]:
     """Lists the lines of an explanation for the page's script: the label, then text, colour and value of each piece."""
     lines: list[list[Any]] = []
     for line in read_explanation(explanation, ""):
-        lines.append([line.label, [[piece.text, piece.shade, piece.value] for piece in line.pieces]])
+        pieces = [[piece.text, piece.shade, piece.value] for piece in line.pieces]
+        lines.append([line.label, pieces])
     return lines

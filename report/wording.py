@@ -14,8 +14,18 @@ from core.errors import printable
 from meta_eval.estimates import Estimate, smallest_p
 
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
-LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
-LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''"}
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+}
+LATEX |= {
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+}
 LATEX |= {mark: rf"\{mark}" for mark in "&%$#_{}"}
 MINUS = re.compile(r"(?<![^\[\s])-(?=\d)")
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")  # a field that starts so is a formula for spreadsheets

@@ -163,7 +163,8 @@ def cdm(
 
     Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
     """
-    check(Several[one_of(tuple(discriminators))] | None, baseline=baseline)
+    check(Sequence[Rule], **{"model.rules": rules})
+    check(Several[one_of(tuple(discriminators))] | None, **{"model.baseline": baseline})
     negatives.read_graphs()
     trained = train_pair(run, data, amateur, expert, keep, (device, dtype, untrained))
     pair = trained.pair
@@ -184,9 +185,7 @@ def cdm(
     scored: list[ScoredSet] = []
     for rated, dialogues, of_set in zip(data.rated, tokenised, steps, strict=True):
         scored.append(score_dialogues(run, rated, dialogues, of_set, pair, metrics, judges, device))
-    notes = [
-        f"How the default settings were chosen: {chosen}",
-    ]
+    notes = [f"How the default settings were chosen: {chosen}"]
     if negatives.sampling.gamma in ALONE:
         notes.append(
             f"cdm_generative_* is a baseline of the paper (Table 5): negatives of the {ALONE[negatives.sampling.gamma]}"
@@ -309,7 +308,12 @@ def train_by_discrepancy(
     return Trained("amateur", run.stages.get("amateur", depends, build), tuple(curve)), chosen
 
 
-def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: NegativesPlan) -> Negatives:
+def get_negatives(
+    run: Run,
+    trained: TrainedPair,
+    data: Corpus,
+    plan: NegativesPlan,
+) -> Negatives:
     """Makes the negatives of the chosen training dialogues, or finds them as a stage.
 
     Raises SettingError if no dialogue gets a negative.
@@ -339,7 +343,13 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: NegativesP
     return load_negatives(folder / "negatives.json")
 
 
-def make_by_rule(setting: str, rule: Rule, dialogues: Sequence[Sequence[str]], seed: int, pair: Pair) -> Negatives:
+def make_by_rule(
+    setting: str,
+    rule: Rule,
+    dialogues: Sequence[Sequence[str]],
+    seed: int,
+    pair: Pair,
+) -> Negatives:
     """Makes the negatives of a rule. Raises SettingError, which names `setting`, if it changes no dialogue."""
     negatives = make_rule_negatives(dialogues, rule, seed, pair.prompt_turns)
     refuse_unchanged(negatives, f"{setting} is {rule}", dialogues, seed, pair)
@@ -347,7 +357,11 @@ def make_by_rule(setting: str, rule: Rule, dialogues: Sequence[Sequence[str]], s
 
 
 def refuse_unchanged(
-    negatives: Negatives, setting: str, dialogues: Sequence[Sequence[str]], seed: int, pair: Pair
+    negatives: Negatives,
+    setting: str,
+    dialogues: Sequence[Sequence[str]],
+    seed: int,
+    pair: Pair,
 ) -> None:
     """Raises SettingError if no dialogue got a negative; the message names rules that would change the dialogues."""
     if negatives.indices:
@@ -380,7 +394,12 @@ def train_discriminators(
     return trained
 
 
-def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -> Path:
+def get_pooler(
+    run: Run,
+    trained: TrainedPair,
+    data: Corpus,
+    plan: PoolerPlan,
+) -> Path:
     """Trains the classifier pooler, or finds it as a stage; returns its folder.
 
     The pooler learns held-out dialogues and their negatives, never rated ones. The dialogues are whole, as rated ones

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -18,7 +18,7 @@ from baselines.word_count import WordCount
 from core.errors import SettingError
 from core.example import Example
 from core.scores import Metric, Scores
-from core.settings import Count, Several, check
+from core.settings import Count, Several
 from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights
 from ctrl_eval.frequency import FILE_NAME, WordFrequencies, count_frequencies
@@ -48,48 +48,77 @@ DISCRIMINATOR = "discriminator_"  # begins the names of the discriminators
 CURVE = "number_of_evaluators"  # the table that is drawn as Figure 4
 
 
-@dataclass(frozen=True)
-class CtrlEvalPlan:
-    """Which metric and which baselines to build, and what their models learn."""
-
-    infiller: LanguageModelPlan | Pretrained  # the backbone: pretrained, or trained here
-    metric: partial[CTRLEval]  # makes the metric of a model's name or folder
-    causal: LanguageModelPlan | Pretrained  # the language model of `perplexity`
-    # how the discriminators of `discriminator` and `union` are trained; None leaves these rows out
-    discriminator: DiscriminatorPlan | None = None
-    bart: str | None = None  # the model of `bartscore`; None leaves the row out
-    bleurt: str | None = None  # the model of `bleurt`; None leaves the row out
-    # the file of the IWF table; `count` counts the training texts; None takes the table that was released with the
-    # data, and counts where none was. Notes and signature name a counted table.
-    iwf: str | None = None
-    # the model whose tokens are counted, or were counted in `iwf`; None for the backbone
-    iwf_tokenizer: str | None = None
-    # adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (no mask, and the target begins with the
-    # source) with the same backbone, as in Table 5
-    pattern_functions: bool = False
-    device: str = "cpu"  # of the baselines; discriminators stay in float32
-    dtype: str = "float32"
-
-
 def ctrleval(
     run: Run,
     data: Corpus,
-    plan: CtrlEvalPlan,
-    evaluators: Sequence[int],
+    infiller: LanguageModelPlan | Pretrained,
+    metric: partial[CTRLEval],
+    causal: LanguageModelPlan | Pretrained,
+    evaluators: Several[Count],
+    discriminator: DiscriminatorPlan | None = None,
+    bart: str | None = None,
+    bleurt: str | None = None,
+    iwf: str | None = None,
+    iwf_tokenizer: str | None = None,
+    pattern_functions: bool = False,
+    device: str = "cpu",
+    dtype: str = "float32",
 ) -> Study:
     """Scores rated sets by CTRLEval, its other weights and pattern functions (Table 5), and baselines (Tables 3-4).
 
-    `data` has labelled training texts, and rated texts with prefix and label. Figure 4 draws as many evaluators as each
-    number in `evaluators` says.
+    Args:
+        data: labelled training texts, and rated texts with prefix and label.
+        infiller: the backbone: pretrained, or trained here.
+        metric: makes the metric of a model's name or folder.
+        causal: the language model of `perplexity`.
+        evaluators: Figure 4 draws as many evaluators as each number says.
+        discriminator: how the discriminators of `discriminator` and `union` are trained; None leaves these rows out.
+        bart, bleurt: the models of `bartscore` and `bleurt`; None leaves the row out.
+        iwf: the file of the IWF table; `count` counts the training texts; None takes the table that was released with
+            the data, and counts where none was. Notes and signature name a counted table.
+        iwf_tokenizer: the model whose tokens are counted, or were counted in `iwf`; None for the backbone.
+        pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (no mask, and the
+            target begins with the source) with the same backbone, as in Table 5.
+        device, dtype: of the baselines; discriminators stay in float32.
 
     Raises InputError for a missing table of word frequencies. Raises SettingError for a table that cannot fit the
     backbone, for a sentence splitter that is not installed, and for `iwf=count` without texts.
     """
-    check(Several[Count], evaluators=evaluators)
-    make_splitter(plan.metric.keywords.get("sentence_split", "english"))  # raises before anything is trained
-    models, table = train_models(run, data, plan)
-    metrics = make_metrics(plan, models["infiller"], table)
-    baselines = make_baselines(plan, models, metrics["ctrleval"])
+    make_splitter(metric.keywords.get("sentence_split", "english"))  # raises before anything is trained
+    table = choose_table(data, infiller, iwf, iwf_tokenizer)
+    texts = list_texts(data.train)
+    held_out = list_texts(data.held_out)
+    models = {"infiller": find_or_train(run, "infiller", infiller, texts, held_out)}
+    backbone = models["infiller"]
+    if table is None and texts:
+        counted = find_pretrained(Pretrained(iwf_tokenizer)) if iwf_tokenizer else backbone
+        table = str(find_or_count_frequencies(run, counted, texts) / FILE_NAME)
+    models["causal"] = find_or_train(run, "causal", causal, texts, held_out)
+    judges: dict[str, Trained] = {}
+    if discriminator and data.train:
+        judges = train_discriminators(run, discriminator, data)
+    usual = metric(backbone.source, iwf=table, iwf_tokenizer=iwf_tokenizer)
+    metrics = {"ctrleval": usual}
+    if pattern_functions:
+        family = usual.infiller.family
+        for row, changed in (("bartscore", family.without_mask()), ("ppl", family.with_source_first())):
+            metrics[f"ctrleval_{row}_pf"] = replace(usual, infiller=replace(usual.infiller, family=changed))
+    baselines: dict[str, Callable[[], Metric]] = {
+        "perplexity": lambda: Perplexity.from_pretrained(models["causal"].source, device, dtype),
+        "perplexity_backbone": lambda: InfillingPerplexity(usual.infiller, backbone.source),
+        # the score without reference (Yuan et al. 2021): the log-probability of the text given its prefix
+        "bartscore_backbone": lambda: BartScore(usual.infiller.lm, backbone.source, source="prefix"),
+    }
+    if bart:
+        baselines["bartscore"] = lambda: BartScore.from_pretrained(bart, device, dtype, source="prefix")
+    if bleurt:
+        baselines["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, device, dtype, reference="prefix")
+    if judges:
+        two = [judges[f"{DISCRIMINATOR}{kind}"].source for kind in ("quality", "label")]
+        baselines["discriminator"] = lambda: DisScore.from_pretrained(*two, device)
+        union = judges[f"{DISCRIMINATOR}union"]
+        baselines["union"] = lambda: DiscriminatorScore.from_pretrained(union.source, device)
+    baselines["word_count"] = WordCount
     scored = score_sets(run, data, metrics, baselines)
     tables: list[Table] = []
     plots: dict[str, Figure] = {}
@@ -98,23 +127,21 @@ def ctrleval(
         tables += analyses.values()
         if CURVE in analyses:
             plots[f"{CURVE}_{rated.name}"] = plot_number_of_evaluators(analyses[CURVE].rows)
-    frequencies = metrics["ctrleval"].frequencies
-    notes = [*explain_frequencies(data, frequencies), f"perplexity_raw and perplexity_backbone_raw: {RAW_IS_LOWER}"]
-    figures: dict[str, float] = {}
-    for name, model in models.items():
-        if name.startswith(DISCRIMINATOR):
-            figures[f"{name} held-out AUC"] = find_best_auc(model)
-    if not figures:
+    notes = [
+        *explain_frequencies(data, usual.frequencies),
+        f"perplexity_raw and perplexity_backbone_raw: {RAW_IS_LOWER}",
+    ]
+    if not judges:
         notes.append(f"no discriminators: {data.name} has no labelled training texts, or none were asked for")
     return present(
         run,
         [rated for rated, _ in scored],
-        models=models,
+        models={**models, **judges},
         tables=tables,
         notes=notes,
-        settings={"data": data.name, "iwf": None if frequencies is None else frequencies.name},
+        settings={"data": data.name, "iwf": None if usual.frequencies is None else usual.frequencies.name},
         plots=plots,
-        figures=figures,
+        figures={f"{name} held-out AUC": find_best_auc(judge) for name, judge in judges.items()},
         data=data,
     )
 
@@ -124,38 +151,23 @@ def find_best_auc(model: Trained) -> float:
     return max(point["val/auc"] for point in model.curve if "val/auc" in point)
 
 
-def train_models(run: Run, data: Corpus, plan: CtrlEvalPlan) -> tuple[dict[str, Trained], str | None]:
-    """Trains the models of the plan; returns them by name, with the file of the table of word frequencies (IWF).
-
-    The file is None if the data has neither a released table nor texts to count. Raises errors as `ctrleval` does.
-    """
-    table = choose_table(data, plan)
-    texts = list_texts(data.train)
-    held_out = list_texts(data.held_out)
-    models = {"infiller": find_or_train(run, "infiller", plan.infiller, texts, held_out)}
-    if table is None and texts:
-        counted = models["infiller"]
-        if plan.iwf_tokenizer:
-            counted = find_pretrained(Pretrained(plan.iwf_tokenizer))
-        table = str(find_or_count_frequencies(run, counted, texts) / FILE_NAME)
-    models["causal"] = find_or_train(run, "causal", plan.causal, texts, held_out)
-    if plan.discriminator and data.train:
-        models |= train_discriminators(run, plan.discriminator, data)
-    return models, table
-
-
-def choose_table(data: Corpus, plan: CtrlEvalPlan) -> str | None:
+def choose_table(
+    data: Corpus,
+    infiller: LanguageModelPlan | Pretrained,
+    iwf: str | None,
+    iwf_tokenizer: str | None,
+) -> str | None:
     """Chooses the file of the IWF table: the named file, or the file released with the data; None if texts are counted.
 
     Raises errors as `ctrleval` does.
     """
-    if plan.iwf == COUNT:
+    if iwf == COUNT:
         if not data.train:
             raise SettingError(f"model.iwf=count needs training texts, but {data.name} has none; set data.attributes")
         return None
-    if plan.iwf is not None or data.iwf is None:
-        return plan.iwf
-    if plan.iwf_tokenizer is None and isinstance(plan.infiller, LanguageModelPlan):
+    if iwf is not None or data.iwf is None:
+        return iwf
+    if iwf_tokenizer is None and isinstance(infiller, LanguageModelPlan):
         raise SettingError(
             f"the word frequencies that were released with {data.name} count PEGASUS's tokens, but the backbone "
             "is trained here; set model.iwf_tokenizer to a PEGASUS, or model.iwf=count"
@@ -243,56 +255,6 @@ def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[La
     return paired
 
 
-def make_metrics(plan: CtrlEvalPlan, backbone: Trained, table: str | None) -> dict[str, CTRLEval]:
-    """Returns CTRLEval, and its variants with other pattern functions if the plan asks for them.
-
-    The key of each metric is the name of its row in the results, such as `ctrleval`.
-    """
-    usual = plan.metric(backbone.source, iwf=table, iwf_tokenizer=plan.iwf_tokenizer)
-    family = usual.infiller.family
-    families = {"ctrleval": family}
-    if plan.pattern_functions:
-        families["ctrleval_bartscore_pf"] = family.without_mask()
-        families["ctrleval_ppl_pf"] = family.with_source_first()
-    metrics: dict[str, CTRLEval] = {}
-    for row, changed in families.items():
-        infiller = replace(usual.infiller, family=changed)
-        metrics[row] = replace(usual, infiller=infiller)
-    return metrics
-
-
-def make_baselines(
-    plan: CtrlEvalPlan,
-    models: Mapping[str, Trained],
-    metric: CTRLEval,
-) -> dict[str, Callable[[], Metric]]:
-    """Returns, for each baseline that the plan asks for, a function that builds it.
-
-    BARTScore is the log-probability of the text given its prefix (Yuan et al. 2021: the score without reference). The
-    baselines that use the backbone share the model of `metric`.
-    """
-    backbone = models["infiller"].source
-    device = plan.device
-    dtype = plan.dtype
-    baselines: dict[str, Callable[[], Metric]] = {
-        "perplexity": lambda: Perplexity.from_pretrained(models["causal"].source, device, dtype),
-        "perplexity_backbone": lambda: InfillingPerplexity(metric.infiller, backbone),
-        "bartscore_backbone": lambda: BartScore(metric.infiller.lm, backbone, source="prefix"),
-    }
-    if bart := plan.bart:
-        baselines["bartscore"] = lambda: BartScore.from_pretrained(bart, device, dtype, source="prefix")
-    if bleurt := plan.bleurt:
-        baselines["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, device, dtype, reference="prefix")
-    quality = models.get(f"{DISCRIMINATOR}quality")
-    label = models.get(f"{DISCRIMINATOR}label")
-    union = models.get(f"{DISCRIMINATOR}union")
-    if quality and label and union:
-        baselines["discriminator"] = lambda: DisScore.from_pretrained(quality.source, label.source, device)
-        baselines["union"] = lambda: DiscriminatorScore.from_pretrained(union.source, device)
-    baselines["word_count"] = WordCount
-    return baselines
-
-
 def score_sets(
     run: Run,
     data: Corpus,
@@ -304,36 +266,25 @@ def score_sets(
     CTRLEval also has rows for the mean, the highest and the lowest evaluator in place of its weights (Table 5). Each
     baseline is loaded once, just before it scores.
     """
-    sets: list[tuple[ScoredSet, Evaluated]] = []
+    rows = {name: {name: metric} for name, metric in metrics.items()}
+    for weights in get_args(Weights)[1:]:
+        rows["ctrleval"][f"ctrleval_{weights}"] = replace(metrics["ctrleval"], weights=weights)
     scores: list[dict[str, Scores]] = [{} for _ in data.rated]
     evaluated: list[dict[str, dict]] = [{} for _ in data.rated]
     for name, metric in metrics.items():
-        rows = list_weightings(metric) if name == "ctrleval" else {name: metric}
         with run.timed(name):
             for number, rated in enumerate(data.rated):
                 evaluations = metric.evaluations(rated.examples)
                 evaluated[number][name] = evaluations
-                for row, weighted in rows.items():
+                for row, weighted in rows[name].items():
                     scores[number][row] = weighted.scores_of(evaluations)
     for name, make in baselines.items():
         with run.timed(name):
             baseline = make()
             for number, rated in enumerate(data.rated):
                 scores[number][name] = baseline.score(rated.examples)
-    for number, rated in enumerate(data.rated):
+    for of_set in scores:
         for name in PERPLEXITIES:
-            scores[number][f"{name}_raw"] = to_raw_perplexity(scores[number][name])
-        scored = replace(rated, scores=scores[number])
-        sets.append((scored, evaluated[number]))
-    return sets
-
-
-def list_weightings(metric: CTRLEval) -> dict[str, CTRLEval]:
-    """Returns CTRLEval and its variants with the other weights of the paper's Table 5.
-
-    The key of each metric is the name of its row in the results, such as `ctrleval`.
-    """
-    rows = {"ctrleval": metric}
-    for weights in get_args(Weights)[1:]:
-        rows[f"ctrleval_{weights}"] = replace(metric, weights=weights)
-    return rows
+            of_set[f"{name}_raw"] = to_raw_perplexity(of_set[name])
+    sets = [replace(rated, scores=of_set) for rated, of_set in zip(data.rated, scores, strict=True)]
+    return list(zip(sets, evaluated, strict=True))

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from core.errors import InputError
 from ctrl_eval.frequency import count_frequencies
 from data.files import read_examples
 from data.sentences import make_splitter
-from data.text_files import read_texts
+from data.text_files import describe_special, read_texts
 from experiments.contracts import Run, Study
 from experiments.training import list_texts
 from models.loading import load_tokenizer
@@ -20,6 +21,16 @@ def corpus_texts(path: str) -> list[str]:
     if file.suffix != ".txt":
         return list_texts(read_examples(file))
     return read_texts(file)
+
+
+def check_output(path: str) -> Path:
+    """Returns the path of the table. Raises InputError for one that cannot be written, or with another ending."""
+    file = Path(path)
+    if special := describe_special(file):
+        raise InputError([f"output must be a regular file, found {special}"])
+    if file.suffix != ".json" or not file.parent.is_dir():
+        raise InputError([f"output must be a .json file in an existing folder, but is {file}"])
+    return file
 
 
 def iwf(

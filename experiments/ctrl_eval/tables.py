@@ -116,7 +116,14 @@ def list_agreement_by_number(
             seed=seed,
         )
         for number, (mean, deviation) in curve.items():
-            rows.append({"metric": metric, "evaluators": number, "pearson": mean, "deviation": deviation})
+            rows.append(
+                {
+                    "metric": metric,
+                    "evaluators": number,
+                    "pearson": mean,
+                    "deviation": deviation,
+                }
+            )
     return rows
 
 

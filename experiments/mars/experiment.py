@@ -4,14 +4,11 @@ Figures and tables other than the agreement use the first rated aspect of a set;
 aspects, as in the paper.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
+from itertools import chain
 from typing import Any
-
-import numpy as np
-from scipy.stats import rankdata
 
 from baselines.perplexity import RAW_IS_LOWER, to_raw_perplexity
 from core.example import Example
@@ -21,17 +18,15 @@ from data.cleaning import clean_examples
 from data.corpus import Corpus
 from data.damage import apply_reorder, apply_retrieve
 from experiments.contracts import Run, Study
-from experiments.mars.tables import MarsScores, make_tables, measure_gain, name_ratio_row
+from experiments.mars.tables import MarsScores, make_tables, name_ratio_row
 from experiments.presentation import present
-from experiments.training import LanguageModelPlan, Pretrained, Trained, find_or_train, list_texts
+from experiments.training import LanguageModelPlan, Pretrained, find_or_train, list_texts
 from mars.augmentation import SelfPlanningAugmenter
 from mars.metric import MARS, Compared
 from mars.references import mean_kl
-from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from models.encoders import CachedEmbedder
-from report.wording import format_cell
 
 ABLATIONS = {
     "mars_without_planning": {"planning_steps": 0},
@@ -83,43 +78,31 @@ def mars_story(
     if clean:
         rated_sets = [replace(rated, examples=clean_examples(rated.examples)) for rated in rated_sets]
     scored = [score_set(run, rated, variants, others, largest_ratios) for rated in rated_sets]
-    return present_scores(run, data, models, scored)
+    figures: dict[str, float] = {}
+    for of_set in scored:
+        kl = mean_kl(reference.augmented for reference in of_set.references)
+        if kl is not None:
+            figures[f"mean KL of planned from plain (nats, {of_set.originals.name})"] = kl
+    study = present(
+        run,
+        [of_set.originals for of_set in scored],
+        models=models,
+        tables=make_tables(scored),
+        notes=[f"perplexity_raw: {RAW_IS_LOWER}"],
+        settings={"data": data.name},
+        plotted_sets=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
+        figures=figures,
+        data=data,
+    )
+    # Agreement with the ratings of the originals ought to fall, so no table of agreement has the adversaries.
+    adversaries = chain.from_iterable(of_set.adversaries.values() for of_set in scored)
+    return replace(study, scored=[*study.scored, *adversaries])
 
 
 def make_embedder(metric: partial[MARS], static_vectors: bool) -> CachedEmbedder:
     """Makes the encoder of MARS, or word vectors in its place; each text is embedded once."""
     built = metric(None, augmenter="none", static_vectors=static_vectors)
     return CachedEmbedder(built.embedder)
-
-
-def present_scores(
-    run: Run,
-    data: Corpus,
-    models: Mapping[str, Trained],
-    scored: Sequence[MarsScores],
-) -> Study:
-    """Makes the outcome: agreement with the ratings of unaltered texts, the paper's tables, Figure 3 and notes."""
-    notes: list[str] = []
-    figures: dict[str, float] = {}
-    adversaries: list[ScoredSet] = []
-    for of_set in scored:
-        notes += list_notes(of_set)
-        adversaries += of_set.adversaries.values()
-        kl = mean_kl(reference.augmented for reference in of_set.references)
-        if kl is not None:
-            figures[f"mean KL of planned from plain (nats, {of_set.originals.name})"] = kl
-    return present(
-        run,
-        [of_set.originals for of_set in scored],
-        models=models,
-        tables=make_tables(scored),
-        notes=notes,
-        settings={"data": data.name},
-        plotted_sets=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
-        figures=figures,
-        adversaries=adversaries,
-        data=data,
-    )
 
 
 def score_set(
@@ -197,48 +180,3 @@ def damage(rated: ScoredSet, seed: int) -> dict[str, ScoredSet]:
     if all((example.context or "").strip() for example in rated.examples):
         adversaries["retrieve"] = apply_retrieve(rated.examples, seed)
     return {kind: replace(rated, name=f"{rated.name}_{kind}", examples=texts) for kind, texts in adversaries.items()}
-
-
-def list_notes(scored: MarsScores) -> Iterator[str]:
-    """Yields the notes that a reader of the tables needs to interpret this set."""
-    originals = scored.originals
-    name = originals.name
-    yield describe_planning(name, measure_gain(originals, "mars_without_planning"))
-    if shares := [describe_altered(ratio, scored.altered[ratio]) for ratio in scored.ratios if ratio > 0]:
-        yield f"{name}: the share of references with at least one blank is {', '.join(shares)}"
-    yield f"perplexity_raw: {RAW_IS_LOWER}"
-    for first, second in list_equal(originals):
-        yield f"{name}: {first} and {second} rank all texts alike"
-    if "retrieve" not in scored.adversaries:
-        yield f"no Retrieve for {name}: not every text has a context"
-
-
-def describe_planning(name: str, gain: Mapping[str, Any]) -> str:
-    """Describes whether self-planning helps on a set, by the interval of its gain (`measure_gain`)."""
-    spearman: Estimate = gain["spearman gain"]
-    if np.isnan(spearman.low):
-        return f"{name}: no verdict on planning: {spearman.reason}"
-    verdict = "changes nothing beyond chance"
-    if spearman.low > 0:
-        verdict = "helps"
-    elif spearman.high < 0:
-        verdict = "hurts"
-    return f"{name}: planning {verdict} (Spearman {format_cell(spearman)}, n = {gain['n']})"
-
-
-def describe_altered(ratio: float, share: float) -> str:
-    """Describes the share of references with a blank at a masking ratio.
-
-    >>> describe_altered(0.2, 0.5)
-    '50 % at masking ratio 0.2'
-    """
-    return f"{100 * share:.0f} % at masking ratio {ratio:g}"
-
-
-def list_equal(texts: ScoredSet) -> Iterator[tuple[str, str]]:
-    """Yields pairs of metrics that rank all texts of a set alike, so that their rows have the same figures."""
-    aspect = texts.aspects[0]
-    ranks = {name: rankdata(texts.values(name, aspect)) for name in texts.scores}
-    for first, second in combinations(ranks, 2):
-        if np.array_equal(ranks[first], ranks[second]):
-            yield first, second

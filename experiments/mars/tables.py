@@ -1,6 +1,6 @@
 """Tables of MARS besides agreement with ratings: lengths, gains, masking ratios, adversaries."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from data.words import split_words
-from mars.masking import Blank, Kept
+from mars.masking import Blank
 from mars.metric import Compared
 from mars.references import AugmentedReference
 from meta_eval.agreement import agree
@@ -20,21 +20,19 @@ from meta_eval.grouping import difference, estimate_correlation
 from meta_eval.scored_set import ScoredSet
 from report.tables import Table
 
-ALTERED = " altered: the share of the augmented references of mars with a blank; the others equal the human reference."
 LENGTH_CAPTION = (
     "Table 2 of MARS: the mean number of words and punctuation marks of contexts and references. omega: context over "
-    "reference; a low one means an open-ended task." + ALTERED
+    "reference; a low one means an open-ended task."
 )
 GAIN_CAPTION = (
     "How much better mars agrees with the ratings than each other row, on the texts that both score: differences of "
-    "correlations with paired intervals. An interval above 0 is a gain beyond chance." + ALTERED
+    "correlations with paired intervals. An interval above 0 is a gain beyond chance."
 )
 RATIO_CAPTION = (
     "Table 5 of MARS: agreement with the rating by the largest masking ratio, and the sample standard deviation of an "
     "example's cosines with its references (n - 1 in its denominator; the paper does not say), on average; the human "
     "reference is one of them. altered: the share of references with a blank at this ratio; the others equal the human "
-    "reference. masked: the mean share of a reference's words and marks in its blanks; rounding up to a whole "
-    "word makes it more than the ratio for short references."
+    "reference."
 )
 ADVERSARY_CAPTION = (
     "Table 4 of MARS: Pearson's correlation with the ratings of the originals for adversaries in their place, and how "
@@ -74,23 +72,6 @@ class MarsScores:
             has_blank[reference.ratio].append(any(isinstance(part, Blank) for part in reference.template))
         return {ratio: mean_or_nan(flags) for ratio, flags in has_blank.items()}
 
-    def measure_masked(self, ratio: float) -> float:
-        """Computes the share of words and marks that blanks replace at a masking ratio, as a mean over references."""
-        shares: list[float] = []
-        for reference in self.references:
-            if reference.ratio != ratio:
-                continue
-            masked, kept = count_masked_words(reference.template)
-            if masked + kept:
-                shares.append(masked / (masked + kept))
-        return mean_or_nan(shares)
-
-    @property
-    def share_altered(self) -> float:
-        """The mean of `altered` over the masking ratios above 0 that `mars` uses; NaN if there is no such ratio."""
-        shares = [self.altered[ratio] for ratio in self.ratios if ratio > 0]
-        return mean_or_nan(shares)
-
 
 def mean_or_nan(values: Sequence[float]) -> float:
     """Computes the mean of the values; NaN if there are none."""
@@ -99,47 +80,15 @@ def mean_or_nan(values: Sequence[float]) -> float:
     return float(np.mean(values))
 
 
-def count_masked_words(template: Sequence[Blank | Kept]) -> tuple[int, int]:
-    """Counts the words and marks that the blanks of a template replace, and those that the template keeps."""
-    masked = 0
-    kept = 0
-    for part in template:
-        if isinstance(part, Blank):
-            masked += part.count
-        else:
-            kept += len(split_words(part.text))
-    return masked, kept
-
-
 def make_tables(scored: Sequence[MarsScores]) -> list[Table]:
     """Makes Tables 2 to 5. Table 3 is the table of agreement, and here the gains of `mars`."""
     tables = [
-        tabulate_sets("Lengths", LENGTH_CAPTION, scored, list_lengths),
-        tabulate_sets("Gains of mars", GAIN_CAPTION, scored, list_gains),
-        tabulate_sets("Masking ratios", RATIO_CAPTION, scored, list_ratios),
-        tabulate_sets("Adversaries", ADVERSARY_CAPTION, scored, list_falls),
+        Table("Lengths", LENGTH_CAPTION, [measure_lengths(of_set.originals) for of_set in scored]),
+        Table("Gains of mars", GAIN_CAPTION, [*chain.from_iterable(map(list_gains, scored))]),
+        Table("Masking ratios", RATIO_CAPTION, [*chain.from_iterable(map(list_ratios, scored))]),
+        Table("Adversaries", ADVERSARY_CAPTION, [*chain.from_iterable(map(list_falls, scored))]),
     ]
     return [table for table in tables if table.rows]
-
-
-def tabulate_sets(
-    title: str,
-    caption: str,
-    scored: Sequence[MarsScores],
-    list_rows: Callable[[MarsScores], Iterable[Row]],
-) -> Table:
-    """Makes a table of the rows of all sets. A row without a cell `altered` gets the value of its set."""
-    rows: list[Row] = []
-    for of_set in scored:
-        for row in list_rows(of_set):
-            altered = row.get("altered", of_set.share_altered)
-            rows.append({**row, "altered": altered})
-    return Table(title, caption, rows)
-
-
-def list_lengths(scored: MarsScores) -> Iterable[Row]:
-    """Returns one row: the lengths of the unaltered texts of a rated set (Table 2), in words and punctuation marks."""
-    return [measure_lengths(scored.originals)]
 
 
 def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
@@ -210,7 +159,6 @@ def list_ratios(scored: MarsScores) -> Iterable[Row]:
             "spearman": agreement.spearman,
             "mean deviation": measure_deviation(scored.compared, ratios),
             "altered": scored.altered[largest],
-            "masked": scored.measure_masked(largest),
         }
 
 

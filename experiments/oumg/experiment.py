@@ -3,10 +3,9 @@
 The discriminators judge pairs that they have not learned.
 """
 
-import logging
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,6 @@ from core.stages import fingerprint
 from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
 from discriminators.explanations import explain_parts
-from discriminators.segments import Segments
 from experiments.contracts import Run, Study, Table
 from experiments.presentation import present
 from experiments.training import DiscriminatorPlan, Trained, find_or_train
@@ -27,14 +25,13 @@ from oumg.comparison import JudgedPairs, OutputPair, PairedOutputs, judge_pairs,
 from oumg.relative import SCORES, RelativeScores, relative_scores
 from report.wording import format_cell
 
-log = logging.getLogger(__name__)
-
 CAPTION = (
     "Discriminators learned human texts against outputs of both systems and score inputs that they have not seen. "
     "accuracy: of the discriminator, 0.5 is chance. hsr: share of a system's outputs taken for human. hsrd: hsr 1 - "
     "hsr 2. ur: share of inputs where the first system's output is closer to human than the second's; ties: where "
     "both are equal. texts cut: of the judged human texts and outputs (4 in a pair), those that were cut to the common "
-    "length of their pair. Means over seeds, 95 % intervals over inputs."
+    "length of their pair; truncated: those that lost tokens to a discriminator. Means over seeds, 95 % intervals over "
+    "inputs."
 )
 RELATIVE_SHOWN = ("discriminator", "system_1", "system_2", "n", "accuracy", "hsrd", "ur", "ties")
 PLACES = {"human": (0, 1), "g1": (2,), "g2": (3,)}  # of the texts of each origin in a pair
@@ -67,11 +64,8 @@ class SystemPair:
     comparison: PairedOutputs
     # of the names of the trainings in the loggers
     prefix: str = ""
-    # begins its notes; {} are the two systems
-    about: str = ""
-    # columns of its rows, before and after the scores
-    before: Mapping[str, Any] = field(default_factory=dict)
-    after: Mapping[str, Any] = field(default_factory=dict)
+    # further columns of its rows
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def systems(self) -> tuple[str, str]:
@@ -102,17 +96,12 @@ class Findings:
     scores: RelativeScores
 
 
-def judge_systems(run: Run, system_pair: SystemPair, plan: JudgesPlan) -> list[Findings]:
-    """Trains discriminators of each kind on the training pairs, and scores the test pairs with them.
-
-    All kinds and seeds have the same training and test pairs.
-    """
-    comparison = system_pair.comparison
-    log.info("%d pairs to learn from, %d to judge", len(comparison.train), len(comparison.test))
-    return [judge_by_kind(run, system_pair, plan, kind) for kind in plan.kinds]
-
-
-def judge_by_kind(run: Run, system_pair: SystemPair, plan: JudgesPlan, kind: str) -> Findings:
+def judge_by_kind(
+    run: Run,
+    system_pair: SystemPair,
+    plan: JudgesPlan,
+    kind: str,
+) -> Findings:
     """Trains the discriminators of one kind, one for each seed, and scores the test pairs with them."""
     test = system_pair.comparison.test
     learned = label_pairs(system_pair.comparison.train)
@@ -160,20 +149,18 @@ def score_origins(found: Sequence[Findings], device: str, synthetic: bool = Fals
         read = [test[pair].segments[place] for pair, place in examples]
         scores: dict[str, Scores] = {}
         for findings in found:
+            explanations: Sequence[dict[str, Any]] = ()
             for number, (seed, trained) in enumerate(findings.discriminators.items()):
+                if number == 0:
+                    judge = Discriminator.from_pretrained(trained.source, device)
+                    explanations = explain_parts(partial(judge.logits, or_nan=True), read, "sentence")
                 scores[f"{findings.kind}_seed_{seed}"] = Scores(
                     {"logit": findings.judged.logits[number, pair_numbers, columns]},
                     signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=trained.identity),
-                    explanations=explain_logits(trained, read, device) if number == 0 else (),
+                    explanations=explanations if number == 0 else (),
                 )
         sets.append(ScoredSet(origin, tuple(examples.values()), scores, synthetic))
     return sets
-
-
-def explain_logits(trained: Trained, texts: Sequence[Segments], device: str) -> list[dict[str, Any]]:
-    """Explains what each sentence of a text adds to the logit of a trained discriminator."""
-    discriminator = Discriminator.from_pretrained(trained.source, device)
-    return explain_parts(partial(discriminator.logits, or_nan=True), texts, "sentence")
 
 
 def relative_row(found: Findings) -> dict[str, Any]:
@@ -181,48 +168,18 @@ def relative_row(found: Findings) -> dict[str, Any]:
     system_pair = found.system_pair
     first, second = system_pair.systems
     return {
-        **system_pair.before,
         "discriminator": found.kind,
         "system_1": first,
         "system_2": second,
         "texts_cut": sum(pair.cut for pair in system_pair.comparison.test),
+        "truncated": found.judged.truncated,
         "n": found.scores.pairs,
         "inputs": found.scores.inputs,
         **{name: getattr(found.scores, name) for name in SCORES},
         "seeds": list(found.discriminators),
         "by_seed": {name: list(found.scores.by_seed[name]) for name in SCORES},
-        **system_pair.after,
+        **system_pair.columns,
     }
-
-
-def comparison_notes(found: Sequence[Findings]) -> list[str]:
-    """Writes notes on removed templates, discriminators that are not above chance, and truncated texts."""
-    system_pair = found[0].system_pair
-    notes = [
-        f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
-        for where, template in system_pair.comparison.templates
-    ]
-    for findings in found:
-        notes += [f"{findings.kind}: {note}" for note in note_discriminators(findings)]
-    about = system_pair.about.format(*system_pair.systems)
-    return [f"{about}{note}" for note in notes]
-
-
-def note_discriminators(found: Findings) -> list[str]:
-    """Writes notes: whether the discriminators of one kind are above chance, and how many texts were truncated."""
-    notes: list[str] = []
-    accuracy = found.scores.accuracy
-    if math.isnan(accuracy.low):
-        notes.append(f"whether these discriminators tell human texts from outputs is not known: {accuracy.reason}")
-    elif accuracy.low <= CHANCE:
-        notes.append(
-            "the accuracy is not above chance: these discriminators cannot tell human texts from outputs, and their "
-            "other scores say little"
-        )
-    if found.judged.truncated:
-        texts = 4 * len(found.system_pair.comparison.test)
-        notes.append(f"{found.judged.truncated} of {texts} texts lost tokens")
-    return notes
 
 
 def describe_verdict(found: Findings) -> str:
@@ -251,7 +208,6 @@ def compare_systems(
     caption: str = CAPTION,
     models: Mapping[str, Trained] | None = None,
     further: Sequence[Table] = (),
-    notes: Sequence[str] = (),
     figures: Mapping[str, float] | None = None,
     settings: Mapping[str, Setting] | None = None,
     data: Corpus | None = None,
@@ -260,35 +216,34 @@ def compare_systems(
 
     The counts in the results, and the logits of test texts, are those of the first pair of systems.
     """
-    found = [judge_systems(run, system_pair, plan) for system_pair in system_pairs]
+    found = [[judge_by_kind(run, pair, plan, kind) for kind in plan.kinds] for pair in system_pairs]
     first = found[0]
     pairs = system_pairs[0].comparison
-    rows = [relative_row(findings) for of_pair in found for findings in of_pair]
-    answer = "; ".join(describe_verdict(findings) for findings in first)
-    notes_of_pairs = [note for of_pair in found for note in comparison_notes(of_pair)]
+    models = dict(models or {})
+    for findings in first:
+        for seed, trained in findings.discriminators.items():
+            models[f"discriminator_{findings.kind}_seed_{seed}"] = trained  # the name of its folder
+    templates = [template for pair in system_pairs for template in pair.comparison.templates]
     with run.timed("explaining"):
         scored = score_origins(first, plan.device, synthetic=data is not None and data.synthetic)
-    return present(
+    study = present(
         run,
         scored,
-        models={**(models or {}), **name_discriminators(first)},
-        tables=[Table(title, caption, rows, shown=RELATIVE_SHOWN), *further],
-        notes=[*notes, *notes_of_pairs],
-        answer=answer,
+        models=models,
+        tables=[
+            Table(title, caption, [relative_row(each) for of_pair in found for each in of_pair], shown=RELATIVE_SHOWN),
+            *further,
+        ],
+        notes=[
+            f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
+            for where, template in dict.fromkeys(templates)
+        ],
+        answer="; ".join(map(describe_verdict, first)),
         settings=settings,
         figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
-        title=" against ".join(system_pairs[0].systems),
         data=data,
     )
-
-
-def name_discriminators(found: Sequence[Findings]) -> dict[str, Trained]:
-    """Returns the trained discriminators by name; each name is that of the discriminator's folder."""
-    named: dict[str, Trained] = {}
-    for findings in found:
-        for seed, trained in findings.discriminators.items():
-            named[f"discriminator_{findings.kind}_seed_{seed}"] = trained
-    return named
+    return replace(study, title=" against ".join(system_pairs[0].systems))
 
 
 def two_systems(run: Run, comparison: PairedOutputs, discriminators: JudgesPlan) -> Study:

@@ -15,7 +15,7 @@ from transformers import LogitsProcessor, TopKLogitsWarper
 
 from core.errors import SettingError
 from core.example import Example
-from core.settings import Count, NonNegative, check, checked_dataclass
+from core.settings import Count, NonNegative, check
 from core.stages import fingerprint
 from data.corpus import Corpus, split_by
 from data.files import read_examples, write_examples
@@ -25,7 +25,7 @@ from discriminators.training import kept_point
 from experiments.contracts import Run, Study, Table
 from experiments.oumg import tables
 from experiments.oumg.experiment import CAPTION, JudgesPlan, SystemPair, compare_systems
-from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
+from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train
 from meta_eval.design import lay_out
 from meta_eval.estimates import Estimate, estimate_perplexity
 from meta_eval.scored_set import ScoredSet
@@ -35,7 +35,6 @@ from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNet, frequent_characters, poem_nll, spell_poems, tune_of
 
-LARGEST_SHARE = 0.1  # of all poems in one input, beyond which an interval over inputs depends on that input
 PERPLEXITY_CAPTION = (
     "perplexity: per character of all guided poems, given tune and form, under the unguided generator with its whole "
     "vocabulary; lower is more likely."
@@ -70,22 +69,6 @@ class PoetryPlan:
         return [poem for poem in poems if self.generator.model.fits(tune_of(poem), Form.of(poem.text))]
 
 
-@checked_dataclass
-class GuidanceSettings:
-    """The settings of guidance: the guide, its candidates, and its strength."""
-
-    # of the guide, for tables
-    kind: str
-    # how the guide is trained, on how many human and generated poems together
-    guide: GuidePlan
-    # likeliest characters to choose from, guided or not
-    k: Count
-    # `normalised` (Eq. 5) or `fudge`
-    rule: GuidanceRule
-    # of Eq. 5, or lambda of FUDGE; 0 is unguided
-    alpha: NonNegative
-
-
 @dataclass(frozen=True)
 class Decoder:
     """A decoder: how a generator chooses characters."""
@@ -106,8 +89,8 @@ def oumg_poetry(
     data: Corpus,
     plan: PoetryPlan,
     discriminators: JudgesPlan,
-    g1_k: int = 32,
-    g2_k: int = 32,
+    g1_k: Count = 32,
+    g2_k: Count = 32,
 ) -> Study:
     """Compares two decoders: G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1 (Table 1).
 
@@ -116,9 +99,8 @@ def oumg_poetry(
 
     Raises SettingError if the generator has too few characters for a decoder, or if there are too few poems.
     """
-    check(Count, g1_k=g1_k, g2_k=g2_k)
     known = find_characters(data, plan)
-    human, notes = choose_poems(data, plan, known, FEWEST_INPUTS)
+    human, counts = choose_poems(data, plan, known, FEWEST_INPUTS)
     check_candidates(g1_k, known, f"g1_k = {g1_k}")
     check_candidates(5 * g2_k, known, f"g2_k = {g2_k}: G2 chooses from the ranks 4k to 5k")
     generator = train_songnet(run, data, plan)
@@ -131,7 +113,7 @@ def oumg_poetry(
     }
     system_pairs = [
         pair_poems(plan, origins, ("G1", "G2")),
-        replace(pair_poems(plan, origins, ("G1", "G1 again")), about="G1 against itself: "),
+        pair_poems(plan, origins, ("G1", "G1 again")),
     ]
     shown = {origin: origins[origin] for origin in ("human", "G1", "G2")}
     return compare_systems(
@@ -141,63 +123,73 @@ def oumg_poetry(
         system_pairs,
         models={"generator": generator},
         further=[score_forms(run, data, shown)],
-        notes=notes,
+        figures=counts,
         settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k},
         data=data,
     )
 
 
 def guided_poetry(
-    run: Run, data: Corpus, plan: PoetryPlan, discriminators: JudgesPlan, guidance: GuidanceSettings
+    run: Run,
+    data: Corpus,
+    plan: PoetryPlan,
+    discriminators: JudgesPlan,
+    kind: str,
+    guide: GuidePlan,
+    k: Count,
+    rule: GuidanceRule,
+    alpha: NonNegative,
 ) -> Study:
     """Compares guided poems with unguided poems of the same generator (Table 2).
+
+    `kind` names the guide in tables, `guide` says how it is trained, on how many human and generated poems together; k
+    are the likeliest characters to choose from, guided or not, and alpha is that of Eq. 5, or lambda of FUDGE (0 is
+    unguided).
 
     The inputs are halved. For one half the generator writes the poems that the guide learns. For the other half it
     writes unguided and guided poems. Discriminators learn a part of these and judge the rest; they share no text and no
     input with the guide. Raises SettingError as `oumg_poetry` does.
     """
     known = find_characters(data, plan)
-    poems, notes = choose_poems(data, plan, known, 2 * FEWEST_INPUTS)
-    check_candidates(guidance.k, known, f"guide_k = {guidance.k}")
+    poems, counts = choose_poems(data, plan, known, 2 * FEWEST_INPUTS)
+    check_candidates(k, known, f"guide_k = {k}")
     learned, human = halve_inputs(poems, run.seed)
     generator = train_songnet(run, data, plan)
     write = partial(write_poems, run, plan, generator)
     songnet = SongNet.from_pretrained(generator.source, plan.device)
-    texts = label_poems(learned, write("machine", learned, top_k(guidance.k)))
-    guide = find_or_train(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer=songnet.tokenizer)
-    loaded = load_guide(guide.source, plan.device)
-    strength = {"k": guidance.k, "rule": guidance.rule, "alpha": guidance.alpha}
-    adapted = adapt_guide(loaded, songnet.tokenizer)
+    texts = label_poems(learned, write("machine", learned, top_k(k)))
+    trained = find_or_train(run, f"guide_{kind}", guide, texts, tokenizer=songnet.tokenizer)
+    adapted = adapt_guide(load_guide(trained.source, plan.device), songnet.tokenizer)
+    strength = {"k": k, "rule": rule, "alpha": alpha}
     make = partial(
         Guidance,
         guide=adapted,
         tokenizer=songnet.tokenizer,
-        strength=guidance.alpha,
-        k=guidance.k,
-        rule=guidance.rule,
+        strength=alpha,
+        k=k,
+        rule=rule,
     )
-    unguided = write("unguided", human, top_k(guidance.k))
+    unguided = write("unguided", human, top_k(k))
     # Guided poems have draws of their own, except with alpha 0.
-    decoder = Decoder(make, {"guide": guide.identity, **strength})
-    guided = write("guided", human, decoder, draws=int(guidance.alpha > 0))
+    decoder = Decoder(make, {"guide": trained.identity, **strength})
+    guided = write("guided", human, decoder, draws=int(alpha > 0))
     origins = {"human": human, "unguided": unguided, "guided": guided}
     system_pair = replace(
         pair_poems(plan, origins, ("guided", "unguided")),
-        before={"guide": guidance.kind, **strength},
-        after={"perplexity": estimate_poem_perplexity(songnet, guided)},
+        columns={"guide": kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)},
     )
-    best = kept_point(guide.curve, guidance.guide.training.keep)
+    best = kept_point(trained.curve, guide.training.keep)
     return compare_systems(
         run,
         discriminators,
         "Guided against unguided",
         [system_pair],
         caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
-        models={"generator": generator, "guide": guide},
+        models={"generator": generator, "guide": trained},
         further=[score_forms(run, data, origins)],
-        notes=[*notes, *prefix_notes(guidance.guide)],
         settings={"data": data.name, **strength},
         figures={
+            **counts,
             **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
             "perplexity of the unguided poems": estimate_poem_perplexity(songnet, unguided).value,
         },
@@ -281,11 +273,15 @@ def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
 
 
 def choose_poems(
-    data: Corpus, plan: PoetryPlan, known: Collection[str], fewest: int
-) -> tuple[tuple[Example, ...], list[str]]:
-    """Chooses the human poems whose forms the generators get; returns them and notes. Their group is their input or id.
+    data: Corpus,
+    plan: PoetryPlan,
+    known: Collection[str],
+    fewest: int,
+) -> tuple[tuple[Example, ...], dict[str, float]]:
+    """Chooses the human poems whose forms the generators get; returns them, and how many are left out and why.
 
-    Poems with a character that the generator cannot write are left out, because it would show that they are human.
+    Their group is their input or id. Poems with a character that the generator cannot write are left out, because it
+    would show that they are human.
 
     Raises SettingError for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
     """
@@ -306,23 +302,14 @@ def choose_poems(
             "the settings of data"
         )
     every = (*data.train, *data.held_out)
-    unfit = len(every) - len(plan.choose_fitting(every))
-    unspelled = len(fitting) - len(written)
-    notes: list[str] = []
-    if unfit:
-        notes.append(f"{unfit} poems are left out: their forms do not fit into the generator")
-    if unspelled:
-        notes.append(
-            f"{unspelled} of {len(fitting)} {plan.poems} poems are left out: they hold a character that the "
-            "generator cannot write"
-        )
-    largest, most = sizes.most_common(1)[0]
-    if most > max(1, LARGEST_SHARE * len(poems)):
-        notes.append(f"{most} of the {len(poems)} poems answer one input, {largest}")
     tunes = {tune_of(poem) for poem in poems}
-    if unseen := tunes - {tune_of(poem) for poem in data.train}:
-        notes.append(f"{len(unseen)} of the {len(tunes)} tunes were not trained on")
-    return poems, notes
+    return poems, {
+        "poems whose forms do not fit into the generator": len(every) - len(plan.choose_fitting(every)),
+        f"{plan.poems} poems with characters that the generator cannot write": len(fitting) - len(written),
+        "largest number of poems of one input": max(sizes.values()),
+        "tunes": len(tunes),
+        "tunes that were not trained on": len(tunes - {tune_of(poem) for poem in data.train}),
+    }
 
 
 def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example]) -> Estimate:

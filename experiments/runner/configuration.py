@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
@@ -16,13 +16,18 @@ from core.errors import SettingError, causes, suggest_similar
 from core.settings import Seed, Text, check, one_of, refuse_network_in_file
 from core.source import Module, find_module
 
-LOGGER = "logger."  # whose mode may be offline, as an encoder
 CUES = ("ridge", "none")
 PLOTS = ("png", "svg", "pdf")
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
-CHECKED = "checked_dataclass"  # decorates a class whose constructor checks types
-TYPES = {**vars(settings), "Annotated": Annotated, "Literal": Literal, "Field": Field, "Mapping": Mapping}
+# the names that an annotation of a checked value may have
+TYPES = {
+    **vars(settings),
+    "Annotated": Annotated,
+    "Literal": Literal,
+    "Field": Field,
+    "Mapping": Mapping,
+}
 TYPES |= {kind.__name__: kind for kind in (bool, int, float, str)}
 
 
@@ -64,12 +69,12 @@ def resolve(config: DictConfig, typed: Sequence[str] = ()) -> dict[str, Any]:
         OmegaConf.resolve(config)
     except OmegaConfBaseException as error:
         raise SettingError(" ".join(str(error).split())) from error
+    if isinstance(config.plots, str):
+        config.plots = [config.plots]
+    for kind in config.plots:
+        check(one_of(PLOTS), plots=kind)
     check(Seed, seed=config.seed)
     check(one_of(CUES), cues=config.cues)
-    plots = [config.plots] if isinstance(config.plots, str) else [*config.plots]
-    for kind in plots:
-        check(one_of(PLOTS), plots=kind)
-    config.plots = plots
     check(bool, network=config.network, dry_run=config.dry_run)
     check(Text, stages_dir=config.stages_dir)
     if config.network and not any(word.lstrip("+").startswith("network=") for word in typed):
@@ -83,58 +88,50 @@ def resolve(config: DictConfig, typed: Sequence[str] = ()) -> dict[str, Any]:
 
 def list_faults(experiment: Any, unresolved: Mapping[str, Any]) -> list[str]:
     """Lists settings that the target around them does not take, and wrong values. Reads code without importing it."""
-    faults: dict[str, None] = {}
+    faults: list[str] = []
     for place, node in walk(experiment, "experiment"):
-        if not isinstance(node, Mapping) or not isinstance(node.get("_target_"), str):
+        target = node.get("_target_") if isinstance(node, Mapping) else None
+        types = find_arguments(target) if isinstance(target, str) else None
+        if types is None:
             continue
-        arguments = find_arguments(node["_target_"])
-        for key, value in node.items():
-            if arguments is None or key.startswith("_"):
-                continue
-            if key not in arguments.types:
-                owner = node["_target_"].rpartition(".")[2]
-                what = f"{key} is no setting of {owner}{suggest_similar(key, arguments.types)}"
-                faults[name_line(what, place, unresolved)] = None
-            elif arguments.are_checked:
-                faults |= dict.fromkeys(_check_value(arguments.types[key], place, key, value, unresolved))
-    return list(faults)
+        given = {key: value for key, value in node.items() if not key.startswith("_")}
+        for key, value in given.items():
+            lines = [f"{key} is no setting of {target.rpartition('.')[2]}{suggest_similar(key, types)}"]
+            if key in types:
+                lines = list_wrong(types[key], key, value)
+            faults += [name_line(line, place, unresolved) for line in lines]
+    return list(dict.fromkeys(faults))
 
 
-def _check_value(kind: ast.expr, place: str, key: str, value: Any, unresolved: Mapping[str, Any]) -> list[str]:
-    """The faults of a plain value whose type can be told from its annotation alone."""
+def list_wrong(kind: ast.expr, key: str, value: Any) -> list[str]:
+    """Lists the faults of a plain value whose type can be told from its annotation alone."""
     names = {node.id for node in ast.walk(kind) if isinstance(node, ast.Name)}
-    if not names <= TYPES.keys() or any(isinstance(inner, Mapping) for _, inner in walk(value)):
+    has_objects = any(isinstance(inner, Mapping) for _, inner in walk(value))
+    is_quoted = isinstance(kind, ast.Constant)
+    if is_quoted or has_objects or not names <= TYPES.keys():
         return []
     try:
         check(eval(ast.unparse(kind), TYPES), **{key: value})
     except SettingError as fault:
-        return [name_line(line, place, unresolved) for line in str(fault).splitlines()]
+        return str(fault).splitlines()
     return []
 
 
-class Arguments(NamedTuple):
-    """What a target takes: annotations by name, and whether its constructor checks them."""
+def find_arguments(target: str) -> dict[str, ast.expr] | None:
+    """Finds the arguments of a function or class of this project by its dotted name, with their annotations.
 
-    types: dict[str, ast.expr]
-    are_checked: bool = False
-
-
-def find_arguments(target: str) -> Arguments | None:
-    """Finds the arguments of a function or class of this project by its dotted name; None where the source alone
-    does not tell."""
-    first, *rest = target.split(".")
-    module = find_module(first)
-    name = first
-    while module is not None and module.is_package and rest:
-        name = f"{name}.{rest[0]}"
-        module = find_module(name)
-        rest = rest[1:]
-    if module is None or not rest:
-        return None
-    return _find_arguments(module, *rest)
+    None where the source alone does not tell.
+    """
+    parts = target.split(".")
+    end = 1
+    module = find_module(parts[0])
+    while module is not None and module.is_package and end < len(parts):
+        end += 1
+        module = find_module(".".join(parts[:end]))
+    return None if module is None or end == len(parts) else _find_arguments(module, *parts[end:])
 
 
-def _find_arguments(module: Module, name: str, method: str = "__init__") -> Arguments | None:
+def _find_arguments(module: Module, name: str, method: str = "__init__") -> dict[str, ast.expr] | None:
     """The arguments of what a module defines or imports under a name."""
     for statement in module.defined.get(name, ()):
         if isinstance(statement, ast.FunctionDef):
@@ -146,31 +143,30 @@ def _find_arguments(module: Module, name: str, method: str = "__init__") -> Argu
     return None
 
 
-def _read_function(function: ast.FunctionDef, skipped: int = 0) -> Arguments | None:
+def _read_function(function: ast.FunctionDef, skipped: int = 0) -> dict[str, ast.expr] | None:
     if function.args.kwarg is not None:
         return None
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs][skipped:]
-    return Arguments({argument.arg: argument.annotation or ast.Name("Any") for argument in arguments})
+    return {argument.arg: argument.annotation or ast.Name("Any") for argument in arguments}
 
 
-def _read_class(module: Module, kind: ast.ClassDef, method: str) -> Arguments | None:
+def _read_class(module: Module, kind: ast.ClassDef, method: str) -> dict[str, ast.expr] | None:
     """The arguments of a method, or the fields of a dataclass, also of those that it extends."""
     for statement in kind.body:
         if isinstance(statement, ast.FunctionDef) and statement.name == method:
             return _read_function(statement, skipped=1)
-    if method != "__init__":
+    if method != "__init__" or not kind.decorator_list:
         return None
     types: dict[str, ast.expr] = {}
     for base in kind.bases:
         above = _find_arguments(module, base.id) if isinstance(base, ast.Name) else None
         if above is None:
             return None
-        types |= above.types
+        types |= above
     for statement in kind.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             types[statement.target.id] = statement.annotation
-    decorators = [ast.unparse(decorator) for decorator in kind.decorator_list]
-    return Arguments(types, CHECKED in decorators) if decorators else None
+    return types
 
 
 def build_experiment(config: DictConfig, unresolved: Mapping[str, Any]) -> Any:
@@ -207,27 +203,23 @@ def name_line(line: str, place: str, unresolved: Mapping[str, Any]) -> str:
 
 def find_setting(place: str, unresolved: Mapping[str, Any]) -> str | None:
     """Finds the setting from which a place of the configuration takes its value; None for an unknown place."""
-    node: Any = unresolved
     keys: list[str] = []
     for key in place.split("."):
-        if not isinstance(node, Mapping) or key not in node:
-            return None
-        node = node[key]
         keys.append(key)
-        while isinstance(node, str) and (reference := REFERENCE.fullmatch(node)):
+        while reference := REFERENCE.fullmatch(str(_select(keys, unresolved))):
             keys = reference[1].split(".")
-            node = _select(keys, unresolved)
-    return ".".join(keys)
+    return None if _select(keys, unresolved) == MISSING else ".".join(keys)
 
 
 def _select(keys: Sequence[str], unresolved: Mapping[str, Any]) -> Any:
+    """The value at a place of the configuration; MISSING if there is none."""
     node: Any = unresolved
     for key in keys:
-        node = node.get(key) if isinstance(node, Mapping) else None
+        node = node.get(key, MISSING) if isinstance(node, Mapping) else MISSING
     return node
 
 
 def name_settings(unresolved: Mapping[str, Any], value: str) -> list[str]:
     """Lists the settings whose value is this model, without settings that refer to another setting."""
-    places = [place for place, leaf in leaves(unresolved) if leaf == value]
-    return [place for place in places if not place.startswith(LOGGER)]
+    chosen = {name: node for name, node in unresolved.items() if name != "logger"}  # whose mode may be offline too
+    return [place for place, leaf in leaves(chosen) if leaf == value]

@@ -19,15 +19,13 @@ from omegaconf import DictConfig, OmegaConf
 
 from core.errors import InputError, MissingModelError, OutsideError, SettingError, write_settings_by
 from core.extras import suggest_extra
-from experiments.runner.configuration import name_settings, resolve, walk
+from experiments.runner.configuration import name_settings, resolve
 from experiments.runner.run_log import FILE, begin_log, quiet_libraries, shorten
 from experiments.runner.sweep import BAD_INPUT, FAILED, FINE, write_job
 from report import terminal
 
 OF_DATA = ("path", "columns", "text", "references", "source", "split", "systems", "outputs")  # settings of input files
 EXTRA = "papers"  # of the installation, which brings what experiments need
-# targets whose `name` is a model of the hub or a folder
-PRETRAINED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
 TRACES = {FILE, ".run"}  # what a run that did not begin may leave in its folder
 
 log = logging.getLogger(__name__)
@@ -54,7 +52,15 @@ def execute(config: DictConfig) -> int:
             settings = resolve(config, hydra.overrides.task)
             if is_single and str(config.experiment._target_).startswith("experiments.") and not config.dry_run:
                 terminal.say(f"{config.name}: loading PyTorch and other libraries, which takes seconds")
-            exit_code = _run(config, unresolved, settings, folder)
+            exit_code = FINE
+            if config.dry_run:
+                from experiments.runner.needs import examine
+
+                exit_code = examine(config, unresolved)
+            else:
+                from experiments.runner.experiment import run_experiment
+
+                run_experiment(config, unresolved, settings, folder)
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         exit_code = _report_end(error, unresolved, folder)
     if not is_single:
@@ -62,17 +68,6 @@ def execute(config: DictConfig) -> int:
     elif exit_code == BAD_INPUT or config.dry_run:
         remove_unused(folder)
     return exit_code
-
-
-def _run(config: DictConfig, unresolved: Mapping[str, Any], settings: Mapping[str, Any], folder: Path) -> int:
-    if config.dry_run:
-        from experiments.runner.needs import examine
-
-        return examine(config, unresolved)
-    from experiments.runner.experiment import run_experiment
-
-    run_experiment(config, unresolved, settings, folder)
-    return FINE
 
 
 def remove_unused(folder: Path) -> None:
@@ -132,21 +127,6 @@ def _describe_missing(fault: MissingModelError, unresolved: Mapping[str, Any]) -
     if not fault.fetchable:
         return message
     remedies = [] if unresolved["network"] else ["network=true fetches it"]
-    folders = [f"{place}=FOLDER" for place in dict.fromkeys([*places, *list_missing(unresolved)])]
-    if folders:
-        remedies.append(f"name folders instead: {' '.join(folders)}")
-    return "; ".join([message, ", or ".join(remedies)]) if remedies else message
-
-
-def list_missing(settings: Mapping[str, Any]) -> list[str]:
-    """Lists the settings that name pretrained models which are missing on this machine."""
-    from models.folders import find_folder
-
-    return [
-        f"{place}.name"
-        for place, node in walk(settings)
-        if isinstance(node, Mapping)
-        and node.get("_target_") in PRETRAINED
-        and not node["name"].startswith("${")  # which refers to another setting
-        and find_folder(node["name"]) is None
-    ]
+    if places:
+        remedies.append(f"name a folder instead: {' '.join(f'{place}=FOLDER' for place in places)}")
+    return "; ".join(filter(None, [message, ", or ".join(remedies)]))

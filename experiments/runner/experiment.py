@@ -16,6 +16,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning import seed_everything
 
 from core.configs import CONFIGS
 from core.errors import SettingError
@@ -24,15 +25,18 @@ from experiments.contracts import Run, Study
 from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, leaves
 from experiments.runner.run_log import begin_log, quiet_libraries, shorten
-from experiments.runner.sweep import FAILED, FINE, name_job
-from report import model_cards, page, results, terminal
+from experiments.runner.sweep import FAILED, FINE, name_command, name_job
+from report import page, results, terminal
 from report.wording import literal
 
 log = logging.getLogger(__name__)
 
 
 def run_experiment(
-    config: DictConfig, unresolved: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
+    config: DictConfig,
+    unresolved: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    folder: Path,
 ) -> None:
     """Builds the experiment, which reads the input and raises its faults, runs it, and keeps what it found.
 
@@ -40,10 +44,11 @@ def run_experiment(
     """
     started = datetime.now().astimezone()
     hydra = HydraConfig.get()
-    is_job = hydra.mode == RunMode.MULTIRUN
-    if is_job:
-        hardware.refuse_processes(config, hydra.runtime.choices["hydra/launcher"])
-    first = hardware.claim_rank(config)
+    job = name_job(hydra) if hydra.mode == RunMode.MULTIRUN else ""
+    trainer = hardware.check_trainer(config.trainer)
+    first = hardware.is_first_process(trainer)
+    if job:
+        hardware.refuse_processes(trainer, hydra.runtime.choices["hydra/launcher"])
     with ExitStack() as held:
         if first:
             held.enter_context(results.claim_folder(folder, beside=name_written(hydra)))
@@ -52,8 +57,7 @@ def run_experiment(
         check_place("stages_dir", Path(config.stages_dir))
         check_writable("stages_dir", Path(config.stages_dir))
         hardware.check_devices(settings)
-        hardware.check_trainer(config.trainer)
-        hardware.seed_generators(config.seed)
+        seed_everything(config.seed, workers=True, verbose=False)
         tracking = instantiate(config.logger)
         experiment = build_experiment(config, unresolved)
         quiet_libraries()
@@ -61,7 +65,6 @@ def run_experiment(
             results.clear_folder(folder)
             OmegaConf.save(config, folder / "config.yaml")
         log.info("%s, seed %d, in %s", config.name, config.seed, shorten(folder))
-        job = name_job(hydra) if is_job else ""
         exit_code = FAILED
         tracking.open(folder, config.name, settings, first=first, job=job)
         try:
@@ -69,7 +72,7 @@ def run_experiment(
             if first:
                 outcome = name_recipe(outcome, config)
                 about = describe_run(config, run, started)
-                _deliver(outcome, about, config, folder)
+                page.write_run(outcome, about, OmegaConf.to_yaml(config), folder, config.plots)
                 tracking.publish(outcome, folder)
                 _summarise(outcome, about["seconds"], folder, job)
             exit_code = FINE
@@ -77,7 +80,13 @@ def run_experiment(
             tracking.close(exit_code)
 
 
-def _call(experiment: Any, config: DictConfig, loggers: Any, folder: Path, first: bool) -> tuple[Run, Study]:
+def _call(
+    experiment: Any,
+    config: DictConfig,
+    loggers: Any,
+    folder: Path,
+    first: bool,
+) -> tuple[Run, Study]:
     """Calls the experiment with its Run. Raises TypeError if it returns no Study."""
     with terminal.show_steps() as progress:
         run = Run(
@@ -93,8 +102,7 @@ def _call(experiment: Any, config: DictConfig, loggers: Any, folder: Path, first
         )
         outcome = experiment(run)
     if not isinstance(outcome, Study):
-        kind = type(outcome).__name__
-        raise TypeError(f"an experiment must return a Study, but {config.name} returned {kind}")
+        raise TypeError(f"an experiment must return a Study, but {config.name} returned {type(outcome).__name__}")
     return run, outcome
 
 
@@ -116,23 +124,14 @@ def describe_run(config: DictConfig, run: Run, started: datetime) -> dict[str, A
 def describe_code() -> dict[str, Any]:
     """Names the commit of the repository that runs, and its files that differ from it; {} outside a repository."""
     root = CONFIGS.parent
-    asked = {"commit": ["rev-parse", "--show-toplevel", "HEAD"], "changed": ["diff", "--name-only", "HEAD"]}
-    found: dict[str, list[str]] = {}
-    for name, words in asked.items():
-        try:
-            ended = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True)
-        except (OSError, subprocess.CalledProcessError):
-            return {}
-        found[name] = ended.stdout.splitlines()
-    place, commit = found["commit"]
-    return {"commit": commit, "changed_files": found["changed"]} if Path(place) == root else {}
-
-
-def name_command(hydra: HydraConf) -> list[str]:
-    """Lists the words of a command line that repeats this experiment, or this one job of a sweep."""
-    sources = hydra.runtime.config_sources
-    folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]
-    return ["python", "experiments/run.py", *folders, *hydra.overrides.task]
+    if not (root / ".git").exists():
+        return {}
+    found: list[list[str]] = []
+    for words in (["rev-parse", "HEAD"], ["diff", "--name-only", "HEAD"]):
+        ended = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=False)
+        found.append(ended.stdout.splitlines())
+    commit, changed = found
+    return {"commit": "".join(commit), "changed_files": changed}
 
 
 def name_written(hydra: HydraConf) -> list[str]:
@@ -150,18 +149,6 @@ def name_recipe(outcome: Study, config: DictConfig) -> Study:
     return replace(outcome, signature=signature, notes=[note, *outcome.notes])
 
 
-def _deliver(outcome: Study, about: Mapping[str, Any], config: DictConfig, folder: Path) -> None:
-    """Writes an outcome into the run folder, results.json last."""
-    found = results.results(outcome, about)
-    results.write_plots(outcome, folder, config.plots)
-    results.write_models(outcome, folder)
-    model_cards.write_cards(outcome, found, folder)
-    results.write_scores(outcome, folder)
-    results.write_tables(outcome, folder)
-    page.write_report(outcome, found, OmegaConf.to_yaml(config), folder)
-    results.write_json(found, folder / "results.json")
-
-
 def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
     """Raises SettingError for a setting that names what the run would clear or overwrite."""
     for key, value in leaves({name: node for name, node in settings.items() if name != "experiment"}):
@@ -173,7 +160,12 @@ def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
             raise SettingError(f"{where}: choose another hydra.run.dir")
 
 
-def _summarise(outcome: Study, seconds: float, folder: Path, job: str) -> None:
+def _summarise(
+    outcome: Study,
+    seconds: float,
+    folder: Path,
+    job: str,
+) -> None:
     """Prints what a run found; a job of a sweep prints one line, because the sweep shows the results of all jobs."""
     for line in [*outcome.said, *(f"{name}: {value:.6g}" for name, value in outcome.figures.items())]:
         log.info("%s", line, extra={"unseen": True})  # on the terminal

@@ -4,7 +4,6 @@ The hub is not asked: `models.published` has the sizes of published checkpoints.
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from hydra.errors import InstantiationException
@@ -14,9 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from core.errors import InputError, SettingError, causes
 from data.corpus import Corpus
 from data.download import PUBLIC_FILES
-from experiments.runner import hardware
 from experiments.runner.configuration import name_settings, walk
-from models.devices import count_weights
 from models.encoders import encoder_source
 from models.folders import find_folder
 from models.published import PUBLISHED
@@ -24,9 +21,8 @@ from report import terminal
 from report.tables import Table
 
 # Where a configuration names a model: these keys, and `name` of these targets
-KEYS = ("encoder", "model", "language_model", "generator", "bart", "bleurt")
+KEYS = ("encoder", "model", "language_model", "generator", "bart", "bleurt", "iwf_tokenizer")
 NAMED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
-TOKENIZERS = ("iwf_tokenizer",)  # of these models the vocabulary alone is read
 GB = 1e9
 
 
@@ -37,13 +33,9 @@ def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
     """
     settings: Any = OmegaConf.to_container(config)
     lacking: list[str] = []
-    try:
-        hardware.check_devices(settings)
-    except SettingError as fault:
-        lacking.append(str(fault))
     print(f"{config.name}: {describe_data(config, lacking)}")
-    named = dict.fromkeys(find_checkpoints(choose_judges(settings["experiment"])))
-    rows = [describe_checkpoint(name, has_weights, unresolved, lacking) for name, has_weights in named]
+    names = dict.fromkeys(find_checkpoints(choose_judges(settings["experiment"])))
+    rows = [describe_checkpoint(name, unresolved, lacking) for name in names]
     if rows:
         print(Table("Checkpoints", "", rows).to_markdown())
     print(f"to download: {sum(row.get('GB to download', 0.0) for row in rows):.2f} GB of weights")
@@ -57,50 +49,31 @@ def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
     judges = experiment.get("discriminators")
     if not isinstance(judges, Mapping) or "kinds" not in judges:
         return experiment
-    chosen = {kind: plan for kind, plan in judges["judges"].items() if kind in judges["kinds"]}
-    return {**experiment, "discriminators": {**judges, "judges": chosen}}
+    return {**experiment, "discriminators": [judges["judges"].get(kind) for kind in judges["kinds"]]}
 
 
-def find_checkpoints(experiment: Any) -> Iterator[tuple[str, bool]]:
-    """Yields the names of pretrained models in an experiment's settings, and whether their weights are read."""
+def find_checkpoints(experiment: Any) -> Iterator[str]:
+    """Yields the names of pretrained models in an experiment's settings."""
     for _, node in walk(experiment):
-        is_named = isinstance(node, Mapping) and node.get("_target_") in NAMED
-        for key, value in node.items() if isinstance(node, Mapping) else ():
-            if key in TOKENIZERS and "/" in str(value):
-                yield value, False
-            elif isinstance(value, str) and (key in KEYS or (key == "name" and is_named)):
-                yield value, True
+        if isinstance(node, Mapping):
+            keys = (*KEYS, "name") if node.get("_target_") in NAMED else KEYS
+            yield from (value for key, value in node.items() if key in keys and isinstance(value, str))
 
 
-def holds_weights(folder: Path) -> bool:
-    """Whether a model's folder has weights."""
-    return bool(count_weights(folder)) or any(folder.glob("*.bin"))
-
-
-def describe_checkpoint(
-    name: str, has_weights: bool, unresolved: Mapping[str, Any], lacking: list[str]
-) -> dict[str, Any]:
+def describe_checkpoint(name: str, unresolved: Mapping[str, Any], lacking: list[str]) -> dict[str, Any]:
     """Makes the table row of a checkpoint; adds a missing checkpoint to `lacking`."""
     places = ", ".join(name_settings(unresolved, name))
     row: dict[str, Any] = {"model": name, "settings": places, "state": "here"}
-    try:
-        folder = find_folder(encoder_source(name))
-        is_whole = folder is not None and (not has_weights or holds_weights(folder))
-    except (SettingError, InputError) as fault:
-        lacking.append(f"{places}={name}: {fault}")
-        return {**row, "state": "faulty"}
-    if is_whole:
+    if find_folder(encoder_source(name)) is not None:
         return row
-    known = PUBLISHED.get(name)
-    size = f"{known.download / GB:.2f} GB" if known else "size not known"
-    if has_weights and known:
+    size = "size not known"
+    if known := PUBLISHED.get(name):
         row["GB to download"] = known.download / GB
-    size = size if has_weights else "vocabulary alone"
-    if unresolved["network"] and folder is None:
+        size = f"{known.download / GB:.2f} GB"
+    if unresolved["network"]:
         return {**row, "state": f"will be fetched ({size})"}
-    row["state"] = f"{'missing' if folder is None else 'weights missing'} ({size})"
-    lacking.append(f"{places}={name}: {row['state']}; network=true fetches it, or name a folder")
-    return row
+    lacking.append(f"{places}={name}: missing ({size}); network=true fetches it, or name a folder")
+    return {**row, "state": f"missing ({size})"}
 
 
 def describe_data(config: DictConfig, lacking: list[str]) -> str:
@@ -114,25 +87,21 @@ def describe_data(config: DictConfig, lacking: list[str]) -> str:
         if isinstance(corpus, Corpus) and corpus.iwf is not None and not (config.model or {}).get("iwf"):
             corpus.iwf()
     except (InputError, SettingError, InstantiationException) as error:
-        return describe_faults(error, bool(config.network and data.get("download")), lacking)
+        fault = next((cause for cause in causes(error) if isinstance(cause, InputError | SettingError)), None)
+        if fault is None:
+            raise
+        lines = fault.faults if isinstance(fault, InputError) else [str(fault)]
+        files = [find_public(line) for line in lines] if config.network and data.get("download") else []
+        lacking += [f"data: {line}" for line in lines if not find_public(line) or not files]
+        return "; ".join(f"{name} will be fetched (size not known)" for name in files if name) or "data missing"
     if not isinstance(corpus, Corpus):
         return "data that the run reads itself: not checked here"
     sets = ", ".join(f"{rated.name} ({len(rated.examples)})" for rated in corpus.rated) or "no rated set"
     return f"data {corpus.name}, {len(corpus.train)} training texts, {len(corpus.held_out)} held out, {sets}"
 
 
-def describe_faults(error: Exception, has_download: bool, lacking: list[str]) -> str:
-    """Describes data sets that cannot be read. Adds those that the run will not fetch to `lacking`."""
-    fault = next((cause for cause in causes(error) if isinstance(cause, InputError | SettingError)), None)
-    if fault is None:
-        raise error
-    fetched: list[str] = []
-    lines = fault.faults if isinstance(fault, InputError) else [str(fault)]
-    for line in lines:
-        place = line.partition(": ")[0]
-        public = next((file for name, file in PUBLIC_FILES.items() if place.endswith(name)), None)
-        if has_download and public is not None and public.is_fetchable:
-            fetched.append(f"{public.name} will be fetched (size not known)")
-        else:
-            lacking.append(f"data: {line}")
-    return "; ".join(fetched) or "data missing"
+def find_public(line: str) -> str:
+    """Finds the public file that a fault is about, if it can be fetched; else ""."""
+    place, _, _ = line.partition(": ")
+    public = (file.name for name, file in PUBLIC_FILES.items() if place.endswith(name) and file.is_fetchable)
+    return next(public, "")

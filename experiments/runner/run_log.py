@@ -7,20 +7,9 @@ from pathlib import Path
 from core.errors import printable
 
 FILE = "run.log"
-QUIET_LIBRARIES = (
-    "httpx",
-    "httpcore",
-    "urllib3",
-    "filelock",
-    "matplotlib",
-    "PIL",
-    "fsspec",
-    "asyncio",
-    "git",
-    "wandb",
-    "absl",
-    "sentence_transformers",  # with INFO it shows bars
-)
+# of these libraries only warnings; with INFO sentence-transformers shows bars
+QUIET = ("httpx", "httpcore", "urllib3", "filelock", "matplotlib", "PIL", "fsspec", "asyncio", "git", "wandb", "absl")
+QUIET += ("sentence_transformers",)
 OWN_HANDLERS = ("pytorch_lightning", "lightning_fabric")  # if imported before a run begins, they write to the terminal
 
 
@@ -48,12 +37,11 @@ def quiet_libraries() -> None:
     Call it after a library is imported, because the import adds a handler to its logger.
     """
     logging.captureWarnings(True)
-    for name in QUIET_LIBRARIES:
+    for name in (*QUIET, *OWN_HANDLERS):
         logging.getLogger(name).setLevel(logging.WARNING)
-    for library in map(logging.getLogger, OWN_HANDLERS):
-        library.handlers.clear()
-        library.propagate = True
-        library.setLevel(logging.WARNING)
+    for name in OWN_HANDLERS:
+        logging.getLogger(name).handlers.clear()
+        logging.getLogger(name).propagate = True
     transformers = sys.modules.get("transformers")
     if transformers is not None:
         transformers.logging.disable_default_handler()

@@ -14,23 +14,29 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingError
 from experiments.contracts import Study, Table
+from meta_eval.estimates import Estimate
 from report.agreement_tables import AGREEMENT
-from report.tables import Row
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
     import wandb
     from pytorch_lightning.loggers import Logger
 
-
 LONGEST_NAME = 128  # characters of a name in W&B
-STATISTICS = ("spearman", "pearson", "kendall", "within_systems", "between_systems", "beyond_cues")
+STATISTICS = ("n", "systems", "spearman", "pearson", "kendall", "within_systems", "between_systems", "beyond_cues")
 STEP = "trainer/global_step"
 
 
 class NoTracking:
     """No tracking. The runner calls `open`, then `loggers` for each training, `publish` and `close`."""
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
+    def open(
+        self,
+        folder: Path,
+        name: str,
+        config: Mapping[str, Any],
+        first: bool = True,
+        job: str = "",
+    ) -> None:
         """Begins a run. `job` names a job of a sweep by the settings that vary.
 
         `first` says whether this is the first process of a distributed run.
@@ -47,7 +53,14 @@ class NoTracking:
 class CsvTracking(NoTracking):
     """Lightning's CSVLogger: `csv/TRAINING/metrics.csv` in the run folder."""
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
+    def open(
+        self,
+        folder: Path,
+        name: str,
+        config: Mapping[str, Any],
+        first: bool = True,
+        job: str = "",
+    ) -> None:
         self.folder = folder
 
     def loggers(self, training: str) -> list[Logger]:
@@ -63,21 +76,39 @@ class WandbTracking(NoTracking):
     machine), online and disabled.
     """
 
-    def __init__(self, project: str, entity: str | None, mode: str, tags: list[str]) -> None:
+    def __init__(
+        self,
+        project: str,
+        entity: str | None,
+        mode: str,
+        tags: list[str],
+    ) -> None:
         if mode not in ("offline", "online", "disabled"):
             raise SettingError(f"logger.mode must be offline, online or disabled, but is {mode!r}")
-        self.settings = {"project": project, "entity": entity, "mode": mode, "tags": list(tags)}
+        self.settings: Any = {
+            "project": project,
+            "entity": entity,
+            "mode": mode,
+            "tags": list(tags),
+        }
         self.run: wandb.Run | None = None
         self.trained: set[str] = set()  # trainings whose curves Lightning sends
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
+    def open(
+        self,
+        folder: Path,
+        name: str,
+        config: Mapping[str, Any],
+        first: bool = True,
+        job: str = "",
+    ) -> None:
         if not first:
             return
         import wandb
 
         try:
             self.run = wandb.init(
-                **self.settings,  # pyright: ignore[reportArgumentType]
+                **self.settings,
                 dir=folder,
                 name=(f"{name}/{job or folder.name}")[:LONGEST_NAME],
                 group=(f"{name}/{folder.parent.name}" if job else name)[:LONGEST_NAME],
@@ -94,30 +125,41 @@ class WandbTracking(NoTracking):
         self.run.define_metric("*", step_metric=STEP, step_sync=True, summary="none")
 
     def loggers(self, training: str) -> list[Logger]:
+        from pytorch_lightning.loggers import WandbLogger
+
+        class TrainingLogger(WandbLogger):
+            """Logs the metrics of a training as `training/metric`; the run has its configuration already."""
+
+            LOGGER_JOIN_CHAR = "/"
+
+            def log_hyperparams(self, params: object) -> None: ...
+
         self.trained.add(training)
-        return [log_training(self.run, training)]
+        return [TrainingLogger(experiment=self.run, prefix=training)]
 
     def publish(self, outcome: Study, folder: Path) -> None:
         if self.run is None:
             return
         import wandb
 
-        for training, points in outcome.curves.items():
-            if training not in self.trained:  # found as a stage of an earlier run
-                for point in points:
-                    values = {f"{training}/{name}": value for name, value in point.items() if name != "step"}
-                    self.run.log({**values, STEP: point["step"]})
-        tables = {f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows}
-        files = sorted(folder.glob("plots/*.png"))
-        self.run.log({**tables, **{f"plots/{file.stem}": wandb.Image(str(file)) for file in files}})
+        found = {name: points for name, points in outcome.curves.items() if name not in self.trained}
+        for training, points in found.items():  # of stages of an earlier run
+            for point in points:
+                values = {f"{training}/{name}": value for name, value in point.items() if name != "step"}
+                self.run.log({**values, STEP: point["step"]})
+        shown: dict[str, Any] = {
+            f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows
+        }
+        shown |= {f"plots/{file.stem}": wandb.Image(str(file)) for file in sorted(folder.glob("plots/*.png"))}
+        self.run.log(shown)
         for name in outcome.models:
             safe_name = re.sub(r"[^\w.-]", "_", f"{self.run.config['name']}-{name}")
             artifact = wandb.Artifact(safe_name, type="model")
             artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # no copy
             self.run.log_artifact(artifact)
         figures = {f"figures/{name}": value for name, value in outcome.figures.items()}
-        self.run.summary.update({"signature": outcome.signature, "notes": list(outcome.notes), **figures})
-        self.run.summary.update(list_agreements(outcome.tables))
+        summary = {"signature": outcome.signature, "notes": list(outcome.notes)}
+        self.run.summary.update({**summary, **figures, **list_agreements(outcome.tables)})
 
     def close(self, exit_code: int) -> None:
         if self.run is not None:
@@ -130,24 +172,15 @@ def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
     The ends of an agreement's interval are named `..._low` and `..._high`. Undefined values are left out.
     """
     numbers: dict[str, float] = {}
-    for table in tables:
-        for row in table.rows if table.key == AGREEMENT else ():
-            numbers |= name_agreements(row)
+    for row in chain.from_iterable(table.rows for table in tables if table.key == AGREEMENT):
+        place = f"agreement/{row['set']}/{row['aspect']}/{row['metric']}"
+        for statistic in STATISTICS:
+            cell = row[statistic]
+            name = f"{place}/{statistic}"
+            numbers[name] = cell.value if isinstance(cell, Estimate) else cell
+            if isinstance(cell, Estimate) and not cell.reason:
+                numbers |= {f"{name}_low": cell.low, f"{name}_high": cell.high}
     return {name: number for name, number in numbers.items() if not math.isnan(number)}
-
-
-def name_agreements(row: Row) -> dict[str, float]:
-    """Returns the numbers of one row of agreement, by name."""
-    place = f"agreement/{row['set']}/{row['aspect']}/{row['metric']}"
-    numbers: dict[str, float] = {f"{place}/{count}": row[count] for count in ("n", "systems")}
-    for statistic in STATISTICS:
-        estimate = row[statistic]
-        name = f"{place}/{statistic}"
-        numbers[name] = estimate.value
-        if not estimate.reason:
-            numbers[f"{name}_low"] = estimate.low
-            numbers[f"{name}_high"] = estimate.high
-    return numbers
 
 
 def to_wandb_table(table: Table) -> wandb.Table:
@@ -158,16 +191,3 @@ def to_wandb_table(table: Table) -> wandb.Table:
     names: list[Any] = [*dict.fromkeys(chain.from_iterable(rows))]
     cells: list[Any] = [[*map(row.get, names)] for row in rows]
     return wandb.Table(columns=names, data=cells, allow_mixed_types=True)
-
-
-def log_training(run: wandb.Run | None, training: str) -> Logger:
-    """Logs the metrics of a training to the W&B run as `training/metric`."""
-    from pytorch_lightning.loggers import WandbLogger  # Lightning takes seconds to import
-
-    class TrainingLogger(WandbLogger):
-        LOGGER_JOIN_CHAR = "/"
-
-        def log_hyperparams(self, params: object) -> None:
-            del params  # the run has its whole configuration already
-
-    return TrainingLogger(experiment=run, prefix=training)

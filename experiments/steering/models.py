@@ -57,24 +57,18 @@ def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
     rest, generator = split_share(data.train, text, share, seed)
     guide, judge = split_share(rest, text, 0.5, seed + 1)
     parts = TextParts(generator, guide, judge)
-    faults = [fault for label in data.labels for fault in find_lack(label, data, parts)]
+    faults: list[str] = []
+    for label in data.labels:
+        every, *counts = (count_texts(part, label) for part in (data.train, guide, judge, generator))
+        if min(counts[:2]) < FEWEST:
+            faults.append(
+                f"guides and judges each need at least {FEWEST} different texts of a label, but of the {every} of "
+                f"{label!r} to train on {counts[0]} are for guides, {counts[1]} for judges and {counts[2]} for the "
+                "generator: give more texts of it, leave the label out of the file, or lower model.share"
+            )
     if faults:
         raise InputError(faults)
     return parts
-
-
-def find_lack(label: str, data: Corpus, parts: TextParts) -> list[str]:
-    """Says what to do if guides or judges get too few texts of a label; an empty list if they get enough."""
-    guides = count_texts(parts.guide, label)
-    judges = count_texts(parts.judge, label)
-    if min(guides, judges) >= FEWEST:
-        return []
-    return [
-        f"guides and judges each need at least {FEWEST} different texts of a label, but of the "
-        f"{count_texts(data.train, label)} of {label!r} to train on {guides} are for guides, {judges} for judges and "
-        f"{count_texts(parts.generator, label)} for the generator: give more texts of it, leave the label out of the "
-        "file, or lower model.share"
-    ]
 
 
 def count_texts(examples: Sequence[Example], label: str) -> int:
@@ -121,7 +115,12 @@ def name_file(label: str) -> str:
     return safe if safe == label else f"{safe}-{hashlib.sha256(label.encode()).hexdigest()[:6]}"
 
 
-def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data: Corpus) -> tuple[Trained, CausalLM]:
+def load_generator(
+    run: Run,
+    plan: SteeringPlan,
+    texts: Sequence[Example],
+    data: Corpus,
+) -> tuple[Trained, CausalLM]:
     """Finds or trains the generator, on these texts without labels, and loads it."""
     learned = [example.full_text for example in texts]
     held_out = [example.full_text for example in data.held_out]
@@ -130,7 +129,13 @@ def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data:
     return trained, CausalLM.from_pretrained(trained.source, plan.device, plan.dtype)
 
 
-def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts: Sequence[Example]) -> Trained:
+def train_label_guide(
+    run: Run,
+    plan: GuidePlan,
+    lm: CausalLM,
+    label: str,
+    texts: Sequence[Example],
+) -> Trained:
     """Trains the guide to a label, against all other labels.
 
     The guide learns prefixes of whole texts, so it should also read the prompt when it guides.

@@ -58,6 +58,12 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 
 
 @pytest.fixture
+def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trains nothing: Lightning would start further processes by repeating the command, which is pytest's."""
+    monkeypatch.setattr("pytorch_lightning.Trainer.fit", lambda *_, **__: pytest.fail("a training has begun"))
+
+
+@pytest.fixture
 def report_in() -> Callable[[str], tuple[str, ...]]:
     """The words that name the folder of a run."""
     return lambda folder: (f"hydra.run.dir={folder}",)

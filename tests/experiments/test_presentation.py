@@ -76,12 +76,3 @@ def test_a_headline_says_what_the_system_alone_and_texts_of_one_system_show() ->
     assert alone.startswith("which system wrote a text agrees better (spearman 0.8")
     assert within.startswith("within systems no agreement of m is shown (")
     assert [row["metric"] for row in table.rows] == ["system_alone", "m"]
-
-
-def test_adversaries_are_recorded_and_in_no_table_or_headline_of_agreement() -> None:
-    scored = make_long_and_good()
-    damaged = replace(scored, name="toys_reorder")
-    outcome = present(cast(Run, ToyRun()), [scored], adversaries=[damaged])
-    assert [each.name for each in outcome.scored] == ["toys", "toys_reorder"]
-    assert {row["set"] for row in outcome.tables[0].rows} == {"toys"}
-    assert "reorder" not in outcome.answer

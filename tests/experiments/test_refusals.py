@@ -40,6 +40,8 @@ LATER = [  # known once the run has begun, and before anything is trained
         f"cdm_dialogue {FEW} model.negatives.strategy=amr-multi model.negatives.graphs=no.txt",
         "no.txt: model.negatives.graphs must name a file, but there is none",
     ),
+    (f"cdm_dialogue {FEW} model.rules=[deam]", "model.rules[0] must be 'mesgar', 'vakulenko' or 'deam_like', but is"),
+    (f"cdm_dialogue {FEW} model.baseline=[gru]", "model.baseline[0] must be 'bert' or 'bilstm', but is 'gru'"),
     ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),
     (f"oumg {PAIRS} tokens=no/such", "tokens must be characters, jieba, words, bpe, but are 'no/such'"),
     (f"oumg_poetry {POEMS} g2_k=200", "g2_k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000"),
@@ -54,8 +56,7 @@ LATER = [  # known once the run has begun, and before anything is trained
     ),
     (
         f"cdm_dialogue {FEW} scale=pretrained",
-        f"model.amateur.name=Qwen/Qwen2.5-Coder-0.5B: {HUB}, or name folders instead: "
-        "model.amateur.name=FOLDER model.expert.name=FOLDER",
+        f"model.amateur.name=Qwen/Qwen2.5-Coder-0.5B: {HUB}, or name a folder instead: model.amateur.name=FOLDER",
     ),
 ]
 HARDWARE = [
@@ -82,7 +83,7 @@ def files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "message"), [*SETTINGS, *LATER, *(pytest.param(*case, marks=with_gpu) for case in HARDWARE)]
 )
-@pytest.mark.usefixtures("files")
+@pytest.mark.usefixtures("files", "no_training")
 def test_a_run_is_refused(run: Callable[..., Any], tmp_path: Path, command: str, message: str) -> None:
     where = ("outputs=outputs", "hydra.run.dir=outputs/run", "logger=none")
     trainer = () if "trainer" in command or "cuda" in command else ("trainer=cpu",)

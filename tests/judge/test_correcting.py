@@ -14,6 +14,7 @@ from judge.preference_study import WINNER
 from meta_eval.length_control import CONFOUNDED
 from meta_eval.preferences import JUDGE
 from report.study import Study
+from report.tables import list_reasons
 
 PAIRS = [("x", "y"), ("y", "z"), ("z", "x")]
 
@@ -123,7 +124,7 @@ def test_a_system_that_is_always_longer_has_no_rank_at_equal_lengths():
     found = judge.prefer(rows)
     table = found["At equal lengths"]
     assert [(row["system"], row["n"]) for row in table.rows] == [("x", 60), ("y", 60)]
-    assert table.explain() == {CONFOUNDED: ["no controlled", "no change", "no strength"]}
+    assert [*list_reasons([table])] == [f"no controlled, no change and no strength: {CONFOUNDED}"]
 
 
 def test_length_control_of_alpaca_eval(shared_data):

@@ -99,13 +99,6 @@ def test_answers_about_pairs_are_read_back(outputs: Path, people: Path, tmp_path
     assert alone.notes[0] == "the winners in answers.jsonl are verdicts of a model, not of people"
 
 
-def test_answers_about_pairs_serve_as_labels(outputs: Path, people: Path, tmp_path: Path) -> None:
-    ask(tmp_path / "answers.jsonl", outputs)
-    study = judge.prefer(people, human_labels=tmp_path / "answers.jsonl")
-    assert study.found.agreement["judge", "all", "all"].n == INPUTS
-    assert any("verdicts of a model" in note for note in study.notes)
-
-
 def test_a_line_has_every_question_with_its_answer(outputs: Path, people: Path, tmp_path: Path) -> None:
     study = ask(tmp_path / "answers.jsonl", outputs, people)
     line = read_lines(tmp_path / "answers.jsonl")[0]
@@ -125,16 +118,6 @@ def test_the_page_has_disagreements_first(outputs: Path, people: Path, tmp_path:
     first, second = (html.index(f"{name}: new and old · people: new") for name in ("q0", "q1"))
     assert first < second
     assert "q0: new and old · people: new · judge: old (0.800)" in html
-
-
-def test_the_page_shows_texts_as_they_are(tmp_path: Path) -> None:
-    rows = [
-        {"id": f"{i}{s}", "group": f"q{i}", "system": s, "text": "# <b>x</b> " + "x" * i} for i in (1, 2) for s in "ab"
-    ]
-    study = ask(tmp_path / "answers.jsonl", write_lines(tmp_path / "in.jsonl", rows))
-    html = render(study, results.results(study, RUN), "")
-    assert "<b>x</b>" not in html
-    assert "&lt;b&gt;x&lt;/b&gt;" in html
 
 
 def test_the_page_holds_as_much_as_it_may(
@@ -201,13 +184,6 @@ def test_the_gap_is_that_of_the_ranks() -> None:
     asked = list_asked_texts(ScoredSet("s", examples, {"m": scores}), has_own_ratings=True)
     assert [item.gap for item in asked] == [1, 0, 1]
     assert rank_shares(np.array([2.0])).tolist() == [0]
-
-
-def test_metrics_that_answer_nothing_have_no_lines(tmp_path: Path) -> None:
-    rows = [{"id": f"{i}", "text": "word " * i, "ratings": {"good": i}} for i in range(1, 9)]
-    study = judge.agree(rows, "word_count", answers=tmp_path / "answers.jsonl")
-    assert (study.asked, study.files) == ([], ())
-    assert not (tmp_path / "answers.jsonl").exists()
 
 
 @pytest.mark.parametrize(("name", "what"), [("answers.csv", r"ends in \.jsonl"), ("no/answers.jsonl", "folder")])

@@ -39,7 +39,7 @@ def test_agreement_is_ranked_and_keeps_whole_numbers_on_a_narrow_terminal() -> N
 def test_an_estimate_without_spread_is_shown_without_an_interval() -> None:
     table = Table("", "", [{"metric": "m", "kappa": Estimate(1.0, 1.0, 1.0, "no spread")}])
     assert format_cell(table.rows[0]["kappa"]) == "1.000"
-    assert table.explain() == {"no spread": ["no interval of kappa"]}
+    assert [*list_reasons([table])] == ["no interval of kappa: no spread"]
     (flat,), (read,) = table.flatten(), table.to_json()
     assert (flat["kappa"], read["kappa"]) == (1.0, 1.0)
     assert np.isnan([flat["kappa_low"], flat["kappa_high"], *read["kappa_interval"]]).all()

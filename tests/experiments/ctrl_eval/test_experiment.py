@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,19 +17,16 @@ from core.example import Example
 from core.scores import Scores
 from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.gaps import TextGaps
-from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import load_prompts
 from data.corpus import Corpus
 from experiments.ctrl_eval.experiment import (
-    CtrlEvalPlan,
     choose_table,
     draw,
     explain_frequencies,
-    make_baselines,
 )
 from experiments.ctrl_eval.tables import compare_printed, draw_biased_subsets, list_agreement_by_system
 from experiments.presentation import list_agreement_of_parts
-from experiments.training import LanguageModelPlan, Pretrained, Trained
+from experiments.training import LanguageModelPlan, Pretrained
 from meta_eval.scored_set import ScoredSet
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
@@ -91,27 +87,22 @@ RELEASED = Corpus("released", (), (), (), synthetic=False, iwf=lambda: Path("set
 
 
 def test_the_released_table_goes_with_the_released_data() -> None:
-    causal, none = Pretrained("gpt2"), replace(RELEASED, iwf=None)
-    plan = CtrlEvalPlan(Pretrained("google/pegasus-large"), partial(CTRLEval), causal)
-    count = replace(plan, iwf="count")
-    assert choose_table(RELEASED, plan) == "sets/iwf_full.txt"
-    assert choose_table(RELEASED, replace(plan, iwf="mine.json")) == "mine.json"
-    assert choose_table(none, plan) is None
-    assert choose_table(replace(RELEASED, train=(Example("a", text="A text."),)), count) is None
+    pegasus, none = Pretrained("google/pegasus-large"), replace(RELEASED, iwf=None)
+    assert choose_table(RELEASED, pegasus, None, None) == "sets/iwf_full.txt"
+    assert choose_table(RELEASED, pegasus, "mine.json", None) == "mine.json"
+    assert choose_table(none, pegasus, None, None) is None
+    assert choose_table(replace(RELEASED, train=(Example("a", text="A text."),)), pegasus, "count", None) is None
     with pytest.raises(SettingError, match=r"model\.iwf=count needs training texts, but released has none"):
-        choose_table(RELEASED, count)
+        choose_table(RELEASED, pegasus, "count", None)
     schedule = LanguageModelSchedule(1, 1e-3, batch_size=16)
     tiny = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), schedule, TextGaps(load_prompts("sentiment")))
-    trained_here = replace(plan, infiller=tiny)  # its tokens are not those of the table
-    assert choose_table(RELEASED, replace(trained_here, iwf_tokenizer="google/pegasus-large")) == "sets/iwf_full.txt"
+    # its tokens are not those of the table
+    assert choose_table(RELEASED, tiny, None, "google/pegasus-large") == "sets/iwf_full.txt"
     with pytest.raises(SettingError, match=r"set model\.iwf_tokenizer to a PEGASUS, or model\.iwf=count"):
-        choose_table(RELEASED, trained_here)
+        choose_table(RELEASED, tiny, None, None)
 
 
-def test_what_is_not_asked_for_is_no_row_and_missing_word_frequencies_are_named() -> None:
-    plan, backbone = CtrlEvalPlan(Pretrained("a"), partial(CTRLEval), Pretrained("b")), Trained("infiller", None, ())
-    found = make_baselines(plan, {"infiller": backbone}, cast(CTRLEval, None))
-    assert [*found] == ["perplexity", "perplexity_backbone", "bartscore_backbone", "word_count"]
+def test_missing_word_frequencies_are_named() -> None:
     (note,) = explain_frequencies(RELEASED, None)
     assert note == "released has no texts to count word frequencies in: all targets of a text weigh alike"
     released = SimpleNamespace(sentences=0)

@@ -11,7 +11,7 @@ import pytest
 
 from core.example import Example
 from data.files import write_examples
-from experiments.oumg.experiment import Findings, comparison_notes, describe_verdict
+from experiments.oumg.experiment import Findings, describe_verdict
 from meta_eval.estimates import Estimate
 from oumg.relative import SCORES
 from tests.experiments.conftest import list_stages
@@ -103,26 +103,3 @@ def test_the_headline_says_which_system_looks_more_human(
     scores = SimpleNamespace(ur=rate, ties=Estimate(ties, ties, ties), accuracy=Estimate(right, least, most))
     found = SimpleNamespace(kind="bert", system_pair=SimpleNamespace(systems=("new", "old")), scores=scores)
     assert describe_verdict(cast(Findings, found)).startswith(f"By bert, {verdict}")
-
-
-@pytest.mark.parametrize(
-    ("accuracy", "truncated", "notes"),
-    [
-        (Estimate(0.5, 0.4, 0.6), 3, ["the accuracy is not above chance: ", "3 of 8 texts lost tokens"]),
-        (
-            Estimate.undefined("too few"),
-            0,
-            ["whether these discriminators tell human texts from outputs is not known: too few"],
-        ),
-        (Estimate(0.8, 0.7, 0.9), 0, []),
-    ],
-)
-def test_discriminators_that_say_little_are_named(accuracy: Estimate, truncated: int, notes: list[str]) -> None:
-    comparison = SimpleNamespace(test=(None, None), templates=(("start", "Say:"),))
-    system_pair = SimpleNamespace(comparison=comparison, about="{0} and {1}: ", systems=("a", "b"))
-    scores, judged = SimpleNamespace(accuracy=accuracy), SimpleNamespace(truncated=truncated)
-    found = SimpleNamespace(system_pair=system_pair, kind="bilstm", scores=scores, judged=judged)
-    first, *others = comparison_notes([cast(Findings, found)])
-    assert first.startswith("a and b: 'Say:' was removed from the start of all texts")
-    starts = [f"a and b: bilstm: {note}" for note in notes]
-    assert all(said.startswith(start) for said, start in zip(others, starts, strict=True))

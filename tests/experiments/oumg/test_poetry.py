@@ -103,9 +103,10 @@ DATA = Corpus("toy", TRAIN, HELD_OUT, (), synthetic=True)
 def test_poems_with_a_character_that_the_generator_cannot_write_are_left_out() -> None:
     known = find_characters(DATA, PLAN)
     assert known == {*"甲春花月"}  # 楼 occurs once
-    poems, notes = choose_poems(DATA, PLAN, known, fewest=2)
+    poems, counts = choose_poems(DATA, PLAN, known, fewest=2)
     assert [each.text for each in poems] == ["花春。", "月春。"]
-    assert "1 of 3 held_out poems are left out: they hold a character that the generator cannot write" in notes
+    assert counts["held_out poems with characters that the generator cannot write"] == 1
+    assert (counts["tunes"], counts["tunes that were not trained on"]) == (1, 1)
 
 
 def test_poems_can_be_those_that_the_generator_learned() -> None:

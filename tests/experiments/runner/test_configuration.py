@@ -38,6 +38,8 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
     assert isinstance(plain, dict)
     del plain["hydra"]
     assert list_misfits(plain) == []  # pyright: ignore[reportArgumentType]
+    experiment = OmegaConf.to_container(compose_run(choices).experiment)
+    assert list_faults(experiment, {"experiment": experiment}) == []
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -165,12 +167,6 @@ def test_a_fault_of_an_argument_names_the_setting_that_is_typed(settings: list[s
     with pytest.raises(SettingError) as caught:
         build_experiment(run, unresolved)
     assert str(caught.value).startswith(message)
-
-
-@pytest.mark.parametrize("choices", CHOICES, ids=" ".join)
-def test_no_setting_of_this_project_is_taken_for_a_fault(choices: list[str]) -> None:
-    experiment = OmegaConf.to_container(compose_run(choices).experiment)
-    assert list_faults(experiment, {"experiment": experiment}) == []
 
 
 def test_the_sweep_of_wandbs_agent_varies_settings_that_there_are() -> None:

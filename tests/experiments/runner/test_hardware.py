@@ -3,42 +3,36 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import pytorch_lightning as pl
 import torch
 from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback
-from pytorch_lightning.core.optimizer import LightningOptimizer
 from torch.utils.data import DataLoader, TensorDataset
 
 from experiments.runner.hardware import build_trainer, choose_training
 from tests.experiments.conftest import show_nothing
 
 
-class TwoOptimizers(pl.LightningModule):
-    """A loss on which two optimizers step, as Muon and AdamW do."""
-
+class OneWeight(pl.LightningModule):
     def __init__(self) -> None:
         super().__init__()
-        self.automatic_optimization = False
         self.weight = torch.nn.Parameter(torch.ones(1))
 
-    def configure_optimizers(self) -> list[torch.optim.Optimizer]:
-        return [torch.optim.SGD([self.weight], 0.1), torch.optim.SGD([self.weight], 0.1)]
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD([self.weight], 0.1)
 
-    def training_step(self, batch: list[torch.Tensor], _: int) -> None:
-        self.manual_backward((self.weight * batch[0]).sum())
-        for optimizer in cast(list[LightningOptimizer], self.optimizers()):
-            optimizer.step()
+    def training_step(self, batch: list[torch.Tensor], _: int) -> torch.Tensor:
+        return (self.weight * batch[0]).sum()
 
 
 @pytest.mark.filterwarnings(
     "ignore::FutureWarning", "ignore:.*does not have many workers", "ignore:.*smaller than the logging"
 )
-def test_a_step_counts_once_however_many_optimizers_it_has(tmp_path):
-    shown = []
+def test_the_steps_of_a_training_are_shown(tmp_path: Path) -> None:
+    shown: list[int | None] = []
 
     @contextmanager
     def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
@@ -49,7 +43,7 @@ def test_a_step_counts_once_however_many_optimizers_it_has(tmp_path):
         {"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "cpu", "max_epochs": 2}
     )
     trainer = build_trainer(config, tmp_path, progress, enable_checkpointing=False)
-    trainer.fit(TwoOptimizers(), DataLoader(TensorDataset(torch.ones(3))))
+    trainer.fit(OneWeight(), DataLoader(TensorDataset(torch.ones(3))))
     assert shown == [6, 0, 1, 1, 1, 1, 1, 1]
 
 
@@ -61,7 +55,7 @@ def test_callbacks_of_the_configuration_are_called_and_its_settings_have_the_las
     settings: Any = {"callbacks": [added], "max_epochs": 9, "gradient_clip_val": 1.0, "enable_checkpointing": False}
     first: Any = build_trainer(config, tmp_path, show_nothing, **settings)
     second: Any = build_trainer(config, tmp_path, show_nothing, precision="32-true", **settings)
-    assert (first.max_epochs, first.gradient_clip_val) == (2, 0.5)
+    assert (first.max_epochs, first.gradient_clip_val, first.log_every_n_steps) == (2, 0.5, 5)
     assert (first.precision, second.precision) == ("bf16-mixed", "32-true")  # the latter for scoring
     stopping = [next(c for c in each.callbacks if isinstance(c, EarlyStopping)) for each in (first, second)]
     assert stopping[0].patience == 7

@@ -76,6 +76,7 @@ def test_what_hydra_writes_before_a_run_is_no_file_of_its_user(run: Run, option:
     assert run(*TOY, "ending=faults", option).stderr.startswith("in.jsonl:2: ")
 
 
+@pytest.mark.usefixtures("no_training")
 @pytest.mark.parametrize("fault", ["seed=-1", "ending=faults", "trainer.devices=4096"])
 def test_a_run_that_does_not_begin_leaves_what_an_earlier_one_wrote(run: Run, earlier: Path, fault: str) -> None:
     before = snapshot(earlier)

@@ -1,4 +1,4 @@
-"""Standard streams that nobody reads, that are closed, or that cannot write every character."""
+"""Standard streams that nobody reads, or that cannot write every character."""
 
 import os
 import pty
@@ -42,16 +42,6 @@ def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
     assert (done.returncode, done.stdout) == (0, b"\\u2588\n"), done.stderr
 
 
-@pytest.mark.parametrize("buffering", ["", "1"])
-def test_a_message_is_there_at_once(tmp_path: Path, buffering: str) -> None:
-    """Also with PYTHONUNBUFFERED, as containers set it: the lines of a run that nobody watches."""
-    code = "import os; from report import terminal as t; t.open_streams(); t.say('here'); os._exit(0)"
-    environment = {**os.environ, "PYTHONPATH": str(RUN.parents[1]), "PYTHONUNBUFFERED": buffering}
-    with (tmp_path / "said").open("wb") as said:
-        subprocess.run([sys.executable, "-c", code], env=environment, stderr=said, check=True)
-    assert (tmp_path / "said").read_text() == "here\n"
-
-
 def test_tables_that_no_disk_holds_are_dropped_and_results_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,18 +53,6 @@ def test_tables_that_no_disk_holds_are_dropped_and_results_are_not(
             monkeypatch.setattr(sys, "stdout", full)
             assert judge([*words, "--output", output, "--report", f"run{code}"]) == code
     assert (tmp_path / "run0" / "results.json").is_file()
-
-
-@pytest.mark.parametrize("output", ["out.jsonl", "-"])
-def test_a_finished_run_succeeds_though_nobody_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: StandardStream, output: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n')
-    monkeypatch.setattr(sys, "stdout", unread)
-    words = ("score", "in.jsonl", "--metric", "word_count", "--output", output, "--stages", "kept")
-    assert judge([*words, "--report", "here"]) == 0
-    assert (tmp_path / "here" / "results.json").is_file()
 
 
 def test_the_first_line_comes_before_the_heavy_imports(tmp_path: Path) -> None:

@@ -10,20 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 from wandb.errors import CommError, UsageError
 from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
 
 from core.errors import SettingError
 from experiments.contracts import Study
-from experiments.runner import hardware
 from experiments.runner.tracking import WandbTracking
 from meta_eval.agreement import NO_QUESTION, Agreement
 from meta_eval.estimates import Estimate
 from report.agreement_tables import tabulate_agreement
-from report.tables import Table
-from tests.experiments.conftest import show_nothing
-from tests.experiments.runner.wandb_service import sync
 
 pytestmark = pytest.mark.filterwarnings("default")
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -155,17 +150,6 @@ def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_p
     }
 
 
-def test_wandb_itself_reads_agreements_with_their_ends_and_the_settings(tmp_path: Path) -> None:
-    tracking = WandbTracking("test", None, "offline", [])
-    tracking.open(tmp_path, "test", {"model": {"negatives": {"gamma": 0.5}}})
-    tracking.publish(make_outcome(), tmp_path)
-    tracking.close(0)
-    summary, config = sync(find_file(tmp_path).parent, tmp_path)
-    place = "agreement/fed/coherence/cdm_generative_bert/spearman"
-    assert [summary[f"{place}{ending}"] for ending in ("", "_low", "_high")] == [0.6, 0.4, 0.8]
-    assert config == {"model": {"negatives": {"gamma": 0.5}}}
-
-
 def test_the_jobs_of_a_sweep_are_one_group_and_named_by_what_varies(run_here: Callable[..., int], tmp_path: Path):
     assert run_here("-m", "+exp=toy", "gamma=0.25,0.75", "seed=3", "logger=wandb", "hydra.sweep.dir=here") == 0
     files = [find_file(tmp_path / "here" / number) for number in "01"]
@@ -195,15 +179,6 @@ def test_a_model_that_was_found_as_a_stage_has_its_curve(tmp_path: Path) -> None
     assert not any("expert/val/loss" in point for point in points)
 
 
-def test_a_logger_gets_several_points_of_a_short_training(tmp_path: Path) -> None:
-    config: Any = OmegaConf.create({"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "cpu"})
-    shown: Any = hardware.build_trainer(config, tmp_path, show_nothing)
-    assert shown.log_every_n_steps == 5
-    more: Any = OmegaConf.merge(config, {"log_every_n_steps": 2})
-    own: Any = hardware.build_trainer(more, tmp_path, show_nothing)
-    assert own.log_every_n_steps == 2
-
-
 @pytest.mark.parametrize("error", [CommError("Timed out"), UsageError("No API key")])
 def test_online_without_a_network_or_a_key_names_the_offline_mode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
@@ -214,25 +189,6 @@ def test_online_without_a_network_or_a_key_names_the_offline_mode(
     monkeypatch.setattr("wandb.init", fail)
     with pytest.raises(SettingError, match=rf"logger\.mode=online .* says: {error}\nlogger\.mode=offline keeps"):
         WandbTracking("test", None, "online", []).open(tmp_path, "test", {})
-
-
-def read_tables(folder: Path) -> dict[str, Any]:
-    """The tables of the only W&B run in a folder, by key."""
-    (file,) = (folder / "wandb").glob("offline-run-*/run-*.wandb")
-    history = [record.history.item for record in whole(file) if record.HasField("history")]
-    paths = {"/".join(item.nested_key): json.loads(item.value_json) for items in history for item in items}
-    found = {key: file.parent / "files" / path for key, path in paths.items() if key.endswith("/path")}
-    return {key.split("/")[1]: json.loads(path.read_text()) for key, path in found.items() if key.startswith("tables/")}
-
-
-def test_rows_of_a_table_may_lack_cells_and_mix_texts_with_numbers(tmp_path: Path) -> None:
-    table = Table("mixed", "", [{"a": 1}, {"a": "1-2", "b": 0.5}])
-    tracking = WandbTracking("test", None, "offline", [])
-    tracking.open(tmp_path, "test", {})
-    tracking.publish(Study(signature="", tables=[table]), tmp_path)
-    tracking.close(0)
-    (read,) = read_tables(tmp_path).values()
-    assert (read["columns"], read["data"]) == (["a", "b"], [[1, None], ["1-2", 0.5]])
 
 
 def test_another_mode_is_refused() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import judge
 from data.files import read_examples
 from discriminators.guides import load_guide
-from experiments.steering.experiment import is_above_chance
+from experiments.steering.tables import is_above_chance
 from models.causal import CausalLM
 
 MODELS = """

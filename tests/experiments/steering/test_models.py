@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,9 +18,8 @@ from discriminators.guides import CausalGuide
 from discriminators.texts import split_by_group
 from experiments.steering.experiment import judge_held_out
 from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
-from experiments.steering.tables import SteeredSetting, SteeredTexts, describe_guidance, steering_row
+from experiments.steering.tables import SteeredText, describe_guidance, tabulate
 from experiments.training import LanguageModelPlan
-from report.tables import Table
 
 NOTHING: Any = None
 TRAINED = SteeringPlan(LanguageModelPlan(NOTHING, NOTHING, NOTHING), NOTHING, NOTHING)
@@ -86,90 +86,72 @@ def test_the_label_of_a_text_is_that_of_the_highest_logit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "logits", "note"),
+    ("wanted", "logits", "is_known"),
     [
-        ("good good", (1.0, 1.0), "the 2 held-out texts have a single label, good"),
-        ("good bad good bad", (-1.0, 1.0, 1.0, -1.0), "on 4 held-out texts the judges are not above chance"),
-        ("good bad " * 8, (1.0, -1.0) * 8, None),
-        ("", (), None),
+        ("good good", (1.0, 1.0), False),  # a single label
+        ("good bad good bad", (-1.0, 1.0, 1.0, -1.0), False),  # not above chance
+        ("good bad " * 8, (1.0, -1.0) * 8, True),
+        ("", (), True),
     ],
 )
-def test_judges_are_tried_on_held_out_texts(wanted: str, logits: tuple[float, ...], note: str | None) -> None:
+def test_judges_are_tried_on_held_out_texts(wanted: str, logits: tuple[float, ...], is_known: bool) -> None:
     texts = tuple(Example(str(i), text="A text.", label=label) for i, label in enumerate(wanted.split()))
     judges = LabelJudges(("bad", "good"), {"good": judge(*logits)})
-    trial = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {})
+    figures, found = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {})
     right = [(logit > 0) == (label == "good") for logit, label in zip(logits, wanted.split(), strict=True)]
-    assert trial.figures == ({"judges' accuracy on held-out texts": sum(right) / len(right)} if right else {})
-    assert [said.startswith(note or "") for said in trial.notes] == ([] if note is None else [True])
-    assert trial.are_judges_known == (note is None)
+    assert figures == ({"judges' accuracy on held-out texts": sum(right) / len(right)} if right else {})
+    assert found == is_known
 
 
-def test_a_guide_that_learned_nothing_is_named(guide: CausalGuide) -> None:
+def test_a_guide_is_tried_on_held_out_texts(guide: CausalGuide) -> None:
     texts = tuple(Example(str(i), text="the cat", label=label) for i, label in enumerate(("bad", "good") * 8))
     judges = LabelJudges(("bad", "good"), {"good": judge(*(-1.0, 1.0) * 8)})
-    trial = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {"good": guide})
-    assert trial.figures["accuracy of the guide to good on held-out texts"] == 0.5
-    assert trial.notes == ["on 16 held-out texts the guide to good is not above chance: train it on more"]
+    figures, _ = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {"good": guide})
+    assert figures["accuracy of the guide to good on held-out texts"] == 0.5
 
 
-def steered(label: str, hits: Sequence[float], nll: Sequence[float], words: Sequence[str]) -> SteeredTexts:
-    return SteeredTexts(
-        label,
-        np.array([0, 1, 0, 1]),
-        np.array([0, 0, 1, 1]),
-        ("x",) * 4,
-        tuple(tuple(w.split()) for w in words),
-        np.array(hits),
-        np.array(nll),
-        np.array([2.0, 2.0, 2.0, 4.0]),
-    )
+def steered(label: str, hits: Sequence[float], nll: Sequence[float], words: Sequence[str]) -> list[SteeredText]:
+    """Two prompts with two seeds."""
+    found = []
+    for number, (hit, nats, said) in enumerate(zip(hits, nll, words, strict=True)):
+        ids = (0,) * (4 if number == 3 else 2)
+        drawn = SteeredText(label, 2.0, 8, number % 2, number // 2, "x", ids)
+        found.append(replace(drawn, words=tuple(said.split()), is_hit=bool(hit), nll=nats))
+    return found
 
 
 def test_a_row_by_hand() -> None:
     good = steered("good", [1, 1, 0, 1], [2.0, 2.0, 2.0, 4.0], ["a b", "a b", "a b", "a c d e"])
     bad = steered("bad", [0, 0, 0, 0], [4.0, 4.0, 4.0, 8.0], ["a a", "a a", "a a", "a a a a"])
-    setting = SteeredSetting(2.0, 8, (good, bad), 1.05)
-    (found,) = Table("", "", [steering_row(setting, "good", [good], "fudge")]).to_json()
+    everything, found, _ = tabulate([*good, *bad], {(2.0, 8): 1.05}, "fudge").to_json()
     assert (found["label"], found["strength"], found["k"], found["n"]) == ("good", 2.0, 8, 4)
-    assert (found["accuracy"], found["tokens"]) == (0.75, 2.5)
+    assert (found["accuracy"], found["tokens"], found["overhead"]) == (0.75, 2.5, 1.05)
     assert found["perplexity"] == pytest.approx(np.e)  # a nat a token
     assert found["distinct_1"] == pytest.approx((2 / 4 + 5 / 6) / 2)  # by seed
     assert found["distinct_2"] == pytest.approx((1 / 2 + 4 / 4) / 2)
-    assert (found["seeds"], found["by_seed"]["accuracy"]) == ([0, 1], [1.0, 0.5])
-    (everything,) = Table("", "", [steering_row(setting, "all", setting.texts, "fudge")]).to_json()
     assert (everything["label"], everything["n"], everything["accuracy"]) == ("all", 8, 0.375)
     assert everything["perplexity"] == pytest.approx(np.exp(30 / 20))
     assert everything.keys() == found.keys()
 
 
-def settings_of(guided: Sequence[float], plain: Sequence[float]) -> list[SteeredSetting]:
-    """A text for each hit, at strengths 0 and 4 and two ks; those of the smaller k say nothing."""
-
-    def texts(hits: Sequence[float], nll: float) -> SteeredTexts:
-        count = len(hits)
-        prompts = np.arange(count)
-        ones = np.ones(count)
-        return SteeredTexts(
-            label="good",
-            prompts=prompts,
-            seeds=np.zeros(count, dtype=np.intp),
-            texts=("x",) * count,
-            words=(("x",),) * count,
-            hits=np.array(hits),
-            nll=nll * ones,
-            tokens=ones,
-        )
-
-    nothing = [0.0] * len(plain)
-    return [
-        SteeredSetting(0.0, 8, (texts(nothing, 1.0),), 1.0),
-        SteeredSetting(4.0, 8, (texts(nothing, 1.0),), 1.0),
-        SteeredSetting(0.0, 32, (texts(plain, np.log(2)),), 1.0),
-        SteeredSetting(4.0, 32, (texts(guided, np.log(3)),), 1.0),
-    ]
-
-
 HALF = [0.0, 1.0] * 20
+
+
+def texts_of(guided: Sequence[float], plain: Sequence[float]) -> list[SteeredText]:
+    """A text for each hit, at strengths 0 and 4 and two ks; those of the smaller k say nothing."""
+    nothing = [0.0] * len(plain)
+    settings = [
+        (0.0, 8, nothing, 1.0),
+        (4.0, 8, nothing, 1.0),
+        (0.0, 32, plain, np.log(2)),
+        (4.0, 32, guided, np.log(3)),
+    ]
+    found = []
+    for strength, k, hits, nll in settings:
+        for prompt, hit in enumerate(hits):
+            drawn = SteeredText("good", strength, k, prompt, 0, "x", (0,))
+            found.append(replace(drawn, words=("x",), is_hit=bool(hit), nll=nll))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -184,16 +166,16 @@ HALF = [0.0, 1.0] * 20
 def test_the_headline_says_what_the_strongest_guidance_does(
     guided: list[float], plain: list[float], sentence: str
 ) -> None:
-    headline = describe_guidance(settings_of(guided, plain), are_judges_known=True)
+    headline = describe_guidance(texts_of(guided, plain), are_judges_known=True)
     assert headline.startswith(f"Guidance of strength 4 at k 32 {sentence}")
     if "raises" in sentence:
         assert headline.endswith("from 0.50 to 0.75; perplexity goes from 2.0 to 3.0")
 
 
 def test_the_headline_says_nothing_where_it_knows_nothing() -> None:
-    unknown = describe_guidance(settings_of(HALF, HALF), are_judges_known=False)
+    unknown = describe_guidance(texts_of(HALF, HALF), are_judges_known=False)
     assert unknown == (
         "No verdict on guidance of strength 4 at k 32: the judges are not shown to tell the labels apart"
     )
-    plain = [setting for setting in settings_of(HALF, HALF) if setting.strength == 0]
+    plain = [setting for setting in texts_of(HALF, HALF) if setting.strength == 0]
     assert describe_guidance(plain, are_judges_known=True) == ""
