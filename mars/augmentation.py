@@ -166,8 +166,8 @@ class SelfPlanningAugmenter:
                     f"{type(self.lm.tokenizer).__name__} of {self.lm.tokenizer.name_or_path!r} drops it"
                 )
         rows: list[Filling | str] = []
-        for context, template in zip(contexts, templates, strict=True):
-            row = Filling(template, [self.lm.start], ())
+        for job, context, template in zip(jobs, contexts, templates, strict=True):
+            row = Filling(job.template, [self.lm.start], ())
             for part in template:
                 if isinstance(part, Blank):
                     row.blanks += (TokenBlank(part.count + self.settings.max_guess, (), ()),)
