@@ -216,7 +216,11 @@ class CTRLEval(BaseMetric):
         needs_table = any(ASPECTS[aspect].weighs_words for aspect in self.aspects)
         return self.weights == "paper" and self.frequencies is None and needs_table
 
-    def _asked(self, aspect: str, examples: Sequence[Example]) -> list[Asked]:
+    def _asked(
+        self,
+        aspect: str,
+        examples: Sequence[Example],
+    ) -> list[Asked]:
         """The patterns of every text in one aspect, as text and as token ids."""
         of_texts = [ASPECTS[aspect].patterns(example, self.material) for example in examples]
         patterns = list(chain.from_iterable(of_texts))
@@ -237,7 +241,12 @@ class CTRLEval(BaseMetric):
         if faults:
             raise ExampleError(faults)
 
-    def _evaluate(self, aspect: str, examples: Sequence[Example], texts: Sequence[Asked]) -> list[Evaluations]:
+    def _evaluate(
+        self,
+        aspect: str,
+        examples: Sequence[Example],
+        texts: Sequence[Asked],
+    ) -> list[Evaluations]:
         """The evaluations of all texts in one aspect, with a remark where the weights of the paper are missing."""
         lacks_words = self._lacks_frequencies and ASPECTS[aspect].weighs_words
         remarks = ("no table of word frequencies (iwf), so all targets weigh alike",) if lacks_words else ()

@@ -76,7 +76,11 @@ class Spread:
         return math.sqrt(variance)
 
 
-def find_deviation(r_a: float, r_b: float, r_ab: float) -> float:
+def find_deviation(
+    r_a: float,
+    r_b: float,
+    r_ab: float,
+) -> float:
     """Computes the deviation of a difference of two correlations of normal variables with a third, times the root of n.
 
     NaN if no three variables have these correlations.
