@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from core.errors import SettingError, format_value
 from core.example import Example
 from core.scores import Field
-from ctrl_eval.ensemble import relevance_score, relevance_weight, shares
+from ctrl_eval.ensemble import Weights, relevance_score, relevance_weight, shares
 from ctrl_eval.frequency import WordFrequencies, normalised_isf
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts
@@ -50,6 +50,13 @@ class Material:
     split: Splitter  # text into sentences
     prompts: Prompts | None  # of attribute relevance
     frequencies: WordFrequencies | None  # IWF by token; None weighs all targets alike
+    weights: Weights  # of patterns
+    family: Family  # of the model, which shows its sources
+
+    @property
+    def lacks_frequencies(self) -> bool:
+        """Whether the paper's weights are asked for where no table gives them."""
+        return self.weights == "paper" and self.frequencies is None
 
 
 class Aspect(ABC):
@@ -77,7 +84,7 @@ class Aspect(ABC):
         material: Material,
     ) -> str | None:
         """Returns why a text has no score in this aspect; None for a text that has one."""
-        return None
+        return None if any(map(str.isalnum, example.full_text)) else "the text has no words"
 
     def find_remarks(self, patterns: Sequence[Pattern]) -> list[str]:
         """Returns what is unusual about a text, by its patterns."""
@@ -97,7 +104,6 @@ class Aspect(ABC):
         patterns: Sequence[Pattern],
         log_p: Float[NDArray[np.float64], " patterns"],
         material: Material,
-        family: Family,
     ) -> Evaluations:
         """Scores each target by its log-probability, in nats, and weighs it by how much it says (Eq. 4-7, 11)."""
         isf = np.ones(len(patterns))
@@ -105,10 +111,13 @@ class Aspect(ABC):
             isf = material.frequencies.weigh([pattern.target for pattern in patterns])
         questions: list[dict[str, str]] = []
         for pattern in patterns:
-            questions.append({"source": family.show(pattern.before, pattern.after), "target": pattern.target})
+            source = material.family.show(pattern.before, pattern.after)
+            questions.append({"source": source, "target": pattern.target})
         remarks = self.find_remarks(patterns)
         if not isf.any():
             remarks.append("all weights are zero; its evaluators weigh alike")
+        if material.lacks_frequencies:
+            remarks.append("no table of word frequencies (iwf), so all targets weigh alike")
         return Evaluations(log_p, normalised_isf(isf), questions, tuple(remarks))
 
 
@@ -126,7 +135,7 @@ class Coherence(Aspect):
         is_dialogue = bool(example.turns) and not example.text
         if is_dialogue and len(material.split(example.full_text)) == 1:
             return "coherence needs two sentences, but sentence_split finds only one in all turns"
-        return None
+        return super().find_reason(example, material)
 
     def patterns(
         self,
@@ -195,7 +204,6 @@ class AttributeRelevance(Aspect):
         patterns: Sequence[Pattern],
         log_p: Float[NDArray[np.float64], " patterns"],
         material: Material,
-        family: Family,
     ) -> Evaluations:
         """Scores each prompt and verbalizer by the label's share of the words' probability (Eq. 14-15)."""
         prompts = find_prompts(material)
