@@ -18,7 +18,7 @@ from data.columns import FIELDS, OUTPUT
 from data.input_file import FileLike, InputFile, name_records
 from data.numeric import name_of
 from data.rating_words import Column, Level, Levels, RatingWords, order_words
-from data.records import are_numbers, average, check_example, check_id, require_none
+from data.records import average, check_example, check_id, require_none
 from data.table_files import LISTS
 from data.text_files import form_of, open_atomically, read_json_lines
 
@@ -115,7 +115,7 @@ def iterate_rows(
         count += 1
         ratings = values.pop("ratings", {})
         scores = values.pop("scores", {})
-        if ratings and not are_numbers(ratings):
+        if _list_others(ratings):
             extra = {**extra, "ratings": record["ratings"]}
         if scores and refuse_scores:
             extra = {**extra, FILE_SCORES: dict(scores)}
@@ -134,6 +134,11 @@ def iterate_rows(
     elif says_nothing and file.needs_text:
         rule = "at least one text must not be empty, but all are"
         faults.append(fault(file.path, 0, f"{rule}: {setting('columns.text', 'COLUMN')} names another column"))
+
+
+def _list_others(ratings: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The aspects whose ratings are words, or of named people: no numbers of nobody in particular."""
+    return [name for name, by_person in ratings.items() if [*by_person] != [""] or isinstance(by_person[""], str)]
 
 
 def read_rows(
@@ -165,38 +170,40 @@ def read_rows(
     return [*require_none(rows, faults)], words.notes
 
 
+def list_levels(row: Row) -> Iterator[tuple[Column, str, Level | None]]:
+    """Yields the ratings and scores of a row: the column, the person and the level."""
+    for aspect, by_person in row.ratings.items():
+        yield from ((("ratings", aspect), person, level) for person, level in by_person.items())
+    yield from ((("scores", name), "", level) for name, level in row.scores.items())
+
+
 def _collect_levels(rows: Iterable[Row], levels: Levels) -> dict[Column, dict[Level, None]]:
     """The different levels of each column; 0 stands for all numbers of a column that `levels` does not name."""
     named = dict(levels)
     columns: dict[Column, dict[Level, None]] = {}
     for row in rows:
-        for column, level in _list_levels(row):
-            is_counted = isinstance(level, str) or column[1] in named
-            columns.setdefault(column, {})[level if is_counted else 0.0] = None
+        for column, _, level in list_levels(row):
+            if level is not None:
+                is_counted = isinstance(level, str) or column[1] in named
+                columns.setdefault(column, {})[level if is_counted else 0.0] = None
     return {column: found for column, found in columns.items() if column[1] in named or [*found] != [0.0]}
-
-
-def _list_levels(row: Row) -> Iterator[tuple[Column, Level]]:
-    for aspect, by_person in row.ratings.items():
-        yield from ((("ratings", aspect), level) for level in by_person.values() if level is not None)
-    yield from ((("scores", name), level) for name, level in row.scores.items() if level is not None)
 
 
 def _number(row: Row, words: RatingWords, faults: list[str]) -> Row:
     """The row with numbers for words; a word without a number is a fault."""
-
-    def convert(column: Column, level: Level | None, person: str = "") -> float | None:
+    scores: dict[str, float | None] = {}
+    ratings: dict[str, dict[str, float | None]] = {}
+    for column, person, level in list_levels(row):
+        kind, name = column
         number = None if level is None else words.convert(column, level)
         if number is None and level is not None:
-            place = f"{format_value(column[1])} of {format_value(column[0])}"
+            place = f"{format_value(name)} of {format_value(kind)}"
             place = f"{format_value(person)} of {place}" if person else place
             faults.append(fault(row.path, row.line, f"{place} must be a valid number, found {format_value(level)}"))
-        return number
-
-    scores = {name: convert(("scores", name), level) for name, level in row.scores.items()}
-    ratings: dict[str, dict[str, float | None]] = {}
-    for aspect, by_person in row.ratings.items():
-        ratings[aspect] = {person: convert(("ratings", aspect), each, person) for person, each in by_person.items()}
+        if kind == "scores":
+            scores[name] = number
+        else:
+            ratings.setdefault(name, {})[person] = number
     return replace(row, example=rate(row.example, ratings), ratings=ratings, scores=scores)
 
 
@@ -262,12 +269,14 @@ def locate_examples(
         problems: list[str] = []
         try:
             for record in to_records(values):
-                named = {"id": f"{path.stem}-{line}", **record}
-                checked, broken = check_example(named, ("id", *requires))
+                checked, broken = check_example({"id": f"{path.stem}-{line}", **record}, ("id", *requires))
+                ratings = checked.pop("ratings", {})
+                for name in [] if broken else _list_others(ratings):
+                    found = format_value(record["ratings"][name])
+                    broken.append(f'{format_value(name)} of "ratings" must be a valid number, found {found}')
                 problems += broken or check_id(checked["id"], line, first_line)
                 if not problems:
-                    ratings = average(checked.pop("ratings", {}))
-                    examples.append((line, Example.of_checked({**checked, "ratings": ratings})))
+                    examples.append((line, Example.of_checked({**checked, "ratings": average(ratings)})))
         except KeyError as error:
             problems.append(f"{format_value(error.args[0])} is needed here, found null")
         except (AttributeError, TypeError, ValueError) as error:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from core.errors import InputError, check_names, fault, format_value, list_first, setting
@@ -26,7 +25,7 @@ from data.columns import (
     list_spellings,
     name_fields,
 )
-from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
+from data.formats.tool_file import BY_MODEL, UNSAID
 from data.input_file import FileLike, InputFile, read_objects
 from data.label_columns import names_model
 from data.numeric import name_of, parse_finite, parse_number, to_number
@@ -38,12 +37,12 @@ from meta_eval.preferences import Preferences
 PROMPTS = NAMES["pairs"]["prompt"].split()  # columns of what systems answer
 USUAL = {name: field for name, field in list_names("pairs").items() if field != "prompt"}
 USUAL |= dict.fromkeys(USUAL_RATERS, "rater")
-PLACES = {key: place for place, key in enumerate(USUAL)}  # the first of several keys of a field gives it
 ONE_HOT = {
     "winner_model_a": "a",
     "winner_model_b": "b",
     "winner_tie": "tie",
 }  # a column for each winner
+WINNER = '"winner"'  # in messages
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
 Row: TypeAlias = tuple[int, Mapping[str, Any]]  # with its line
 Rows: TypeAlias = Iterable[Row]
@@ -77,15 +76,6 @@ class PreferenceRecord(Record):
     length_a: Length | None = None
     length_b: Length | None = None
 
-    @property
-    def input(self) -> str:
-        """What both systems answer."""
-        return str(self.group or self.id)
-
-    def read(self, winner: Any) -> float | None:
-        """Returns the preference for system a (`read_winner`)."""
-        return read_winner(winner, self.system_a, self.system_b)
-
 
 FIELDS = tuple(PreferenceRecord.model_fields)
 
@@ -104,44 +94,27 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     """
     file = InputFile.of(path, columns=columns)
     faults: list[str] = []
-    if file.tool_file is not None:
-        return _read_tool_file(file.path, file.tool_file)
-    names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
-    check_names(names, FIELDS, "columns of judgements")
-    rows = read_objects(file, faults)
-    if file.form in TABLES:
-        rows = ((line, _drop_empty(row)) for line, row in rows)
-    preferences = check_preferences(file.path, rows, faults, file.columns)
-    return replace(preferences, notes=(*preferences.notes, *_note_repeated(preferences)))
-
-
-def _read_tool_file(path: Path, tool_file: ToolFile) -> Preferences:
-    """The judgements in a file of another tool, with who made them."""
-    if not tool_file.pairs:
-        raise InputError([fault(path, 0, f"judgements of two systems are needed, found {tool_file}")])
-    preferences = check_preferences(path, tool_file.pairs, [])
-    by_model = preferences.by_model or tool_file.tool in BY_MODEL
-    if tool_file.tool in UNSAID and not by_model:
-        by_model = None
-    if not by_model:  # a model's judgements in both orders are no several people's
-        preferences = replace(preferences, notes=(*preferences.notes, *_note_repeated(preferences)))
-    return replace(preferences, by_model=by_model)
-
-
-def _drop_empty(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: cell for name, cell in row.items() if cell}
-
-
-def _note_repeated(preferences: Preferences) -> list[str]:
-    """A sentence where a pair of outputs was judged several times."""
-    rows = len(preferences)
-    pairs = len(preferences.units)
-    if pairs == rows:
-        return []
+    tool_file = file.tool_file
+    if tool_file is None:
+        names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
+        check_names(names, FIELDS, "columns of judgements")
+        rows = read_objects(file, faults)
+        if file.form in TABLES:
+            rows = ((line, {name: cell for name, cell in row.items() if cell}) for line, row in rows)
+        preferences = check_preferences(file.path, rows, faults, file.columns)
+    elif tool_file.pairs:
+        preferences = check_preferences(file.path, tool_file.pairs, faults)
+        by_model = preferences.by_model or tool_file.tool in BY_MODEL or (None if tool_file.tool in UNSAID else False)
+        preferences = replace(preferences, by_model=by_model)
+    else:
+        raise InputError([fault(file.path, 0, f"judgements of two systems are needed, found {tool_file}")])
+    rows_of_pair = len(preferences) / len(preferences.units)
+    if rows_of_pair == 1 or (tool_file and preferences.by_model):  # judgements of a model are in both orders
+        return preferences
     people = len(set(preferences.raters) - {None})
-    unnamed = f"by raters that no column names: {setting('columns.rater', 'COLUMN')}"
-    by = f"by {people} raters" if people else unnamed
-    return [f"{preferences.name}: {rows} rows, {pairs} pairs of outputs, {by}"]
+    by = f"by {people} raters" if people else f"by raters that no column names: {setting('columns.rater', 'COLUMN')}"
+    note = f"{preferences.name}: {len(preferences)} rows, {len(preferences.units)} pairs of outputs, {by}"
+    return replace(preferences, notes=(*preferences.notes, note))
 
 
 def check_preferences(
@@ -153,54 +126,86 @@ def check_preferences(
     """Checks numbered rows of judgements. Raises InputError with `faults` and all faults of these rows."""
     listed = [(line, add_nested(row, columns)) for line, row in rows]
     seen = dict.fromkeys(key for _, row in listed for key in row)
-    _check_first(path, [_rename(row, columns) for _, row in listed[:1]], [*seen])
+    chosen = {key for _, keys in columns for key in keys}
     renamed = [(line, _rename(row, columns)) for line, row in listed]
+    if renamed:
+        _check_first(path, renamed[0][1], [*seen])
     distinct = list(_leave_out_copies(renamed))
     located = check_records(path, distinct, PreferenceRecord, faults)
-    faults += [fault(path, 0, problem) for problem in find_absent(columns, [*seen])]
-    chosen = {key for _, keys in columns for key in keys}
-    faults += [fault(path, 0, problem) for problem in list_spellings(key for key in seen if key not in chosen)]
-    faults += _check_one_hot(path, columns, seen)
+    problems = [*find_absent(columns, [*seen]), *list_spellings(key for key in seen if key not in chosen)]
+    winner = dict(columns).get("winner", ("",))[0]
+    if winner in ONE_HOT and ONE_HOT.keys() <= seen.keys():
+        rule = f"the columns {', '.join(ONE_HOT)} are read together"
+        problems.append(f"{rule}, but {setting('columns.winner')} names {winner} alone: leave this setting out")
+    faults += [fault(path, 0, problem) for problem in problems]
+    judged: list[tuple[PreferenceRecord, dict[str, float]]] = []
     for line, record in located:
-        faults += [fault(path, line, problem) for problem in _find_problems(record)]
-    records = [record for _, record in located if record.winner is not None or record.judges]
-    without = len(located) - len(records)
-    if not records and not faults:
+        outcomes, problems = _read_outcomes(record)
+        faults += [fault(path, line, problem) for problem in problems]
+        if record.judges or record.winner is not None:
+            judged.append((record, outcomes))
+    without = len(located) - len(judged)
+    if not judged and not faults:
         what = f"found none in {without} rows" if without else "but has only a header"
         faults.append(fault(path, 0, f"the file needs at least one judgement, {what}"))
     require_none((), faults)
-    notes: list[str] = []
-    if without:
-        notes.append(f"{_count_rows(without)} without a winner left out")
-    copies = len(renamed) - len(distinct)
-    if copies:
-        notes.append(f"{_count_rows(copies)} left out: exact copies of judgements of the same rater")
-    notes += [*_note_numbers(records), *_note_prompts(distinct), *_note_unread(listed, columns)]
-    preferences = _join_records(path.name, records)
-    raters = {rater for rater in preferences.raters if rater is not None}
-    models = sorted(filter(names_model, raters))
-    are_all_models = bool(models) and len(models) == len(raters)
-    if models and not are_all_models:
-        notes.append(_describe_models(models))
-    by_model = ANSWERS in seen or are_all_models or preferences.by_model
-    of_file = [f"{path.name}: {note}" for note in notes]
-    return replace(preferences, notes=tuple(of_file), by_model=by_model)
+    records = [record for record, _ in judged]
+    raters = {record.rater for record in records} - {None}
+    models = sorted(name for name in raters if name is not None and names_model(name))
+    are_models = bool(models) and len(models) == len(raters)
+    said = {
+        "without a winner left out": without,
+        "left out: exact copies of judgements of the same rater": len(renamed) - len(distinct),
+    }
+    notes = [f"{count} {'row' if count == 1 else 'rows'} {what}" for what, count in said.items() if count]
+    notes += [*_note_numbers(records), *_note_prompts(distinct)]
+    read = chosen | {name for name in seen if {fold_name(name), USUAL.get(fold_name(name))} & {*FIELDS}}
+    unread = list_verdicts((row for _, row in listed), read)
+    if unread:
+        notes.append(
+            f"not read: {', '.join(unread)}: {setting('columns.judges.NAME', unread[0])} reads verdicts of a judge"
+        )
+    if models and not are_models:
+        are = "are models by their names, but count as people"
+        if len(models) == 1:
+            are = "is a model by its name, but counts as a person"
+        notes.append(f"{', '.join(models)} {are}: {setting('columns.judges.NAME', 'COLUMN')} names its verdicts")
+    lengths = np.array([(record.length_a, record.length_b) for record in records], dtype=np.float64)
+    ids = tuple(str(record.id) for record in records)
+    judges = dict.fromkeys(judge for record in records for judge in record.judges)
+    return Preferences(
+        name=path.name,
+        inputs=tuple(str(record.group or record.id) for record in records),
+        systems_a=tuple(record.system_a for record in records),
+        systems_b=tuple(record.system_b for record in records),
+        outcomes=np.array([by[WINNER] for _, by in judged]),
+        raters=tuple(record.rater for record in records),
+        judges={judge: np.array([by.get(judge, math.nan) for _, by in judged]) for judge in judges},
+        lengths=None if np.isnan(lengths).any() else lengths,
+        ids=ids if all(record.id for record in records) else (),
+        by_model=ANSWERS in seen or are_models,
+        notes=tuple(f"{path.name}: {note}" for note in notes),
+    )
 
 
-def _find_problems(record: PreferenceRecord) -> Iterator[str]:
-    """Yields what is wrong with a judgement, one sentence per problem."""
+def _read_outcomes(record: PreferenceRecord) -> tuple[dict[str, float], list[str]]:
+    """The preferences for system a, by judge and for the winner, and what is wrong with a judgement in sentences."""
     systems = (record.system_a, record.system_b)
+    problems: list[str] = []
     if not (record.group or record.id):
-        yield '"group" or "id" is needed: the input that both systems answer'
+        problems.append('"group" or "id" is needed: the input that both systems answer')
     if systems[0] == systems[1]:
-        yield f"two systems must be compared, found {format_value(systems[0])} twice"
+        problems.append(f"two systems must be compared, found {format_value(systems[0])} twice")
     if "tie" in systems:
-        yield 'no system may be called "tie"'
-    for name, verdict in {'"winner"': record.winner, **record.judges}.items():
+        problems.append('no system may be called "tie"')
+    outcomes: dict[str, float] = {}
+    for name, verdict in {WINNER: record.winner, **record.judges}.items():
         try:
-            record.read(verdict)
+            outcome = read_winner(verdict, *systems)
+            outcomes[name] = math.nan if outcome is None else outcome
         except ValueError as error:
-            yield f"{name} {error}" if name == '"winner"' else f"the verdict of {name} {error}"
+            problems.append(f"{name} {error}" if name == WINNER else f"the verdict of {name} {error}")
+    return outcomes, problems
 
 
 def _note_prompts(rows: Rows) -> list[str]:
@@ -217,25 +222,6 @@ def _note_prompts(rows: Rows) -> list[str]:
     return [f"{rule}: {setting('columns.group', column)} makes prompts the inputs"]
 
 
-def _note_unread(rows: Sequence[Row], columns: Columns) -> list[str]:
-    """A note on columns of sides that give no winner."""
-    read = {key for _, keys in columns for key in keys}
-    names = dict.fromkeys(key for _, row in rows for key in row)
-    read |= {name for name in names if {fold_name(name), USUAL.get(fold_name(name))} & {*FIELDS}}
-    unread = list_verdicts((row for _, row in rows), read)
-    if not unread:
-        return []
-    return [f"not read: {', '.join(unread)}: {setting('columns.judges.NAME', unread[0])} reads verdicts of a judge"]
-
-
-def _describe_models(models: Sequence[str]) -> str:
-    """A note where some raters are models, and others people."""
-    are = "are models by their names, but count as people"
-    if len(models) == 1:
-        are = "is a model by its name, but counts as a person"
-    return f"{', '.join(models)} {are}: {setting('columns.judges.NAME', 'COLUMN')} names its verdicts"
-
-
 def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
     """A note where all winners are 0 and 1, which may also be meant as the places of two systems."""
     numbers: set[float | None] = set()
@@ -248,10 +234,6 @@ def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
     if numbers != {0.0, 1.0}:
         return []
     return ["the winners 1 and 0 are probabilities that system_a is better: 1 is read as system_a, 0 as system_b"]
-
-
-def _count_rows(number: int) -> str:
-    return "1 row" if number == 1 else f"{number} rows"
 
 
 def _leave_out_copies(rows: Rows) -> Iterator[Row]:
@@ -269,57 +251,16 @@ def _leave_out_copies(rows: Rows) -> Iterator[Row]:
         yield line, row
 
 
-def _check_one_hot(
-    path: Path,
-    columns: Columns,
-    seen: Mapping[str, None],
-) -> list[str]:
-    """A fault where one of the columns of `ONE_HOT` is named as the winner, though the file has them all."""
-    winner = dict(columns).get("winner", ("",))[0]
-    if winner not in ONE_HOT or not ONE_HOT.keys() <= seen.keys():
-        return []
-    rule = f"the columns {', '.join(ONE_HOT)} are read together"
-    return [fault(path, 0, f"{rule}, but {setting('columns.winner')} names {winner} alone: leave this setting out")]
-
-
-def _join_records(
-    name: str,
-    records: Sequence[PreferenceRecord],
-) -> Preferences:
-    """The judgements of records that are all in order."""
-    judges = dict.fromkeys(judge for record in records for judge in record.judges)
-    lengths_a = _numbers(record.length_a for record in records)
-    lengths_b = _numbers(record.length_b for record in records)
-    lengths = np.stack([lengths_a, lengths_b], axis=1)
-    ids = tuple(str(record.id) for record in records)
-    return Preferences(
-        name=name,
-        inputs=tuple(record.input for record in records),
-        systems_a=tuple(record.system_a for record in records),
-        systems_b=tuple(record.system_b for record in records),
-        outcomes=_numbers(record.read(record.winner) for record in records),
-        raters=tuple(record.rater for record in records),
-        judges={judge: _read_judge(judge, records) for judge in judges},
-        lengths=None if np.isnan(lengths).any() else lengths,
-        ids=ids if all(record.id for record in records) else (),
-    )
-
-
-def _read_judge(name: str, records: Iterable[PreferenceRecord]) -> NDArray[np.float64]:
-    """The outcomes by one judge."""
-    return _numbers(record.read(record.judges.get(name)) for record in records)
-
-
 def _check_first(
     path: Path,
-    rows: Sequence[Mapping[str, Any]],
+    row: Mapping[str, Any],
     keys: Sequence[str],
 ) -> None:
     """Raises InputError where the first row is no judgement."""
-    if not rows or names_pair(rows[0]):
+    if names_pair(row):
         return
     rule = "judgements of two systems (system_a, system_b, winner) are needed, found"
-    fields = [name for _, name in name_fields(tuple(rows[0])).fields]
+    fields = [name for _, name in name_fields(tuple(row)).fields]
     if "text" in fields:
         hint = f"give {setting('outputs', 'FILE')} beside judgements"
         by_judge = setting("judge", "llm_judge")
@@ -334,34 +275,22 @@ def _check_first(
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
 
-def _numbers(values: Iterable[float | None]) -> NDArray[np.float64]:
-    return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
-
-
 def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
-    named = {field: row[key] for field, (key, *_) in columns if key in row}
-    usual: dict[str, Any] = {}
     folded = fold_names(row)
-    known = folded.keys() & USUAL.keys()
-    for key in sorted(known, key=PLACES.__getitem__):
-        usual.setdefault(USUAL[key], folded[key])
-    values = {
-        **usual,
-        **row,
-        **{name: folded[name] for name in FIELDS if name in folded},
-        **named,
-    }
+    usual: dict[str, Any] = {}
+    for key, name in USUAL.items():
+        if key in folded:
+            usual.setdefault(name, folded[key])
+    own = {name: folded[name] for name in FIELDS if name in folded}
+    named = {field: row[key] for field, (key, *_) in columns if key in row}
+    values = {**usual, **row, **own, **named}
     if ONE_HOT.keys() & folded.keys() and "winner" not in values:
         winners = [side for key, side in ONE_HOT.items() if to_number(folded.get(key)) == 1]
         values["winner"] = winners[0] if len(winners) == 1 else None
-    columns_of_judges = [key for key in values if key.startswith(JUDGE)]
-    if columns_of_judges:
-        judges = dict(values.get("judges") or {})
-        for key in columns_of_judges:
-            name = key.removeprefix(JUDGE)
-            judges[name] = values[key]
-        values["judges"] = judges
+    judges = {name.removeprefix(JUDGE): cell for name, cell in values.items() if name.startswith(JUDGE)}
+    if judges:
+        values["judges"] = {**(values.get("judges") or {}), **judges}
     return values
 
 

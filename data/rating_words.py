@@ -24,39 +24,32 @@ Column: TypeAlias = tuple[str, str]  # `ratings` or `scores`, and the name of th
 Level: TypeAlias = str | float
 Levels: TypeAlias = tuple[tuple[str, tuple[Level, ...]], ...]  # by aspect, or by ALL
 GivenLevels: TypeAlias = Literal["auto"] | Sequence[Level] | Mapping[str, Sequence[Level]]
-LEVELS_RULE = "levels must list a scale from its worst to its best level, as levels=poor,fair,good, or by aspect"
 
 
 def freeze_levels(levels: GivenLevels | None) -> Levels:
     """Makes the setting `levels` hashable. Raises SettingError for values that are not scales."""
     if levels is None or levels == "auto":
         return ()
-    if not isinstance(levels, Sequence | Mapping) or isinstance(levels, str):
-        raise SettingError(f"{LEVELS_RULE}, but is {levels!r}")
     scales = levels if isinstance(levels, Mapping) else {ALL: levels}
     return tuple((str(name), _freeze_scale(name, scale)) for name, scale in scales.items())
 
 
-def _freeze_scale(name: str, scale: Sequence[Level]) -> tuple[Level, ...]:
+def _freeze_scale(name: str, scale: object) -> tuple[Level, ...]:
     """The levels of one scale; raises SettingError for what is none."""
-    if not isinstance(scale, Sequence) or isinstance(scale, str):
-        raise SettingError(f"{LEVELS_RULE}, but {name} has {scale!r}")
-    levels = tuple(map(_to_level, scale))
-    are_different = len(levels) >= 2 and len(set(levels)) == len(levels)
+    given = scale if isinstance(scale, Sequence) and not isinstance(scale, str) else []
+    levels: list[Level] = []
+    for level in given:
+        if isinstance(level, bool | str):
+            levels.append(normalise_word(str(level)))
+        elif isinstance(level, int | float):
+            levels.append(float(level))
     are_words = {isinstance(level, str) for level in levels}
-    if not are_different or len(are_words) > 1:
-        raise SettingError(f"{LEVELS_RULE}: two or more different words or numbers, but has {list(scale)}")
+    if len(levels) < 2 or len({*levels}) < len(given) or len(are_words) > 1:
+        rule = "levels must list a scale of two or more different words or numbers from its worst to its best level"
+        raise SettingError(f"{rule}, as levels=poor,fair,good, or by aspect, but has {scale!r}")
     if name == ALL and are_words == {False}:
-        raise SettingError(f"levels that are numbers are by aspect, as levels={{ASPECT: {list(scale)}}}")
-    return levels
-
-
-def _to_level(level: object) -> Level:
-    if isinstance(level, bool | str):
-        return normalise_word(str(level))
-    if isinstance(level, int | float):
-        return float(level)
-    raise SettingError(f"{LEVELS_RULE}, but has {level!r}")
+        raise SettingError(f"levels that are numbers are by aspect, as levels={{ASPECT: {given}}}")
+    return tuple(levels)
 
 
 def number_levels(levels: Sequence[Level]) -> dict[Level, float]:
@@ -126,22 +119,24 @@ def order_words(columns: Mapping[Column, Collection[Level]], levels: Levels = ()
     scales: dict[str, None] = {}
     problems = [problem for column, found in columns.items() for problem in _find_pairs(column, found)]
     for names, spelled in _join_columns(columns):
-        words = [*spelled]
-        scale = _find_given(names, words, given)
-        unknown = [] if scale is None else [word for word in words if not _is_in(word, scale)]
-        of_scale = _number_words(words) if scale is None else number_levels(scale)
+        scale = _find_given(names, {*spelled}, given)
+        unknown = [shown for word, shown in spelled.items() if scale and not {word, WORDS.get(str(word))} & {*scale}]
+        of_scale = _number_words(spelled) if scale is None else number_levels(scale)
         where = " and ".join(dict.fromkeys(format_value(name) for _, name in names))
         if unknown:
-            problems.append(f"levels of {where} must hold every level, but lack {_show(spelled, unknown)}")
-        elif of_scale is None and len(words) <= MOST_WORDS and all(isinstance(word, str) for word in words):
-            rule = f"words that rate must have a known order, found {_show(spelled, words)} in {where}"
-            problems.append(f"{rule}: {setting('levels', 'WORST', '...', 'BEST')} gives their order")
+            problems.append(f"levels of {where} must hold every level, but lack {_show(unknown)}")
         elif of_scale is not None:
             numbers |= dict.fromkeys(names, of_scale)
             if [*of_scale] != [*of_scale.values()] and not TRUTH & {*of_scale}:
-                scales[", ".join(f"{_write(level)} {number:g}" for level, number in of_scale.items())] = None
+                scales[", ".join(f"{_show([level])} {number:g}" for level, number in of_scale.items())] = None
+        elif len(spelled) <= MOST_WORDS and all(isinstance(word, str) for word in spelled):
+            rule = f"words that rate must have a known order, found {_show(spelled.values())} in {where}"
+            problems.append(f"{rule}: {setting('levels', 'WORST', '...', 'BEST')} gives their order")
     notes = [f"ratings in words: {'; '.join(scales)}"] if scales else []
-    notes += _note_commas(columns)
+    for (_, name), levels_found in columns.items():
+        comma = next((str(level).strip() for level in levels_found if _has_comma(level)), None)
+        if comma is not None:
+            notes.append(f"decimal commas in {name}: {comma} is read as {comma.replace(',', '.')}")
     return RatingWords(numbers, tuple(notes), tuple(problems))
 
 
@@ -170,32 +165,24 @@ def _words(levels: Iterable[Level]) -> set[str]:
 
 def _find_given(
     names: Sequence[Column],
-    words: Sequence[Level],
+    words: Collection[Level],
     given: Mapping[str, Sequence[Level]],
 ) -> Sequence[Level] | None:
     """The scale that `levels` names for one of the columns, else a scale of words there that has all these words.
 
     Else the scale for all columns, if it shares a word with these: what it lacks is then a problem.
     """
-    for _, name in names:
-        if name in given:
-            return given[name]
-    for scale in given.values():
-        if _words(words) and {*words} <= {*scale}:
-            return scale
-    for_all = given.get(ALL, ())
-    return for_all if _words(words) & {*for_all} else None
+    known = _words(words)
+    scales = [given[name] for _, name in names if name in given]
+    scales += [scale for scale in given.values() if known and {*words} <= {*scale}]
+    scales += [given[ALL]] if known & {*given.get(ALL, ())} else []
+    return next(iter(scales), None)
 
 
-def _is_in(word: Level, scale: Sequence[Level]) -> bool:
-    return word in scale or WORDS.get(str(word)) in scale
-
-
-def _number_words(words: Sequence[Level]) -> Mapping[Level, float] | None:
+def _number_words(words: Collection[Level]) -> Mapping[Level, float] | None:
     """The numbers of yes and no, the worse one first, else those of the shortest usual scale that has all words."""
     if {*words} <= WORDS.keys():
-        numbers = {word: WORDS[str(word)] for word in words}
-        return dict(sorted(numbers.items(), key=lambda pair: pair[1]))
+        return dict(sorted(((word, WORDS[str(word)]) for word in words), key=lambda pair: pair[1]))
     scale = next((scale for scale in usual_scales() if {*words} <= {*scale}), None)
     return None if scale is None else number_levels(scale)
 
@@ -216,16 +203,5 @@ def _find_pairs(column: Column, levels: Collection[Level]) -> Iterator[str]:
         yield f"{rule}: give each person a column, or write decimal points"
 
 
-def _note_commas(columns: Mapping[Column, Collection[Level]]) -> Iterator[str]:
-    for (_, name), levels in columns.items():
-        example = next((str(level).strip() for level in levels if _has_comma(level)), None)
-        if example is not None:
-            yield f"decimal commas in {name}: {example} is read as {example.replace(',', '.')}"
-
-
-def _show(spelled: Mapping[Level, Level], words: Iterable[Level]) -> str:
-    return ", ".join(_write(spelled[word]) for word in words)
-
-
-def _write(level: Level) -> str:
-    return level.strip() if isinstance(level, str) else f"{level:g}"
+def _show(levels: Iterable[Level]) -> str:
+    return ", ".join(level.strip() if isinstance(level, str) else f"{level:g}" for level in levels)

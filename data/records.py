@@ -55,14 +55,6 @@ def read_level(value: object) -> object:
     return value
 
 
-def refuse_words(value: object) -> object:
-    """Parses a number that is a text. Raises ValueError for a word; what says that a number is missing stays."""
-    number = parse_number(value) if isinstance(value, str) else value
-    if isinstance(number, bool) or (isinstance(number, str) and number.strip().lower() not in GAPS):
-        raise ValueError("must be a valid number")
-    return number
-
-
 Level = Annotated[Any, BeforeValidator(read_level)]  # None, a number or a word
 Name = Annotated[Text, BeforeValidator(name_of)]  # of an example, a system, an input or a person
 
@@ -173,68 +165,43 @@ class ExampleRecord(Record):
     scores: Mapping[Text, Level] | None = None
 
 
-class RatedRecord(ExampleRecord):
-    """An example of a public set, whose ratings are one number for each aspect."""
-
-    ratings: Mapping[Text, Annotated[Level, BeforeValidator(refuse_words), AfterValidator(name_people)]] | None = None
-
-
-def are_numbers(ratings: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether ratings, by aspect and person, are numbers of nobody in particular."""
-    return all({*by} == {""} and not isinstance(by[""], str) for by in ratings.values())
-
-
 def check_example(
     record: Mapping[str, Any],
     requires: Collection[str],
-    others: Collection[str] | None = None,
+    others: Collection[str] = (),
     *,
     needs_text: bool = True,
 ) -> tuple[dict[str, Any], list[str]]:
     """Returns the values of a record as arguments of Example, and the problems of the record.
 
-    A text that is present but blank or null is an empty answer. `others` are the keys of a line that are not fields;
-    None is for a record of a public set, whose ratings must be numbers. A record without a text is a problem unless
-    `needs_text` is False.
+    A text that is present but blank or null is an empty answer. `others` are the keys of a line that are not fields. A
+    record without a text is a problem unless `needs_text` is False.
     """
     if _holds_plain_texts(record) and "text" in record and (not requires or record.keys() >= set(requires)):
         return dict(record), []
-    problems: list[str] = []
-    if not record.keys() <= KNOWN:
-        rule = f"keys must be among {', '.join(FIELDS)}, found"
-        problems += [f"{rule} {format_value(key)}" for key in record if key not in KNOWN]
-    values, at_fault = _validate(record, RatedRecord if others is None else ExampleRecord, problems)
-    missing = [name for name in requires if name not in at_fault and not _says_something(values.get(name))]
-    is_there = "text" in record or _says_something(values.get("turns")) or not needs_text
-    if not is_there and not {"text", "turns"} & at_fault:
-        if "turns" in record:
-            problems.append(f"{NEEDS_TEXT} {format_value(record['turns'])} in turns")
-        else:
-            problems.append(describe_missing_text([*record, *(others or ())]))
-        missing = [name for name in missing if name != "text"]
-    problems += [f'"{name}" is needed here, found {format_value(record.get(name))}' for name in missing]
-    if "turns" in requires and len(values.get("turns", ())) == 1:
-        problems.append(f"a dialogue needs at least two turns, found {format_value(values['turns'])}")
-    return values, problems
-
-
-def _validate(
-    record: Mapping[str, Any],
-    kind: type[ExampleRecord],
-    problems: list[str],
-) -> tuple[dict[str, Any], set[object]]:
-    """The valid values of a record, and the fields at fault; adds to the problems."""
     filled = {name: value for name, value in record.items() if value is not None and value != ""}
     ratings = filled.get("ratings")
     if isinstance(ratings, Mapping):
         filled["ratings"] = {aspect: rating for aspect, rating in ratings.items() if rating is not None}
+    problems: list[str] = []
+    at_fault: set[object] = set()
     try:
-        checked = kind.model_validate(filled)
+        checked = ExampleRecord.model_validate(filled)
+        values = {name: getattr(checked, name) for name in checked.model_fields_set}
     except ValidationError as error:
         problems += list_problems(error, filled)
-        at_fault: set[object] = {place[0] for place, _, _ in broken_rules(error)}
-        return {name: value for name, value in filled.items() if name not in at_fault}, at_fault
-    return {name: getattr(checked, name) for name in checked.model_fields_set}, set()
+        at_fault |= {place[0] for place, _, _ in broken_rules(error)}
+        values = {name: value for name, value in filled.items() if name not in at_fault}
+    is_there = "text" in record or values.get("turns") or at_fault & {"text", "turns"} or not needs_text
+    if not is_there:
+        of_turns = f"{NEEDS_TEXT} {format_value(record.get('turns'))} in turns"
+        problems.append(of_turns if "turns" in record else describe_missing_text([*record, *others]))
+    for name in requires:
+        if name not in at_fault and (is_there or name != "text") and not _says_something(values.get(name)):
+            problems.append(f'"{name}" is needed here, found {format_value(record.get(name))}')
+    if "turns" in requires and len(values.get("turns", ())) == 1:
+        problems.append(f"a dialogue needs at least two turns, found {format_value(values['turns'])}")
+    return values, problems
 
 
 def average(ratings: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.errors import SettingError, format_value, read_all
 from data.cells import list_items
-from data.columns import freeze_columns
-from data.input_file import InputFile
+from data.input_file import FileLike, InputFile
 from data.preferences import has_outputs, holds_pairs, read_preferences
 from data.scored import place_outputs
 from judge.inputs import Columns, Frame, GivenScores, Source, read
@@ -86,9 +85,16 @@ def read_given(source: Any, columns: Columns) -> Preferences | None:
     """
     if source is None or isinstance(source, Preferences):
         return source
-    if isinstance(source, str | Path | InputFile):
-        return read_preferences(source, columns)
-    rows = list_items(source, "preferences must be in a file, a list of rows or a DataFrame")
-    if other := next((row for row in rows if not isinstance(row, Mapping)), None):
-        raise SettingError(f"preferences must be rows, but one is {format_value(other)}")
-    return read_preferences(InputFile(GIVEN, freeze_columns(columns), records=rows))
+    return read_preferences(open_pairs(source, GIVEN, columns), columns)
+
+
+def open_pairs(source: Any, given: Path, columns: Columns | None = None) -> InputFile:
+    """Opens a file, rows or a DataFrame, which messages call `given`. Raises SettingError for anything else."""
+    if isinstance(source, FileLike):
+        return InputFile.of(source, columns=columns)
+    rule = f"{given} must be in a file, a list of rows or a DataFrame"
+    rows = list_items(source, rule)
+    other = next((row for row in rows if not isinstance(row, Mapping)), None)
+    if other is not None:
+        raise SettingError(f"{rule}, but one is {format_value(other)}")
+    return replace(InputFile.of(given, columns=columns), records=rows)

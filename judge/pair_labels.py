@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError, SettingError, fault
-from data.cells import list_items, to_value
 from data.columns import find_column, find_rater, names_rater
-from data.input_file import InputFile, read_objects
+from data.input_file import read_objects
 from data.label_columns import find_key
 from data.numeric import is_missing, name_of
 from data.preferences import check_preferences, names_pair, read_preferences
+from judge.pair_inputs import open_pairs
 from judge.people import describe_matches, show_names
 from meta_eval.design import Floats
 from meta_eval.preferences import JUDGE, Preferences
@@ -23,7 +23,6 @@ from report.wording import join_names
 
 LABELS = Path("human_labels")  # names rows in memory in messages
 WINNER = "winner"
-LABELS_RULE = "human_labels must be in a file, a list of rows or a DataFrame"
 
 
 def read_pair_labels(source: Any, judged: Preferences) -> Preferences:
@@ -35,92 +34,56 @@ def read_pair_labels(source: Any, judged: Preferences) -> Preferences:
     """
     if isinstance(source, Preferences):
         return source
-    if isinstance(source, str | Path | InputFile):
-        file = InputFile.of(source)
-    else:
-        file = replace(InputFile.of(LABELS), records=_list_rows(source))
-    if file.tool_file is not None:
-        return read_preferences(file)
+    file = open_pairs(source, LABELS)
     faults: list[str] = []
-    rows = [*read_objects(file, faults)]
+    rows = [] if file.tool_file is not None else [*read_objects(file, faults)]
     if faults or not rows or names_pair(rows[0][1]):
         return read_preferences(file)  # which names the faults
-    completed, lost = _name_systems(file.path, rows, judged)
-    labels = check_preferences(file.path, completed, [])
-    if not lost:
-        return labels
-    note = f"{file.path.name}: labels without a verdict: {show_names(lost)}"
-    return replace(labels, notes=(*labels.notes, note))
-
-
-def _list_rows(source: Any) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = []
-    for row in list_items(source, LABELS_RULE):
-        if not isinstance(row, Mapping):
-            raise SettingError(LABELS_RULE)
-        records.append({str(name): to_value(cell) for name, cell in row.items()})
-    return records
-
-
-def _name_systems(
-    path: Path,
-    rows: Sequence[tuple[int, Mapping[str, Any]]],
-    judged: Preferences,
-) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
-    """The rows with the input and the systems of the judged pair that they name, and the names of no pair."""
     header = [*dict.fromkeys(name for _, row in rows for name in row)]
-    key = find_key(header)
-    if key is None:
-        key = find_column(header, "group")
+    key = find_key(header) or find_column(header, "group")
     if key is None:
         rule = "labels need the systems (system_a, system_b), or a column with the ids of the judged pairs, such as id"
-        raise InputError([fault(path, 0, f"{rule}, found {', '.join(header)}")])
-    winner = _find_winner(path, [name for name in header if name != key])
+        raise InputError([fault(file.path, 0, f"{rule}, found {', '.join(header)}")])
+    others = [name for name in header if name != key and not names_rater(name)]
+    winner = find_column(others, WINNER) or (others[0] if len(others) == 1 else None)
+    if winner is None:
+        raise SettingError(
+            f"the labels in {file.path.name} need one column {WINNER}, found {join_names(others) or 'none'}"
+        )
     rater = find_rater(header)
     places = _place_pairs(judged)
     completed: list[tuple[int, dict[str, Any]]] = []
     lost: list[str] = []
     for line, row in rows:
         name = str(name_of(row.get(key)))
-        if name not in places:
+        i = places.get(name)
+        if i is None:
             lost.append(name)
             continue
-        i = places[name]
         label = row.get(winner)
-        raters = {} if rater is None or not row.get(rater) else {"rater": row[rater]}
         labelled = {
             "group": judged.inputs[i],
             "system_a": judged.systems_a[i],
             "system_b": judged.systems_b[i],
-            **raters,
+            "rater": (row.get(rater) if rater else None) or None,
             WINNER: None if is_missing(label) else label,
         }
         completed.append((line, labelled))
     if not completed:
         shown = f"{show_names(lost)} there and {show_names([*places])} in {judged.name}"
-        raise InputError([fault(path, 0, f"labels must have ids of judged pairs, but none matches: {shown}")])
-    return completed, lost
-
-
-def _find_winner(path: Path, header: Sequence[str]) -> str:
-    """The column that has the winner: `winner`, or the only one beside ids and raters."""
-    others = [name for name in header if not names_rater(name)]
-    winner = find_column(others, WINNER)
-    if winner is not None:
-        return winner
-    if len(others) == 1:
-        return others[0]
-    raise SettingError(f"the labels in {path.name} need one column {WINNER}, found {join_names(others) or 'none'}")
+        raise InputError([fault(file.path, 0, f"labels must have ids of judged pairs, but none matches: {shown}")])
+    labels = check_preferences(file.path, completed, [])
+    note = f"{file.path.name}: labels without a verdict: {show_names(lost)}"
+    return replace(labels, notes=(*labels.notes, note)) if lost else labels
 
 
 def _place_pairs(judged: Preferences) -> dict[str, int]:
     """The judged pairs by their ids; where they have none, or ids are shared, by inputs with one pair."""
-    for names in (judged.ids, judged.inputs):
-        places = {name: i for i, name in enumerate(names)}
-        if places and len(places) == len(judged):
-            return places
-    unique = [name for name in dict.fromkeys(judged.inputs) if judged.inputs.count(name) == 1]
-    return {name: judged.inputs.index(name) for name in unique}
+    counts = Counter(judged.inputs)
+    ids = {name: i for i, name in enumerate(judged.ids)}
+    if len(ids) == len(judged):
+        return ids
+    return {name: i for i, name in enumerate(judged.inputs) if counts[name] == 1}
 
 
 def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:

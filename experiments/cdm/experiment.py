@@ -7,13 +7,13 @@ import json
 import random
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from baselines.pairs import to_quality
 from baselines.word_count import WordCount
@@ -29,7 +29,14 @@ from cdm.discriminative import (
     save_steps,
 )
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, Untrained, get_turns
-from cdm.negatives import Negatives, NegativeSampler, sample_negatives, to_labelled
+from cdm.negatives import (
+    Negatives,
+    NegativeSampler,
+    load_negatives,
+    sample_negatives,
+    save_negatives,
+    to_labelled,
+)
 from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
@@ -312,12 +319,12 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: NegativesP
     graphs = plan.read_graphs()
 
     def build(folder: Path) -> None:
-        sampler = NegativeSampler.prepare(pair, dialogues, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
+        sampler = NegativeSampler(pair, dialogues, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
         with run.progress("sampling negatives", len(dialogues)) as advance:
             drawn = sample_negatives_on_all(sampler, folder, run.trainer, advance)
         refuse_unchanged(drawn, f"model.negatives.strategy is {plan.strategy}", dialogues, run.seed, pair)
         if run.stages.first:
-            (folder / "negatives.json").write_text(json.dumps(asdict(drawn), ensure_ascii=False) + "\n", "utf-8")
+            save_negatives(folder / "negatives.json", drawn)
 
     depends = {
         **trained.identity,
@@ -329,7 +336,7 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: NegativesP
     }
     with run.timed("sampling negatives"):
         folder = run.stages.get("negatives", depends, build, together=True)
-    return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
+    return load_negatives(folder / "negatives.json")
 
 
 def make_by_rule(setting: str, rule: Rule, dialogues: Sequence[Sequence[str]], seed: int, pair: Pair) -> Negatives:

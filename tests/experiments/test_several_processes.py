@@ -152,7 +152,7 @@ trainer = partial(Trainer, accelerator="cpu", devices=devices, enable_progress_b
 words = "the cat sat on a mat and ran".split()
 dialogues = [tuple(" ".join(words[(i * j + k) % 8] for k in range(2 + i % 5)) for j in (1, 3)) for i in range(11)]
 pair = toy_pair([turn for turns in dialogues for turn in turns])
-sampler = NegativeSampler.prepare(pair, dialogues, "mixed-multi", Sampling(gamma=0.5, longest=6), seed=1)
+sampler = NegativeSampler(pair, dialogues, "mixed-multi", Sampling(gamma=0.5, longest=6), seed=1)
 steps = find_steps_on_all(pair, sampler.tokenised, folder, trainer, size=3)
 negatives = sample_negatives_on_all(sampler, folder, trainer, size=3)
 rank = 0

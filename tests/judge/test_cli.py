@@ -42,7 +42,6 @@ def read(verb: str, *words: str) -> dict[str, Any]:
         ("audit --strengths 0.25,1 --metric bleu", {"strengths": [0.25, 1]}),
         ("plan --raters 1 3", {"raters": [1, 3]}),
         ("compare --margin 0.02", {"margin": 0.02}),
-        ("compare --margin -0.02", {"margin": -0.02}),
         ("score --output 5 --metric bleu", {"output": "5"}),
         ("score --output - --metric bleu", {"output": "-"}),
         ("score --output=out.jsonl --metric bleu", {"output": "out.jsonl"}),

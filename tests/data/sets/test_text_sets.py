@@ -212,11 +212,11 @@ def test_trinity_is_rated_raw_and_binarized(root: Path) -> None:
 
 def test_labels_and_published_scores_of_trinity_are_numbers(root: Path) -> None:
     line: dict[str, Any] = {"id": "t", "concepts": ["hat"], "sentence": "A hat.", "label_raw": 1, "label_binary": "x"}
-    scores = {"geval_gpt4": 5, "geval_flan_t5_xxl": [1], "geval_vicuna_7b": None}
+    scores = {"geval_gpt4": 5, "geval_flan_t5_xxl": "y", "geval_vicuna_7b": None}
     path = write(root / "commongen_trinity/trinity.jsonl", line | scores)
     assert faults_of(lambda: commongen(root), path) == [
         '1: "trinity_binarized" of "ratings" must be a valid number, found "x"',
-        '1: "g_eval_flan_t5" of "ratings" must be a valid number, found "[1]"',
+        '1: "g_eval_flan_t5" of "ratings" must be a valid number, found "y"',
         '1: "g_eval_vicuna" of "ratings" must be a valid number, found "None"',
     ]
 
