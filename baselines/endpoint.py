@@ -136,7 +136,12 @@ class EndpointChat:
                 return None
             raise OutsideError(f"{self.place} does not answer: {self._show(str(fault))}") from None
 
-    def _body(self, question: Question, logprobs: bool, structured: bool) -> dict[str, Any]:
+    def _body(
+        self,
+        question: Question,
+        logprobs: bool,
+        structured: bool,
+    ) -> dict[str, Any]:
         """The body of a request; each repeat of a question has a different seed."""
         settings: dict[str, Any] = {
             "temperature": self.temperature,

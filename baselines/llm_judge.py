@@ -40,7 +40,14 @@ log = logging.getLogger(__name__)
 
 Price = Annotated[tuple[NonNegative, NonNegative], BeforeValidator(to_tuple)]
 
-SAMPLE = Example("", text="text", turns=("a", "b"), context="context", prefix="prefix", label="label")
+SAMPLE = Example(
+    "",
+    text="text",
+    turns=("a", "b"),
+    context="context",
+    prefix="prefix",
+    label="label",
+)
 USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless others are named
 PER_TOKEN = 4  # characters, for estimates
 

@@ -159,7 +159,12 @@ class LocalChat:
         written: list[list[int]] = ids[:, ids.shape[1] - watch.steps :].tolist()
         return [self._to_reply(*of_row) for of_row in zip(sources, written, watch.likeliest, strict=True)]
 
-    def _to_reply(self, source: Sequence[int], written: list[int], likeliest: dict[int, Likeliest]) -> Reply:
+    def _to_reply(
+        self,
+        source: Sequence[int],
+        written: list[int],
+        likeliest: dict[int, Likeliest],
+    ) -> Reply:
         """The reply of one row. An end token that is the first token stays, as it is all that the model says."""
         ends: list[int] = self.lm.model.generation_config.eos_token_id
         end = next((step for step, token in enumerate(written) if token in ends), len(written))

@@ -67,7 +67,15 @@ class BoundedTransport(httpx2.BaseTransport):
 class Poster:
     """Sends questions, and the key of the variable `key_variable`, to one endpoint alone."""
 
-    def __init__(self, base_url: str, place: str, key_variable: str, *, timeout: float, retries: int) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        place: str,
+        key_variable: str,
+        *,
+        timeout: float,
+        retries: int,
+    ) -> None:
         self.place = place
         self.key_variable = key_variable
         self.retries = retries
@@ -113,7 +121,12 @@ class Poster:
         self.is_reached = True
         return answer.content
 
-    def _find_fault(self, status: int, said: str, model: str) -> Exception:
+    def _find_fault(
+        self,
+        status: int,
+        said: str,
+        model: str,
+    ) -> Exception:
         """What a status says: a SettingError where it says so of every question."""
         if status in (401, 403):
             return SettingError(f"{self.place} refuses the key in {self.key_variable} ({status})")

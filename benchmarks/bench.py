@@ -139,7 +139,7 @@ def score_as_released(
     values: list[float] = []
     for row, patterns in zip(rows, of_texts, strict=True):
         log_p = np.array(list(islice(scores, len(patterns))))
-        found = asking.evaluate(row, patterns, log_p, metric.material, metric.infiller.family)
+        found = asking.evaluate(row, patterns, log_p, metric.material)
         values.append(aggregate(found.scores, found.weights, metric.weights))
     return np.array(values)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from core.errors import SettingError, format_value
 from core.example import Example
 from core.scores import Field
-from ctrl_eval.ensemble import relevance_score, relevance_weight, shares
+from ctrl_eval.ensemble import Weights, relevance_score, relevance_weight, shares
 from ctrl_eval.frequency import WordFrequencies, normalised_isf
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts
@@ -50,6 +50,13 @@ class Material:
     split: Splitter  # text into sentences
     prompts: Prompts | None  # of attribute relevance
     frequencies: WordFrequencies | None  # IWF by token; None weighs all targets alike
+    weights: Weights  # of patterns
+    family: Family  # of the model, which shows its sources
+
+    @property
+    def lacks_frequencies(self) -> bool:
+        """Whether the paper's weights are asked for where no table gives them."""
+        return self.weights == "paper" and self.frequencies is None
 
 
 class Aspect(ABC):
@@ -63,20 +70,32 @@ class Aspect(ABC):
     # whether targets weigh by their words (IWF)
     weighs_words: ClassVar[bool] = True
 
-    def find_faults(self, example: Example, material: Material) -> Iterator[str]:
+    def find_faults(
+        self,
+        example: Example,
+        material: Material,
+    ) -> Iterator[str]:
         """Yields what is wrong in an example."""
         yield from ()
 
-    def find_reason(self, example: Example, material: Material) -> str | None:
+    def find_reason(
+        self,
+        example: Example,
+        material: Material,
+    ) -> str | None:
         """Returns why a text has no score in this aspect; None for a text that has one."""
-        return None
+        return None if any(map(str.isalnum, example.full_text)) else "the text has no words"
 
     def find_remarks(self, patterns: Sequence[Pattern]) -> list[str]:
         """Returns what is unusual about a text, by its patterns."""
         return []
 
     @abstractmethod
-    def patterns(self, example: Example, material: Material) -> list[Pattern]:
+    def patterns(
+        self,
+        example: Example,
+        material: Material,
+    ) -> list[Pattern]:
         """Makes the patterns of a text (f and g)."""
 
     def evaluate(
@@ -85,7 +104,6 @@ class Aspect(ABC):
         patterns: Sequence[Pattern],
         log_p: Float[NDArray[np.float64], " patterns"],
         material: Material,
-        family: Family,
     ) -> Evaluations:
         """Scores each target by its log-probability, in nats, and weighs it by how much it says (Eq. 4-7, 11)."""
         isf = np.ones(len(patterns))
@@ -93,10 +111,13 @@ class Aspect(ABC):
             isf = material.frequencies.weigh([pattern.target for pattern in patterns])
         questions: list[dict[str, str]] = []
         for pattern in patterns:
-            questions.append({"source": family.show(pattern.before, pattern.after), "target": pattern.target})
+            source = material.family.show(pattern.before, pattern.after)
+            questions.append({"source": source, "target": pattern.target})
         remarks = self.find_remarks(patterns)
         if not isf.any():
             remarks.append("all weights are zero; its evaluators weigh alike")
+        if material.lacks_frequencies:
+            remarks.append("no table of word frequencies (iwf), so all targets weigh alike")
         return Evaluations(log_p, normalised_isf(isf), questions, tuple(remarks))
 
 
@@ -106,13 +127,21 @@ class Coherence(Aspect):
     name = "coherence"
     is_closed = True
 
-    def find_reason(self, example: Example, material: Material) -> str | None:
+    def find_reason(
+        self,
+        example: Example,
+        material: Material,
+    ) -> str | None:
         is_dialogue = bool(example.turns) and not example.text
         if is_dialogue and len(material.split(example.full_text)) == 1:
             return "coherence needs two sentences, but sentence_split finds only one in all turns"
-        return None
+        return super().find_reason(example, material)
 
-    def patterns(self, example: Example, material: Material) -> list[Pattern]:
+    def patterns(
+        self,
+        example: Example,
+        material: Material,
+    ) -> list[Pattern]:
         return coherence_patterns(material.split(example.full_text))
 
     def find_remarks(self, patterns: Sequence[Pattern]) -> list[str]:
@@ -125,14 +154,22 @@ class Consistency(Aspect):
     name = "consistency"
     reads = ("prefix",)
 
-    def find_faults(self, example: Example, material: Material) -> Iterator[str]:
+    def find_faults(
+        self,
+        example: Example,
+        material: Material,
+    ) -> Iterator[str]:
         text = example.full_text
         if not example.prefix or not text.startswith(example.prefix):
             yield f"the prefix must begin the text, found {format_value(example.prefix)} and {format_value(text)}"
         elif not text[len(example.prefix) :].strip():
             yield f"consistency needs text after the prefix, found {format_value(text)}"
 
-    def patterns(self, example: Example, material: Material) -> list[Pattern]:
+    def patterns(
+        self,
+        example: Example,
+        material: Material,
+    ) -> list[Pattern]:
         return consistency_patterns(example.prefix or "", example.full_text)
 
 
@@ -143,12 +180,20 @@ class AttributeRelevance(Aspect):
     reads = ("label",)
     weighs_words = False
 
-    def find_faults(self, example: Example, material: Material) -> Iterator[str]:
+    def find_faults(
+        self,
+        example: Example,
+        material: Material,
+    ) -> Iterator[str]:
         labels = find_prompts(material).labels
         if example.label not in labels:
             yield f"the label must be one of {', '.join(labels)}, found {format_value(example.label)}"
 
-    def patterns(self, example: Example, material: Material) -> list[Pattern]:
+    def patterns(
+        self,
+        example: Example,
+        material: Material,
+    ) -> list[Pattern]:
         prompts = find_prompts(material)
         patterns = [relevance_pattern(prompt, example.full_text) for prompt in prompts.prompts]
         return [replace(pattern, target=word) for pattern in patterns for word in prompts.words]
@@ -159,7 +204,6 @@ class AttributeRelevance(Aspect):
         patterns: Sequence[Pattern],
         log_p: Float[NDArray[np.float64], " patterns"],
         material: Material,
-        family: Family,
     ) -> Evaluations:
         """Scores each prompt and verbalizer by the label's share of the words' probability (Eq. 14-15)."""
         prompts = find_prompts(material)

@@ -85,7 +85,7 @@ class CTRLEval(BaseMetric):
     @property
     def material(self) -> Material:
         """What the aspects need beside a text."""
-        return Material(self.split, self.prompts, self.frequencies)
+        return Material(self.split, self.prompts, self.frequencies, self.weights, self.infiller.family)
 
     @classmethod
     def from_pretrained(
@@ -145,11 +145,8 @@ class CTRLEval(BaseMetric):
         values = {aspect: column.copy() for aspect, column in scores.values.items()}
         reasons: list[str | None] = list(scores.reasons)
         for i, example in enumerate(examples):
-            says_nothing = not any(map(str.isalnum, example.full_text))
             for aspect, column in values.items():
                 reason = ASPECTS[aspect].find_reason(example, self.material)
-                if says_nothing:
-                    reason = "the text has no words"
                 if reason is not None:
                     column[i] = np.nan
                     reasons[i] = reason
@@ -189,8 +186,13 @@ class CTRLEval(BaseMetric):
             self._refuse_long(asked)
         evaluations: dict[str, list[Evaluations]] = {}
         for aspect, texts in asked.items():
-            evaluations[aspect] = self._evaluate(aspect, examples, texts)
-            remarks = [remark for row in evaluations[aspect] for remark in row.remarks]
+            rows: list[Evaluations] = []
+            for example, text, log_p, dropped in zip(examples, texts, *self._score_targets(texts), strict=True):
+                patterns = [pattern for pattern, _ in text]
+                found = ASPECTS[aspect].evaluate(example, patterns, log_p, self.material)
+                rows.append(replace(found, dropped=dropped))
+            evaluations[aspect] = rows
+            remarks = [remark for row in rows for remark in row.remarks]
             for remark in dict.fromkeys(remarks):
                 log.warning("%s: %d of %d texts: %s", aspect, remarks.count(remark), len(examples), remark)
         return evaluations
@@ -198,6 +200,8 @@ class CTRLEval(BaseMetric):
     @property
     def settings(self) -> dict[str, Setting]:
         prompts = self.prompts
+        weigh_words = any(ASPECTS[aspect].weighs_words for aspect in self.aspects)
+        lacks_frequencies = weigh_words and self.material.lacks_frequencies
         return {
             **super().settings,
             **self.described,
@@ -205,18 +209,16 @@ class CTRLEval(BaseMetric):
             "infilling": self.infiller.family.name,
             "iwf": None if self.frequencies is None else self.frequencies.name,
             "prompts": None if prompts is None else fingerprint([prompts.prompts, prompts.verbalizers])[:8],
-            "weights": "paper_without_iwf" if self._lacks_frequencies else self.weights,
+            "weights": "paper_without_iwf" if lacks_frequencies else self.weights,
             "max_length": self.infiller.max_length,
             "identity": self.infiller.lm.identity,
         }
 
-    @property
-    def _lacks_frequencies(self) -> bool:
-        """Whether the paper's weights are asked for where no table gives them (coherence and consistency)."""
-        needs_table = any(ASPECTS[aspect].weighs_words for aspect in self.aspects)
-        return self.weights == "paper" and self.frequencies is None and needs_table
-
-    def _asked(self, aspect: str, examples: Sequence[Example]) -> list[Asked]:
+    def _asked(
+        self,
+        aspect: str,
+        examples: Sequence[Example],
+    ) -> list[Asked]:
         """The patterns of every text in one aspect, as text and as token ids."""
         of_texts = [ASPECTS[aspect].patterns(example, self.material) for example in examples]
         patterns = list(chain.from_iterable(of_texts))
@@ -236,17 +238,6 @@ class CTRLEval(BaseMetric):
                 faults.append((i, f"{rule} {needed}; set truncation to window or warn"))
         if faults:
             raise ExampleError(faults)
-
-    def _evaluate(self, aspect: str, examples: Sequence[Example], texts: Sequence[Asked]) -> list[Evaluations]:
-        """The evaluations of all texts in one aspect, with a remark where the weights of the paper are missing."""
-        lacks_words = self._lacks_frequencies and ASPECTS[aspect].weighs_words
-        remarks = ("no table of word frequencies (iwf), so all targets weigh alike",) if lacks_words else ()
-        evaluations: list[Evaluations] = []
-        for example, text, log_p, dropped in zip(examples, texts, *self._score_targets(texts), strict=True):
-            patterns = [pattern for pattern, _ in text]
-            found = ASPECTS[aspect].evaluate(example, patterns, log_p, self.material, self.infiller.family)
-            evaluations.append(replace(found, dropped=dropped, remarks=(*found.remarks, *remarks)))
-        return evaluations
 
     def _score_targets(self, texts: Sequence[Asked]) -> tuple[list[NDArray[np.float64]], list[int]]:
         """Per text, the log-probabilities of its targets or label words, and how many tokens a pattern lost at most.

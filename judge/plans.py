@@ -219,7 +219,7 @@ def note_gaps(spread: Spread) -> Iterator[str]:
     if spread.pilot is None:
         yield ASSUMED
         return
-    inputs = spread.pilot.inputs
+    inputs = spread.pilot
     low, high = deviation_interval(inputs)
     yield "the pilot shows the spread of two systems only: correlation, between_metrics and between_raters are assumed"
     yield (

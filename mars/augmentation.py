@@ -166,8 +166,8 @@ class SelfPlanningAugmenter:
                     f"{type(self.lm.tokenizer).__name__} of {self.lm.tokenizer.name_or_path!r} drops it"
                 )
         rows: list[Filling | str] = []
-        for context, template in zip(contexts, templates, strict=True):
-            row = Filling(template, [self.lm.start], ())
+        for job, context, template in zip(jobs, contexts, templates, strict=True):
+            row = Filling(job.template, [self.lm.start], ())
             for part in template:
                 if isinstance(part, Blank):
                     row.blanks += (TokenBlank(part.count + self.settings.max_guess, (), ()),)
@@ -218,7 +218,11 @@ class SelfPlanningAugmenter:
                 reader.keep(kept)
         return written
 
-    def find_allowed(self, row: Filling, fill: list[int]) -> Bool[Tensor, " vocabulary"]:
+    def find_allowed(
+        self,
+        row: Filling,
+        fill: list[int],
+    ) -> Bool[Tensor, " vocabulary"]:
         """Says which tokens may follow the tokens of a fill: those that leave room for a whole character and word."""
         pending = self.tokens.pending(b"", *fill)
         is_clitic_so_far = bool(fill) and not pending and is_clitic(self.tokens.text(fill))
@@ -255,7 +259,11 @@ class SelfPlanningAugmenter:
             rows[i].divergences.append(divergence)
         return logits
 
-    def judge(self, rows: Sequence[Filling], written: Sequence[Sequence[int]]) -> list[list[float]]:
+    def judge(
+        self,
+        rows: Sequence[Filling],
+        written: Sequence[Sequence[int]],
+    ) -> list[list[float]]:
         """Computes PPL(t_1 ... t_m T | s) of every length m of each fill, under the model without planning.
 
         s is the text before the blank, t_1 t_2 ... the fill, T the kept text after it. A length that would cut a

@@ -122,7 +122,11 @@ class AugmentedReference:
                 text += f" [{part.count}]" if text else f"[{part.count}]"
         return text
 
-    def explain(self, weight: float, cosine: float) -> dict[str, Any]:
+    def explain(
+        self,
+        weight: float,
+        cosine: float,
+    ) -> dict[str, Any]:
         """Returns what this reference contributes to a score, for explanations.
 
         A length that must not be chosen has perplexity null.

@@ -14,13 +14,12 @@ a person; the paper asks for 30 texts. The advantage probability has an interval
 """
 
 import math
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass
 
 import numpy as np
 
 from meta_eval.design import Floats, Layout
-from meta_eval.estimates import FEWEST, Estimate, Estimates, estimate_mean, estimate_share
+from meta_eval.estimates import FEWEST, Estimates, estimate_mean
 
 FEWEST_PEOPLE = 3
 EPSILON = 0.1  # what a judge may be worse than a person, because it costs less; the paper takes .1 to .2
@@ -39,9 +38,6 @@ class AlternativeTest:
     people: int
     # the share of them that the judge is as good as; NaN without a test
     winning_rate: float
-    # the chance that the judge is at least as near to the others as a person, mean over the people who are tested
-    advantage: Estimate
-    epsilon: float
     # whether the winning rate reaches `ENOUGH`; None without a test
     passes: bool | None
     # why there is no test, else None
@@ -62,9 +58,8 @@ def compare_with_people(
     the judge and another person labelled.
     """
     if len(table) < FEWEST_PEOPLE:
-        return _no_test(FEW_PEOPLE, epsilon)
+        return AlternativeTest(0, math.nan, None, FEW_PEOPLE)
     differences: list[Estimates] = []
-    advantages: list[Estimates] = []
     for person, labels in enumerate(table):
         others = np.delete(table, person, axis=0)
         of_judge = measure_nearness(judge, others, is_ordered=is_ordered)
@@ -75,23 +70,14 @@ def compare_with_people(
         difference = estimate_mean(judge_wins - person_wins, layout, scale="plain")
         if difference.few is None:
             differences.append(difference)
-            advantages.append(estimate_share(judge_wins, layout))
-    if not advantages:
-        return _no_test(FEW_INPUTS, epsilon)
-    people = len(advantages)
+    if not differences:
+        return AlternativeTest(0, math.nan, None, FEW_INPUTS)
     p_values = [float(difference.exceed(-epsilon)[0]) for difference in differences]
     from scipy.stats import false_discovery_control  # takes more than a second
 
     is_as_good = false_discovery_control(p_values, method="by") <= FALSE_DISCOVERIES
     winning_rate = float(np.mean(is_as_good))
-    mean_advantage = reduce(Estimates.join, advantages).contrast(np.full((people, 1), 1 / people))
-    return AlternativeTest(
-        people=people,
-        winning_rate=winning_rate,
-        advantage=replace(mean_advantage, scale="share").only,
-        epsilon=epsilon,
-        passes=winning_rate >= ENOUGH,
-    )
+    return AlternativeTest(len(differences), winning_rate, passes=winning_rate >= ENOUGH)
 
 
 def measure_nearness(
@@ -114,14 +100,3 @@ def measure_nearness(
         squares = np.where(known, (others - labels) ** 2, 0.0)
         return -np.sqrt(squares.sum(axis=0) / count)
     return (others == labels).sum(axis=0) / count
-
-
-def _no_test(reason: str, epsilon: float) -> AlternativeTest:
-    return AlternativeTest(
-        people=0,
-        winning_rate=math.nan,
-        advantage=Estimate.undefined(reason),
-        epsilon=epsilon,
-        passes=None,
-        reason=reason,
-    )

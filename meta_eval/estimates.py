@@ -72,7 +72,11 @@ class Estimate:
         )
 
     @classmethod
-    def undefined(cls, reason: str, value: float = math.nan) -> Estimate:
+    def undefined(
+        cls,
+        reason: str,
+        value: float = math.nan,
+    ) -> Estimate:
         """Makes an estimate without an interval, and by default without a value, for this reason."""
         return cls(value, math.nan, math.nan, reason)
 
@@ -150,7 +154,11 @@ class Estimates:
         """The squares of the standard errors; 0 without variation."""
         return np.nan_to_num(self.errors) ** 2
 
-    def rescale(self, factor: float, shift: float = 0.0) -> Estimates:
+    def rescale(
+        self,
+        factor: float,
+        shift: float = 0.0,
+    ) -> Estimates:
         """The statistics times `factor`, plus `shift`."""
         return replace(
             self,
@@ -173,7 +181,11 @@ class Estimates:
             is_known_variance=False,
         )
 
-    def subtract(self, first: Sequence[int] | Indices, second: Sequence[int] | Indices) -> Estimates:
+    def subtract(
+        self,
+        first: Sequence[int] | Indices,
+        second: Sequence[int] | Indices,
+    ) -> Estimates:
         """The statistics numbered `first` minus those numbered `second`, of shape (pairs,)."""
         return replace(
             self,
@@ -272,7 +284,11 @@ class Estimates:
         (estimate,) = self.show()
         return estimate
 
-    def test(self, seed: int = 0, flips: int = FLIPS) -> Floats:
+    def test(
+        self,
+        seed: int = 0,
+        flips: int = FLIPS,
+    ) -> Floats:
         """Two-sided p-values, of shape (k,), that each is 0, adjusted for all, by sign flips of units.
 
         All statistics share the flips. The statistic is a sum over the root of its squares, which no flip changes. NaN
@@ -301,7 +317,11 @@ class Estimates:
         with np.errstate(divide="ignore", invalid="ignore"):
             return _find_tail(self.freedom, -gaps / np.nan_to_num(self.errors))
 
-    def compare(self, other: Estimates, confidence: float = CONFIDENCE) -> tuple[Estimate, float]:
+    def compare(
+        self,
+        other: Estimates,
+        confidence: float = CONFIDENCE,
+    ) -> tuple[Estimate, float]:
         """One statistic minus another one of other units, or in part of the same, with a two-sided p-value.
 
         The interval is made of both intervals (MOVER: Zou & Donner 2008), so that it keeps their skewness.
@@ -342,7 +362,11 @@ def _correlate(one: Floats, other: Floats) -> float:
     return float(one @ other) / size if size > 0 else 0.0
 
 
-def _reach(one: float, other: float, shared: float) -> float:
+def _reach(
+    one: float,
+    other: float,
+    shared: float,
+) -> float:
     """How far an end of a difference lies from it, by those of its two sides."""
     return math.sqrt(max(one**2 + other**2 - 2 * shared * one * other, ROUNDING**2))
 
@@ -441,7 +465,11 @@ def gather(rows: Floats, layout: Layout) -> Floats:
     return np.reshape(sums, (len(sums), layout.unit_count)).T.astype(np.float64)
 
 
-def estimate_mean(values: Floats, layout: Layout, scale: Scale = "mean") -> Estimates:
+def estimate_mean(
+    values: Floats,
+    layout: Layout,
+    scale: Scale = "mean",
+) -> Estimates:
     """Estimates the means of columns of `values`, of shape (n,) or (n, k), with NaN for a missing value."""
     columns = np.reshape(values, (len(values), -1))
     known = ~np.isnan(columns)
@@ -464,7 +492,11 @@ def estimate_ratio(
     return linearise(divide, below.sum(axis=1) > 0, scale=scale)
 
 
-def estimate_perplexity(nll: Floats, tokens: Floats, layout: Layout) -> Estimate:
+def estimate_perplexity(
+    nll: Floats,
+    tokens: Floats,
+    layout: Layout,
+) -> Estimate:
     """Estimates perplexity: exp of the mean negative log-probability of a token; lower is more likely.
 
     `nll` are negative log-probabilities of the texts in nats, `tokens` their numbers of tokens, of shape (n,).
@@ -572,7 +604,12 @@ def flip_signs(
     return step_down(observed, map(flip, list_flips(len(shares), flips, seed, rows=max(1, BATCH // max(shares.shape)))))
 
 
-def list_flips(units: int, flips: int, seed: int, rows: int) -> Iterator[Mask]:
+def list_flips(
+    units: int,
+    flips: int,
+    seed: int,
+    rows: int,
+) -> Iterator[Mask]:
     """Patterns of flipped units in blocks of shape (up to `rows`, units): all that differ in size, or random ones."""
     if units <= ENUMERATED:
         numbers = np.arange(1, max(2, 2 ** (units - 1)))

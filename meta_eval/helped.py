@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike
 
 from meta_eval.design import Floats, Layout, lay_out, to_columns
 from meta_eval.estimates import PRIOR, Estimate, Estimates, divide_known, gather, linearise, measure_design_effects
-from meta_eval.preferences import Preferences
-from meta_eval.strengths import estimate_strengths
 
 NOBODY = "no text has a label"
 AGREED = 1.5  # of the two pseudo-texts with a label, on which the judge says the same
@@ -155,26 +153,3 @@ def _compare_precision(estimates: Estimates, rated: np.ndarray) -> HelpedEstimat
         by_labels=of_people.only if n else Estimate.undefined(NOBODY),
         effective_n=effective_n,
     )
-
-
-def help_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Estimate]:
-    """Estimates Bradley-Terry strengths from all pairs, of which some have outcomes and others only a judge's verdicts.
-
-    The gradient of the likelihood sums two things: over all pairs, the outcomes that verdicts predict (.5 + lambda (f -
-    .5)), and over pairs with outcomes, N/n times the errors of this prediction. Lambda minimises the squares of the
-    errors. Pairs without a verdict count as ties of the judge. The pairs with outcomes must be a random sample.
-    """
-    f = np.nan_to_num(np.asarray(verdicts, dtype=np.float64), nan=0.5) - 0.5
-    is_labelled = ~np.isnan(given.outcomes)
-    n = int(is_labelled.sum())
-    if not n:
-        return dict.fromkeys(given.systems, Estimate.undefined(NOBODY))
-    total = len(given)
-    leads = given.outcomes[is_labelled] - 0.5
-    squares = float((f[is_labelled] ** 2).sum())
-    weight = float(leads @ f[is_labelled]) / squares if squares > 0 and n < total else 0.0
-    predicted = 0.5 + weight * f
-    errors = np.where(is_labelled, np.nan_to_num(given.outcomes) - predicted, 0.0)
-    corrected = replace(given, outcomes=predicted + errors * total / n)
-    strengths = estimate_strengths(corrected, is_labelled)
-    return dict(zip(given.systems, strengths.show(), strict=True))

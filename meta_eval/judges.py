@@ -55,7 +55,12 @@ class JudgeDifference:
         )
 
 
-def estimate_agreement(people: Floats, judge: Floats, labels: Floats, layout: Layout) -> dict[str, Estimates]:
+def estimate_agreement(
+    people: Floats,
+    judge: Floats,
+    labels: Floats,
+    layout: Layout,
+) -> dict[str, Estimates]:
     """Estimates the kappa (of more than two labels weighted), accuracy and harshness of a judge, by name.
 
     Labels have the shape (n,), with NaN for none.

@@ -171,24 +171,42 @@ def agree_on_labels(
     )
 
 
-def estimate_accuracy(people: Floats, judge: Floats, layout: Layout) -> Estimates:
+def estimate_accuracy(
+    people: Floats,
+    judge: Floats,
+    layout: Layout,
+) -> Estimates:
     """Estimates the share of the texts that both labelled with equal labels."""
     return estimate_share(mark(people, judge, people == judge), layout)
 
 
-def estimate_harshness(people: Floats, judge: Floats, labels: Floats, layout: Layout) -> Estimates:
+def estimate_harshness(
+    people: Floats,
+    judge: Floats,
+    labels: Floats,
+    layout: Layout,
+) -> Estimates:
     """Estimates the mean label of the judge minus that of people; below 0 the judge is harsher."""
     if len(labels) != 2:
         return estimate_mean(judge - people, layout)
     return estimate_difference(judge - people, layout, unit=float(labels[1] - labels[0]))
 
 
-def mark(people: Floats, judge: Floats, is_so: Mask) -> Floats:
+def mark(
+    people: Floats,
+    judge: Floats,
+    is_so: Mask,
+) -> Floats:
     """Marks the texts that both labelled, of shape (n,): 1 where it is so, 0 elsewhere; NaN without both labels."""
     return np.where(_have_both(people, judge), is_so.astype(np.float64), np.nan)
 
 
-def _recognise(label: float, people: Floats, judge: Floats, layout: Layout) -> LabelShares:
+def _recognise(
+    label: float,
+    people: Floats,
+    judge: Floats,
+    layout: Layout,
+) -> LabelShares:
     """How well the judge recognises one label."""
     gets_label = mark(people, judge, judge == label)
     has_label = people == label
@@ -301,7 +319,12 @@ def estimate_kappa(
     return replace(estimates, reason=CHANCE)
 
 
-def _count_by_unit(x: Floats, y: Floats, labels: Floats, units: Indices) -> Floats:
+def _count_by_unit(
+    x: Floats,
+    y: Floats,
+    labels: Floats,
+    units: Indices,
+) -> Floats:
     """How often two raters give each pair of labels, of shape (units, labels²)."""
     k = len(labels)
     both = np.flatnonzero(_have_both(x, y))
@@ -311,7 +334,11 @@ def _count_by_unit(x: Floats, y: Floats, labels: Floats, units: Indices) -> Floa
     return counts.reshape(-1, k * k).astype(np.float64)
 
 
-def count_confusion(people: Floats, judge: Floats, labels: Floats) -> Indices:
+def count_confusion(
+    people: Floats,
+    judge: Floats,
+    labels: Floats,
+) -> Indices:
     """Counts texts by label of people and label of the judge; returns shape (labels, labels)."""
     as_one_unit = np.zeros(len(people), dtype=np.intp)
     counts = _count_by_unit(people, judge, labels, as_one_unit)

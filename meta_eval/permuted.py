@@ -367,7 +367,11 @@ def swap_metrics(
     return step_down(np.abs(observed) / scale, np.abs(null) / scale)
 
 
-def _transform(x: Floats, groups: Sequence[Indices], kind: Kind) -> Floats:
+def _transform(
+    x: Floats,
+    groups: Sequence[Indices],
+    kind: Kind,
+) -> Floats:
     """The scores with mean 0 and deviation 1 within each group, or their ranks there."""
     transformed = np.zeros(len(x))
     for members in groups:

@@ -46,14 +46,6 @@ class SampleSize:
 
 
 @dataclass(frozen=True)
-class Pilot:
-    """The size of a pilot study of two systems: inputs with ratings of both, and those with several raters."""
-
-    inputs: int
-    with_several_raters: int
-
-
-@dataclass(frozen=True)
 class Spread:
     """How much the paired differences of two systems vary."""
 
@@ -62,8 +54,8 @@ class Spread:
     # standard deviation of one rater's difference around this mean. None if it is unknown; `inputs` is then the
     # standard deviation of one rater's differences, which holds both.
     raters: float | None
-    # what it was estimated from; None if it is assumed
-    pilot: Pilot | None = None
+    # how many inputs with ratings of both systems it was estimated from; None if it is assumed
+    pilot: int | None = None
 
     def of_mean(self, raters: int) -> float:
         """Computes the standard deviation of differences between means of `raters` raters.
@@ -76,7 +68,11 @@ class Spread:
         return math.sqrt(variance)
 
 
-def find_deviation(r_a: float, r_b: float, r_ab: float) -> float:
+def find_deviation(
+    r_a: float,
+    r_b: float,
+    r_ab: float,
+) -> float:
     """Computes the deviation of a difference of two correlations of normal variables with a third, times the root of n.
 
     NaN if no three variables have these correlations.
@@ -216,14 +212,13 @@ def estimate_spread(differences: ArrayLike) -> Spread:
     inputs = table.shape[1]
     counts = (~np.isnan(table)).sum(axis=0)  # raters of each input
     means = np.nansum(table, axis=0) / counts
-    pilot = Pilot(inputs, with_several_raters=int((counts > 1).sum()))
     total = counts.sum()
     freedom_within = int(total - inputs)
     if freedom_within == 0:
         return Spread(
             inputs=float(means.std(ddof=1)),
             raters=None,
-            pilot=pilot,
+            pilot=inputs,
         )
     within = float(np.nansum((table - means) ** 2)) / freedom_within
     grand_mean = float(np.nansum(table) / total)
@@ -234,7 +229,7 @@ def estimate_spread(differences: ArrayLike) -> Spread:
     return Spread(
         inputs=math.sqrt(variance_of_inputs),
         raters=math.sqrt(within),
-        pilot=pilot,
+        pilot=inputs,
     )
 
 

@@ -161,7 +161,11 @@ class Preferences:
         as_second = np.where(is_second, 1 - self.outcomes, np.nan)
         return np.where(is_first, self.outcomes, as_second)
 
-    def between(self, system: str, other: str) -> Floats:
+    def between(
+        self,
+        system: str,
+        other: str,
+    ) -> Floats:
         """Returns the outcomes for a system in judgements against `other`; NaN in all other judgements."""
         return np.where(self.compares(other), self.of(system), np.nan)
 
@@ -442,13 +446,6 @@ def find_longer(lengths: Floats) -> Floats:
     array([ 1., -1.,  0.,  0.])
     """
     return np.nan_to_num(np.sign(lengths[:, 0] - lengths[:, 1]))
-
-
-def find_family(given: Preferences, family: Sequence[str]) -> Floats:
-    """Finds for each pair which output is by a system in `family`: 1 if only a is, -1 if only b is, else 0."""
-    a_belongs = np.isin(given.systems_a, family)
-    b_belongs = np.isin(given.systems_b, family)
-    return a_belongs.astype(np.float64) - b_belongs
 
 
 def measure_favour(

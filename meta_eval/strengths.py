@@ -21,7 +21,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, expit
+from scipy.special import expit
 
 from meta_eval.design import Floats, Layout
 from meta_eval.estimates import BATCH, Estimate, Estimates, clusters, estimate_share, flip_signs, gather
@@ -29,10 +29,7 @@ from meta_eval.preferences import Preferences
 
 STEPS = 200  # of Newton's method; ten are the rule
 UNCOMPARED = "the two systems were never compared"
-NO_FIT = "too few labels: no strengths fit the corrected wins"
-MOST_STRENGTH = 15.0  # in log odds; beyond it the likelihood has no maximum
 ROUNDING = 1e-8  # of the parts of a score: what the fit of strengths leaves undecided
-FEWEST_EXPECTED = 5  # wins, and losses, of a pair that says whether strengths fit
 
 
 @dataclass(frozen=True)
@@ -71,31 +68,18 @@ class PreferredPair(Wins):
 
 
 @dataclass(frozen=True)
-class Fit:
-    """A test whether strengths fit the comparisons of single pairs. Strengths put the systems into one order."""
-
-    # of Pearson's chi-squared test over pairs, with the variance over inputs; NaN where too few pairs can be tested
-    p_value: float
-    # the pair that the strengths describe worst, and the win rate of its first system that they expect
-    worst: tuple[str, str] | None = None
-    expected: float = math.nan
-
-
-@dataclass(frozen=True)
 class PreferenceRanking:
-    """The systems, the strongest first, all pairs of them, and how well strengths fit the data."""
+    """The systems, the strongest first, and all pairs of them."""
 
     systems: tuple[PreferredSystem, ...]
     pairs: tuple[PreferredPair, ...]
-    fit: Fit
 
 
 def fit_strengths(wins: Floats) -> Floats:
     """Fits Bradley-Terry strengths with mean 0, of shape (rows, systems), by Newton's method on the likelihood.
 
     `wins` says how often each system beats each other system, of shape (rows, systems, systems). Each system needs a
-    chain of wins and a chain of losses to every other one. With such chains the likelihood has a maximum, unless wins
-    are below 0; a row without a maximum is NaN.
+    chain of wins and a chain of losses to every other one: then the likelihood has a maximum.
 
     >>> fit_strengths(np.array([[[0.0, 3.0], [1.0, 0.0]]])).round(4).tolist()  # their difference is log 3
     [[0.5493, -0.5493]]
@@ -104,11 +88,7 @@ def fit_strengths(wins: Floats) -> Floats:
     systems = wins.shape[-1]
     strengths = np.zeros(wins.shape[:2])
     enough = 1e-10 * games.sum(axis=(1, 2)).max(initial=1.0)
-    is_lost = np.zeros(len(wins), dtype=np.bool_)
     for _ in range(STEPS):
-        is_lost |= np.abs(strengths).max(axis=1, initial=0.0) > MOST_STRENGTH
-        strengths[is_lost] = 0.0
-        wins = np.where(is_lost[:, None, None], games / 2, wins)
         expected = expect_wins(strengths)
         gradient = (wins - games * expected).sum(axis=2)
         if np.abs(gradient).max(initial=0.0) < enough:
@@ -116,7 +96,6 @@ def fit_strengths(wins: Floats) -> Floats:
         information = find_information(games, expected) + 1 / systems  # 1/systems: the mean stays 0
         step = np.linalg.solve(information, gradient[..., None])[..., 0]
         strengths += step / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
-    strengths[is_lost] = np.nan
     return strengths
 
 
@@ -164,8 +143,7 @@ def rank_by_preferences(
         systems.append(PreferredSystem(*wins, name, strength, cluster[name]))
     systems.sort(key=lambda system: system.win_rate.value, reverse=True)
     systems.sort(key=lambda system: np.nan_to_num(system.strength.value), reverse=True)
-    fit = measure_fit(given, strengths.values)
-    return PreferenceRanking(tuple(systems), tuple(pairs), fit)
+    return PreferenceRanking(tuple(systems), tuple(pairs))
 
 
 def count_wins(given: Preferences) -> tuple[Floats, Floats]:
@@ -180,11 +158,10 @@ def count_wins(given: Preferences) -> tuple[Floats, Floats]:
     return wins, added
 
 
-def estimate_strengths(given: Preferences, labelled: NDArray[np.bool_] | None = None) -> Estimates:
+def estimate_strengths(given: Preferences) -> Estimates:
     """Estimates the strengths of systems, with mean 0; all judgements have an outcome.
 
-    `labelled`, of shape (n,), says which judgements count as data; outcomes that were corrected by them may lie beyond
-    0 and 1. NaN with a reason if no chain of comparisons links two systems, or if no strengths fit.
+    NaN with a reason if no chain of comparisons links two systems.
     """
     # with scipy's solvers, which other verbs never need
     from scipy.sparse.csgraph import connected_components
@@ -193,19 +170,22 @@ def estimate_strengths(given: Preferences, labelled: NDArray[np.bool_] | None = 
     layout = given.layout
     wins, added = count_wins(given)
     first, second = given.numbers
-    is_data = np.ones(len(given), dtype=np.bool_) if labelled is None else labelled
-    used = gather(is_data[:, None].astype(np.float64), layout)[:, 0] > 0
+    used = gather(np.ones((len(given), 1)), layout)[:, 0] > 0
     parts, groups = connected_components(added, directed=False)
     if parts > 1:
         one = given.systems[int(np.argmax(groups == 0))]
         other = given.systems[int(np.argmax(groups == 1))]
-        return _no_strengths(k, used, f"no chain of comparisons links {one} and {other}")
+        unknown = np.full(k, np.nan)
+        return Estimates(
+            shown=unknown,
+            values=unknown,
+            parts=np.zeros((len(used), k)),
+            unseen=np.zeros((0, k)),
+            used=used,
+            reason=f"no chain of comparisons links {one} and {other}",
+        )
     wins += added
-    strengths = np.full((1, k), np.nan)
-    if min(wins.sum(axis=0).min(), wins.sum(axis=1).min()) > 0:
-        strengths = fit_strengths(wins[None])
-    if np.isnan(strengths).any():
-        return _no_strengths(k, used, NO_FIT)
+    strengths = fit_strengths(wins[None])
     expected = expect_wins(strengths)
     information = find_information(wins + wins.T, expected)
     inverse = np.linalg.inv(information + 1 / k)[0]  # 1/k: the mean strength is 0
@@ -229,68 +209,11 @@ def estimate_strengths(given: Preferences, labelled: NDArray[np.bool_] | None = 
     )
 
 
-def _no_strengths(systems: int, used: NDArray[np.bool_], reason: str) -> Estimates:
-    unknown = np.full(systems, np.nan)
-    return Estimates(
-        shown=unknown,
-        values=unknown,
-        parts=np.zeros((len(used), systems)),
-        unseen=np.zeros((0, systems)),
-        used=used,
-        reason=reason,
-    )
-
-
-def measure_fit(given: Preferences, strengths: Floats) -> Fit:
-    """Tests whether the win rates of pairs follow strengths (systems,), by Pearson's chi-squared test over pairs.
-
-    Pairs with at least `FEWEST_EXPECTED` expected wins and losses count. The variance of their wins is the one over
-    inputs, but at least the binomial variance without ties.
-    """
-    if np.isnan(strengths).any():
-        return Fit(math.nan)
-    first, second = given.numbers
-    chi_squared = 0.0
-    used = 0
-    farthest = 0.0
-    worst: tuple[str, str] | None = None
-    worst_rate = math.nan
-    for one, other in combinations(range(len(strengths)), 2):
-        as_asked = (first == one) & (second == other)
-        turned = (first == other) & (second == one)
-        rows = np.flatnonzero(as_asked | turned)
-        rate = float(expit(strengths[one] - strengths[other]))
-        if len(rows) * min(rate, 1 - rate) < FEWEST_EXPECTED:
-            continue
-        outcomes = given.outcomes[rows]
-        won = np.where(as_asked[rows], outcomes, 1 - outcomes)
-        distance = measure_distance(won, rate, given.layout.inputs[rows])
-        chi_squared += distance
-        used += 1
-        if distance > farthest:
-            farthest = distance
-            worst = given.systems[one], given.systems[other]
-            worst_rate = rate
-    freedom = used - len(strengths) + 1
-    if freedom < 1:
-        return Fit(math.nan)
-    return Fit(float(chdtrc(freedom, chi_squared)), worst, worst_rate)
-
-
-def measure_distance(
-    won: Floats,
-    rate: float,
-    inputs: NDArray[np.intp],
-) -> float:
-    """Computes the squared difference of wins from the number that a win rate expects, divided by their variance."""
-    left = won - rate
-    by_input = np.bincount(inputs, left)
-    binomial = rate * (1 - rate) * float((won != 0.5).sum())
-    variance = max(float((by_input**2).sum()), binomial)
-    return float(left.sum()) ** 2 / variance if variance > 0 else 0.0
-
-
-def find_p_values(given: Preferences, strengths: Floats, seed: int = 0) -> Floats:
+def find_p_values(
+    given: Preferences,
+    strengths: Floats,
+    seed: int = 0,
+) -> Floats:
     """Computes the adjusted p-value of each pair of systems; 1 if the score and the strengths contradict each other.
 
     NaN without strengths, and for two systems that were never compared with each other.

@@ -145,8 +145,6 @@ def get_layers(model: Any) -> nn.ModuleList:
 class Float32Linear(nn.Linear):
     """A linear layer that multiplies in float32, whatever the precision of its weights and inputs."""
 
-    is_native = False  # inside `native_output_layer`
-
     @classmethod
     def sharing(cls, layer: nn.Linear) -> Self:
         """Makes such a layer with the parameters of another one."""
@@ -156,8 +154,6 @@ class Float32Linear(nn.Linear):
         return made
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.is_native:
-            return super().forward(input)
         bias = None if self.bias is None else self.bias.float()
         if self.weight.dtype == torch.float32 or torch.is_grad_enabled():
             return nn.functional.linear(input.float(), self.weight.float(), bias)
@@ -476,23 +472,6 @@ def token_log_probabilities(
         last = min(first + most, len(states))
         halve_when_out_of_memory(score, list(range(first, last)))
     return scores
-
-
-@contextmanager
-def native_output_layer(model: Any) -> Iterator[None]:
-    """In the block, the output layer multiplies in the precision of its weights, not in float32.
-
-    This is faster, but the largest logits are often equal. `ConditionalLM.project` gives chosen logits in float32.
-    """
-    layer = model.get_output_embeddings()
-    if not isinstance(layer, Float32Linear):
-        yield
-        return
-    layer.is_native = True
-    try:
-        yield
-    finally:
-        layer.is_native = False
 
 
 @contextmanager

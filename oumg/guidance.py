@@ -158,7 +158,11 @@ class Guidance(LogitsProcessor):
         self._state: Any = None
 
     @torch.no_grad()
-    def __call__(self, input_ids: Int[Tensor, "rows time"], scores: Scores) -> Scores:  # pyright: ignore
+    def __call__(
+        self,
+        input_ids: Int[Tensor, "rows time"],
+        scores: Scores,
+    ) -> Scores:  # pyright: ignore
         if self.k > scores.shape[1]:
             raise SettingError(f"k must be at most the {scores.shape[1]} tokens of the generator, but is {self.k}")
         scores = self._drop_unknown(scores.float())

@@ -3,15 +3,14 @@
 The files are YAML with `prompts`, `labels` and `verbalizers`.
 """
 
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import AfterValidator, BeforeValidator
 
-from core.errors import InputError, fault, format_value
+from core.errors import SettingError, blame_file, format_value
+from core.settings import Several, Text, checked_dataclass, to_tuple
 from data.text_files import read_text
 
 TEXT = "<text>"
@@ -19,13 +18,33 @@ MASK = "<mask>"
 NAMED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.yaml"))}
 
 
-@dataclass(frozen=True)
+def refuse_unmarked(prompt: str) -> str:
+    """Returns a prompt; raises ValueError unless it marks the places of the text and of the label word, each once."""
+    for place in (TEXT, MASK):
+        if prompt.count(place) != 1:
+            raise ValueError(f"must have one {place}, found {prompt.count(place)}")
+    return prompt
+
+
+@checked_dataclass
 class Prompts:
     """The prompts that ask for a label, and the words of each label."""
 
-    prompts: tuple[str, ...]  # templates, each with one `<text>` and one `<mask>`
-    labels: tuple[str, ...]  # the labels an example may have
-    verbalizers: tuple[tuple[str, ...], ...]  # each has one word for every label, in the order of the labels
+    # templates, each with one `<text>` and one `<mask>`
+    prompts: Several[Annotated[str, AfterValidator(refuse_unmarked)]]
+    # the labels an example may have, two or more
+    labels: Several[Text]
+    # each has one word for every label, in the order of the labels
+    verbalizers: Several[Annotated[tuple[Text, ...], BeforeValidator(to_tuple)]]
+
+    def __post_init__(self) -> None:
+        number = len(self.labels)
+        if number < 2:
+            raise ValueError(f"labels must be two or more, but are {format_value(self.labels)}")
+        for words in self.verbalizers:
+            if len(words) != number:
+                rule = f"verbalizers must have one word for each of the {number} labels"
+                raise ValueError(f"{rule}, but one has {format_value(words)}")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -35,49 +54,13 @@ class Prompts:
 def load_prompts(prompts: str | Path) -> Prompts:
     """Loads the paper's prompts, `sentiment` or `topic`, or a YAML file.
 
-    Raises InputError with every fault of the file: a prompt without one of its two placeholders, a verbalizer whose
-    number of words is not that of the labels, an empty word, a repeated label.
+    Raises InputError for a faulty file: a prompt without one of its two placeholders, a verbalizer whose number of
+    words is not that of the labels, an empty word, a repeated label.
     """
     path = NAMED.get(str(prompts), Path(prompts))
-    try:
+    with blame_file(path):
         content: Any = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
-        raise InputError([fault(path, line, "must be YAML, but cannot be read as such")]) from error
-    if not isinstance(content, dict) or set(content) != {"prompts", "labels", "verbalizers"}:
-        names = f"{', '.join(NAMED)} or a YAML file with prompts, labels and verbalizers"
-        kind = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
-        raise InputError([fault(path, 0, f"prompts are {names}, found {format_value(kind)}")])
-    known_prompts = Prompts(
-        prompts=_to_texts(content["prompts"]),
-        labels=_to_texts(content["labels"]),
-        verbalizers=tuple(map(_to_texts, _to_list(content["verbalizers"]))),
-    )
-    faults = list(_find_faults(known_prompts))
-    if faults:
-        raise InputError(fault(path, 0, what) for what in faults)
-    return known_prompts
-
-
-def _to_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _to_texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(str, _to_list(value)))
-
-
-def _find_faults(made: Prompts) -> Iterator[str]:
-    for prompt, place in itertools.product(made.prompts, (TEXT, MASK)):
-        if prompt.count(place) != 1:
-            yield f"a prompt has one {place}, found {prompt.count(place)} in {format_value(prompt)}"
-    labels = made.labels
-    if len(set(labels)) < 2 or len(set(labels)) != len(labels) or not all(labels):
-        yield f"needs at least two different labels, found {format_value(labels)}"
-    for words in made.verbalizers:
-        if len(words) != len(labels) or not all(words):
-            yield f"a verbalizer has one word for each of the {len(labels)} labels, found {format_value(words)}"
-    if not made.prompts:
-        yield "needs at least one prompt, found none"
-    if not made.verbalizers:
-        yield "needs at least one verbalizer, found none"
+        if not isinstance(content, dict) or set(content) != {"prompts", "labels", "verbalizers"}:
+            names = f"{', '.join(NAMED)} or a YAML file with prompts, labels and verbalizers"
+            raise SettingError(f"prompts must be {names}, found {format_value(content)}")
+        return Prompts(**content)

@@ -86,7 +86,12 @@ def measure(name: str, root: str) -> Iterator[tuple[str, Row]]:
             yield f"{place}/{difference}", compare(scored.rated(aspect), metric, other, aspect)
 
 
-def compare(rated: ScoredSet, metric: str, other: str, aspect: str) -> Row:
+def compare(
+    rated: ScoredSet,
+    metric: str,
+    other: str,
+    aspect: str,
+) -> Row:
     """Estimates Spearman's rho of one metric minus that of another on the same texts; None without systems."""
     both = replace(
         rated,
@@ -291,7 +296,13 @@ def draw(figures: Figures) -> Figure:
     heights = [len(table["rows"]) + 1 for table in tables]
     figure = Figure(figsize=(8, 0.3 * sum(heights)))
     # fixed, because a layout that is solved differs in its last bits between two runs
-    figure.subplots_adjust(left=0.3, right=0.98, bottom=0.06, top=0.94, hspace=0.12)
+    figure.subplots_adjust(
+        left=0.3,
+        right=0.98,
+        bottom=0.06,
+        top=0.94,
+        hspace=0.12,
+    )
     panels = figure.subplots(len(tables), sharex=True, height_ratios=heights)
     for table, panel in zip(tables, panels, strict=True):
         draw_table(panel, table, figures)
@@ -301,7 +312,11 @@ def draw(figures: Figures) -> Figure:
     return figure
 
 
-def draw_table(panel: Axes, table: Mapping[str, Any], figures: Figures) -> None:
+def draw_table(
+    panel: Axes,
+    table: Mapping[str, Any],
+    figures: Figures,
+) -> None:
     """Draws the rows of a table, each with its intervals."""
     rows = list_rows(table, figures)
     titles = [title.strip("*") for title in rows]

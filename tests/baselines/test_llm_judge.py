@@ -512,16 +512,6 @@ def test_a_model_in_this_process_reads_batches(toy_chat_model: Path) -> None:
             assert dict(one.likeliest) == pytest.approx(dict(other.likeliest), abs=1e-5)
 
 
-def test_answers_of_several_tokens_are_those_of_generate(toy_chat_model: Path) -> None:
-    chat = LocalChat(str(toy_chat_model), answer_tokens=6)
-    ids = torch.tensor([chat.read("bad text ?")])
-    written = chat.lm.model.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)[0, ids.shape[1] :]
-    expected = [token for token in written.tolist() if token != 0]
-    answer = ask(chat, "bad text ?")
-    assert answer.text.split() == chat.lm.tokenizer.convert_ids_to_tokens(expected)
-    assert answer.is_cut is (len(expected) == 6)
-
-
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
 def test_probabilities_inside_an_answer_are_those_of_a_whole_reading(
     toy_chat_model: Path, dtype: str, tolerance: float, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,7 @@ from models.tiny import TinyT5
 
 TEXT = "The camera is small. It takes sharp pictures, even at night! I would buy it again. "
 PLAN = TinyT5(400, 16, 32, 2, 1, 1)
-GAPS = TextGaps(Prompts((), ("no", "yes"), (("bad", "good"),)))
+GAPS = TextGaps(Prompts(("<text> <mask>",), ("no", "yes"), (("bad", "good"),)))
 
 
 def draw(gaps: TextGaps, text: str, number: int) -> list[str]:

@@ -39,13 +39,13 @@ def test_the_papers_prompts_are_the_released_ones(shared_data: Path) -> None:
     [
         ("prompts: [", "cannot be read"),
         ("prompts: [a]", "sentiment, topic or a YAML file with prompts, labels and verbalizers"),
-        ("prompts: ['<text> <mask>']\nlabels: [a, a]\nverbalizers: [[b, c]]", "two different labels"),
-        (
-            "prompts: ['<text>']\nlabels: [a, b]\nverbalizers: [[b], [b, '']]",
-            "(?s)<mask>, found 0.*one word.*one word",
-        ),
-        ("prompts: []\nlabels: [a, b]\nverbalizers: [[b, c]]", "at least one prompt"),
-        ("prompts: ['<text> <mask>']\nlabels: [a, b]\nverbalizers: []", "at least one verbalizer, found none"),
+        ("prompts: ['<text> <mask>']\nlabels: [a, a]\nverbalizers: [[b, c]]", "labels must be .* without duplicates"),
+        ("prompts: ['<text> <mask>']\nlabels: [a]\nverbalizers: [[b]]", "labels must be two or more"),
+        ("prompts: ['<text>']\nlabels: [a, b]\nverbalizers: [[b, '']]", "(?s)one <mask>, found 0.*must not be blank"),
+        ("prompts: ['<text> <mask>']\nlabels: [a, b]\nverbalizers: [[b]]", "one word for each of the 2 labels"),
+        ("prompts: []\nlabels: [a, b]\nverbalizers: [[b, c]]", "prompts must be non-empty"),
+        ("prompts: ['<text> <mask>']\nlabels: [a, b]\nverbalizers: []", "verbalizers must be non-empty"),
+        ("prompts: ['<text> <mask>']\nlabels: [a, b]\nverbalizers: [[no, c]]", "valid string, but is False"),
     ],
 )
 def test_faults_of_a_yaml_file(tmp_path: Path, content: str, message: str) -> None:

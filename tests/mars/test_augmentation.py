@@ -219,6 +219,8 @@ def test_odd_text(lm: CausalLM, template: Template, max_guess: int, context: str
     [found] = augment(lm, [Job(context, template)], Augmentation(max_guess=max_guess))
     assert found.text.encode("utf-8").decode("utf-8") == found.text
     assert "\ufffd" not in found.text
+    if isinstance(template[0], Kept):
+        assert found.text.startswith(template[0].text)  # whatever precedes it
     rest = found.text
     for part in template:
         if isinstance(part, Kept):

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from data.sets.judged_pairs import load_pandalm
 from meta_eval.design import lay_out
-from meta_eval.helped import NOBODY, help_difference, help_mean, help_strengths
-from meta_eval.preferences import Preferences
-from meta_eval.strengths import rank_by_preferences
+from meta_eval.helped import NOBODY, help_difference, help_mean
 
 NAN = math.nan
 RATINGS = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
@@ -83,31 +80,3 @@ def test_without_labels_there_is_a_reason() -> None:
     assert help_mean(np.full(5, NAN), np.ones(5)).estimate.reason == NOBODY
     constant = help_mean([2.0] * 20 + [NAN] * 5, range(25))
     assert (constant.estimate.value, "no spread" in (constant.estimate.reason or "")) == (2, True)
-
-
-def test_strengths_with_all_labels_are_those_of_people(shared_data) -> None:
-    given = load_pandalm(shared_data)[0].by_majority()
-    ranked = {each.system: each.strength for each in rank_by_preferences(given).systems}
-    for name, each in help_strengths(given, given.judges["pandalm-7b"]).items():
-        assert (each.value, each.low, each.high) == pytest.approx(
-            (ranked[name].value, ranked[name].low, ranked[name].high)
-        )
-
-
-def test_strengths_that_nothing_links_or_fits_have_a_reason() -> None:
-    """Two halves of systems that never meet; and a judge whose correction expects more than all wins."""
-    n = 40
-    pairs = [("x", "y"), ("u", "v")]
-    halves = Preferences(
-        "p",
-        tuple(map(str, range(n))),
-        tuple(pairs[i % 2][0] for i in range(n)),
-        tuple(pairs[i % 2][1] for i in range(n)),
-        np.where(np.arange(n) < 20, np.arange(n) // 2 % 2, NAN),
-        (None,) * n,
-    )
-    found = help_strengths(halves, np.tile([1.0, 0.0], n // 2))
-    assert {each.reason for each in found.values()} == {"no chain of comparisons links x and u"}
-    outcomes, verdicts = np.array([1.0] * 5 + [NAN] * 25), np.array([0.6] * 5 + [1.0] * 25)
-    given = Preferences("p", tuple(map(str, range(30))), ("x",) * 30, ("y",) * 30, outcomes, (None,) * 30)
-    assert {"too few labels" in (each.reason or "") for each in help_strengths(given, verdicts).values()} == {True}

@@ -11,7 +11,6 @@ from meta_eval.design import lay_out
 from meta_eval.grouping import estimate_correlations
 from meta_eval.planning import (
     LARGEST,
-    Pilot,
     Spread,
     correlation_with_raters,
     estimate_spread,
@@ -85,7 +84,7 @@ def test_one_rater_says_nothing_about_others():
     """With the spread of raters taken as 0, one, three and five raters needed the same number of inputs."""
     for table in ([[1.0, 3, 5]], [[1.0, math.nan, 5], [math.nan, 3.0, math.nan]]):
         found = estimate_spread(table)
-        assert found == Spread(inputs=2.0, raters=None, pilot=Pilot(inputs=3, with_several_raters=0))
+        assert found == Spread(inputs=2.0, raters=None, pilot=3)
         assert found.of_mean(1) == 2.0
 
 
