@@ -11,7 +11,7 @@ not, the discriminator learns that difference; detokenise both first.
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, cycle
@@ -152,20 +152,19 @@ def pair_texts(
     pieces: dict[str, list[str]] = {}
     for example in chain.from_iterable(texts.examples for texts in sets):
         pieces[example.full_text] = split_pieces(normalise_text(example.full_text), settings.tokens)
-    _check(sets, settings, pieces)
-    inputs = sorted(set(map(input_of, human.examples)))
-    held_out = min(math.ceil(settings.test_fraction * len(inputs)), len(inputs) - FEWEST_INPUTS + 1)
+    index = _index_inputs(sets)
+    _check(sets, index, settings, pieces)
+    held_out = min(math.ceil(settings.test_fraction * len(index)), len(index) - FEWEST_INPUTS + 1)
     _, test = split_by(human.examples, input_of, held_out, settings.seed)
     tested = {input_of(example) for example in test}
     starts, ends = _find_templates(sets, pieces, tested)
     stripped = {text: strip_templates(row, starts, ends) for text, row in pieces.items()}
-    indices = [_group_by_input(texts) for texts in sets]
     train_pairs: list[OutputPair] = []
     test_pairs: list[OutputPair] = []
-    for name in inputs:
+    for name, places in sorted(index.items()):
         of_input: list[list[Example]] = []
-        for texts, by_input in zip(sets, indices, strict=True):
-            of_input.append([texts.examples[i] for i in by_input[name]])
+        for texts, at in zip(sets, places, strict=True):
+            of_input.append([texts.examples[i] for i in at])
         pairs = _pair_input(name, of_input, stripped, settings, form_of)
         (test_pairs if name in tested else train_pairs).extend(pairs)
     templates = [("start", "".join(start).strip()) for start in starts]
@@ -219,12 +218,13 @@ def input_of(example: Example) -> str:
     return example.id if example.group is None else example.group
 
 
-def _group_by_input(texts: ScoredSet) -> dict[str, list[int]]:
-    """The indices of the texts of each input."""
-    indices: dict[str, list[int]] = {}
-    for i, example in enumerate(texts.examples):
-        indices.setdefault(input_of(example), []).append(i)
-    return indices
+def _index_inputs(sets: Sequence[ScoredSet]) -> dict[str, list[list[int]]]:
+    """The indices of the texts of each input in each of the sets."""
+    index: dict[str, list[list[int]]] = {}
+    for k, texts in enumerate(sets):
+        for i, example in enumerate(texts.examples):
+            index.setdefault(input_of(example), [[] for _ in sets])[k].append(i)
+    return index
 
 
 def _pair_input(
@@ -269,81 +269,44 @@ def _pair_input(
 
 def _check(
     sets: Sequence[ScoredSet],
+    index: Mapping[str, Sequence[Sequence[int]]],
     settings: PairSettings,
     pieces: Mapping[str, list[str]],
 ) -> None:
     """Raises InputError with all faults of the three sets; `pieces` are those of every text."""
-    human, _, _ = sets
-    by_input = [_group_by_input(texts) for texts in sets]
-    faults = list(_find_short_texts(sets, settings, pieces))
-    shared = set.intersection(*map(set, by_input))
+    human, first, second = sets
+    unit = {"characters": "characters", "jieba": "words"}.get(settings.tokens, "words or marks")
+    faults: list[str] = []
+    for texts in sets:
+        for i, example in enumerate(texts.examples):
+            if len(pieces[example.full_text]) < 2:
+                what = f"a text needs at least two {unit}, found {format_value(example.full_text)}"
+                faults.append(fault(*texts.locate(i), what))
+    shared = [name for name, places in index.items() if all(places)]
     if not shared:
         rule = "the three files must share inputs (the same group, or the same id where there is no group)"
         names = ", ".join(texts.name for texts in sets)
-        faults.append(fault(human.name, 0, f"{rule}, but none is in all of {names}"))
-        raise InputError(faults)
-    faults += _find_absent_inputs(sets, by_input)
-    faults += _find_unequal_outputs(sets, by_input)
-    if settings.source:
-        faults += _find_unclear_contexts(sets, by_input)
+        raise InputError([*faults, fault(human.name, 0, f"{rule}, but none is in all of {names}")])
+    for name, places in index.items():
+        shown = format_value(name)
+        absent = [texts.name for texts, at in zip(sets, places, strict=True) if not at]
+        present = [(texts, at) for texts, at in zip(sets, places, strict=True) if at]
+        if absent:
+            rule = "each input needs a human text and outputs of both systems"
+            what = f"{rule}, but {shown} is not in {' and '.join(absent)}"
+            faults += [fault(*texts.locate(at[0]), what) for texts, at in present]
+            continue
+        of_human, of_first, of_second = places
+        if len(of_first) != len(of_second):
+            rule = "both systems need equally many outputs for an input"
+            counts = f"{shown} has {len(of_second)} here and {len(of_first)} in {first.name}"
+            faults.append(fault(*second.locate(of_second[0]), f"{rule}, but {counts}"))
+        contexts = {normalise_text(texts.examples[i].context or "") for texts, at in present for i in at} - {""}
+        if settings.source and len(contexts) != 1:
+            what = f"each input needs one context, but {shown} has {len(contexts) or 'none'}"
+            faults.append(fault(*human.locate(of_human[0]), what))
     if len(shared) < FEWEST_INPUTS:
         rule = f"a comparison needs at least {FEWEST_INPUTS} inputs"
         faults.append(fault(human.name, 0, f"{rule}, but {len(shared)} are in all files"))
     if faults:
         raise InputError(faults)
-
-
-def _find_short_texts(
-    sets: Sequence[ScoredSet],
-    settings: PairSettings,
-    pieces: Mapping[str, list[str]],
-) -> Iterator[str]:
-    unit = {"characters": "characters", "jieba": "words"}.get(settings.tokens, "words or marks")
-    for texts in sets:
-        for i, example in enumerate(texts.examples):
-            if len(pieces[example.full_text]) < 2:
-                what = f"a text needs at least two {unit}, found {format_value(example.full_text)}"
-                yield fault(*texts.locate(i), what)
-
-
-def _find_absent_inputs(
-    sets: Sequence[ScoredSet],
-    by_input: Sequence[Mapping[str, list[int]]],
-) -> Iterator[str]:
-    for texts, indices_of in zip(sets, by_input, strict=True):
-        for name, indices in indices_of.items():
-            absent = [other.name for other, known in zip(sets, by_input, strict=True) if name not in known]
-            if absent:
-                rule = "each input needs a human text and outputs of both systems"
-                what = f"{rule}, but {format_value(name)} is not in {' and '.join(absent)}"
-                yield fault(*texts.locate(indices[0]), what)
-
-
-def _find_unequal_outputs(
-    sets: Sequence[ScoredSet],
-    by_input: Sequence[Mapping[str, list[int]]],
-) -> Iterator[str]:
-    _, first, second = sets
-    _, indices_of_first, indices_of_second = by_input
-    for name, indices in indices_of_first.items():
-        others = indices_of_second.get(name, indices)
-        if len(indices) != len(others):
-            rule = "both systems need equally many outputs for an input"
-            counts = f"{format_value(name)} has {len(others)} here and {len(indices)} in {first.name}"
-            yield fault(*second.locate(others[0]), f"{rule}, but {counts}")
-
-
-def _find_unclear_contexts(
-    sets: Sequence[ScoredSet],
-    by_input: Sequence[Mapping[str, list[int]]],
-) -> Iterator[str]:
-    human, _, _ = sets
-    human_indices, _, _ = by_input
-    for name, indices in human_indices.items():
-        contexts: set[str] = set()
-        for texts, indices_of in zip(sets, by_input, strict=True):
-            contexts |= {normalise_text(texts.examples[i].context or "") for i in indices_of.get(name, ())}
-        contexts.discard("")
-        if len(contexts) != 1:
-            count = f"{format_value(name)} has {len(contexts) or 'none'}"
-            yield fault(*human.locate(indices[0]), f"each input needs one context, but {count}")

@@ -193,10 +193,10 @@ def test_all_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     rule = "each input needs a human text and outputs of both systems"
     assert found.value.faults == (
         f'{h}:3: a text needs at least two words or marks, found "red"',
-        f'{h}:6: {rule}, but "i5" is not in {b}',
-        f'{h}:7: {rule}, but "alone" is not in {a} and {b}',
-        f'{a}:7: {rule}, but "i5" is not in {b}',
         f'{b}:4: both systems need equally many outputs for an input, but "i3" has 1 here and 2 in {a}',
+        f'{h}:6: {rule}, but "i5" is not in {b}',
+        f'{a}:7: {rule}, but "i5" is not in {b}',
+        f'{h}:7: {rule}, but "alone" is not in {a} and {b}',
     )
     (tmp_path / "human.jsonl").write_text('{"id": "x", "text": " "}\n')
     (tmp_path / "g1.jsonl").write_text('{"id": "x", "text": "red green"\n')
