@@ -1,6 +1,5 @@
 """Negatives by rules: another text of as many turns, the same for the same seed, of the turns and words they should."""
 
-from collections import Counter
 from typing import get_args
 
 import pytest
@@ -75,11 +74,6 @@ def test_a_seed_gives_the_same_negatives_in_every_version(rule: Rule) -> None:
         ("where is my book", "it was under your table", "thanks again friend", "no problem"),
     ]
     assert make_rule_negatives(dialogues, rule, seed=3).negatives == KEPT[rule]
-
-
-def test_mesgar_draws_the_speaker_whose_turns_change_their_order() -> None:
-    found = Counter(make_rule_negatives([("a", "b", "c", "d")], "mesgar", seed).negatives[0] for seed in range(600))
-    assert abs(found["c", "b", "a", "d"] - found["a", "d", "c", "b"]) < 40
 
 
 @pytest.mark.parametrize("rule", get_args(Rule))
