@@ -33,7 +33,7 @@ run: .venv/running
 models: .venv/running
 	$(BIN)/python experiments/run.py +exp=models
 
-# What fools each metric on built-in text: a report, with the table of docs/metrics.md in tables/. CARDS=FOLDER chooses another folder.
+# What fools each metric on built-in text: a report, with the figures of docs/metrics.md in tables/. CARDS=FOLDER chooses another folder.
 CARDS ?= outputs/cards
 TINY := outputs/tiny/models
 cards: models

@@ -170,8 +170,8 @@ def read_rows(
     return [*require_none(rows, faults)], words.notes
 
 
-def _list_levels(row: Row) -> Iterator[tuple[Column, str, Level | None]]:
-    """The ratings and scores of a row: the column, the person and the level."""
+def list_levels(row: Row) -> Iterator[tuple[Column, str, Level | None]]:
+    """Yields the ratings and scores of a row: the column, the person and the level."""
     for aspect, by_person in row.ratings.items():
         yield from ((("ratings", aspect), person, level) for person, level in by_person.items())
     yield from ((("scores", name), "", level) for name, level in row.scores.items())
@@ -182,7 +182,7 @@ def _collect_levels(rows: Iterable[Row], levels: Levels) -> dict[Column, dict[Le
     named = dict(levels)
     columns: dict[Column, dict[Level, None]] = {}
     for row in rows:
-        for column, _, level in _list_levels(row):
+        for column, _, level in list_levels(row):
             if level is not None:
                 is_counted = isinstance(level, str) or column[1] in named
                 columns.setdefault(column, {})[level if is_counted else 0.0] = None
@@ -193,7 +193,7 @@ def _number(row: Row, words: RatingWords, faults: list[str]) -> Row:
     """The row with numbers for words; a word without a number is a fault."""
     scores: dict[str, float | None] = {}
     ratings: dict[str, dict[str, float | None]] = {}
-    for column, person, level in _list_levels(row):
+    for column, person, level in list_levels(row):
         kind, name = column
         number = None if level is None else words.convert(column, level)
         if number is None and level is not None:

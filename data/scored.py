@@ -6,26 +6,28 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from pydantic import AfterValidator
 
 from core.errors import InputError, SettingError, fault, format_value, read_all, setting
 from core.example import Example, hint_column
 from core.scores import Scores
 from data.cells import json_line, read_cells
-from data.columns import MOST_COLUMNS, OUTPUT, SCORE, name_fields
-from data.files import Row, read_rows, to_record
+from data.columns import OUTPUT, SCORE, name_fields
+from data.files import Row, list_levels, read_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile, read_objects
 from data.numeric import to_number
 from data.rater_rows import join_rater_rows
+from data.rating_words import Column
 from data.records import Level, Record, Text, check_id, check_records, require_none
 from data.table_files import DELIMITERS, TABLES, row_writer, to_cell
 from data.text_files import open_atomically, read_json
+from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
 
-MOST_RATERS = 1_000  # of an aspect; their ratings are a table with a column for each
+MOST_LEVELS = 10_000  # columns of numbers: one for each metric, and for each aspect and person
 WRITTEN = (".jsonl", *DELIMITERS)
 
 
@@ -66,11 +68,18 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
     return places
 
 
+def _require_number(level: object) -> float | None:
+    number = None if level is None else to_number(level)
+    if number is None and level is not None:
+        raise ValueError("must be a valid number")
+    return number
+
+
 class ScoreRow(Record):
     """A row of a file that `judge score` wrote, as far as it is read."""
 
     id: Text
-    scores: Mapping[Text, Level]
+    scores: Mapping[Text, Annotated[Level, AfterValidator(_require_number)]]
 
 
 class Meta(Record):
@@ -114,20 +123,27 @@ def _to_set(
     notes: tuple[str, ...],
 ) -> ScoredFile:
     """The texts of rows with the ratings of each person and the scores of each judge."""
-    people: dict[str, dict[str, NDArray[np.float64]]] = {}
-    columns: dict[str, NDArray[np.float64]] = {}
-    _check_count(source.path, "metrics in scores", len({name for row in rows for name in row.scores}), MOST_COLUMNS)
-    _check_count(source.path, "aspects of ratings", len({name for row in rows for name in row.ratings}), MOST_COLUMNS)
+    columns: dict[tuple[Column, str], Floats] = {}
     for i, row in enumerate(rows):
-        for aspect, ratings in row.ratings.items():
-            _fill(people.setdefault(aspect, {}), ratings, i, len(rows))
-        _fill(columns, row.scores, i, len(rows))
-    for by_person in people.values():
-        _check_count(source.path, "people who rate", len(by_person), MOST_RATERS)
+        for column, person, level in list_levels(row):
+            if (column, person) not in columns:
+                columns[column, person] = np.full(len(rows), np.nan)
+            if len(columns) > MOST_LEVELS:
+                rule = f"a file must have at most {MOST_LEVELS:,} columns of ratings and scores, found more"
+                raise InputError([fault(row.path, row.line, rule)])
+            if level is not None:
+                columns[column, person][i] = level
+    people: dict[str, dict[str, Floats]] = {}
+    scores: dict[str, Scores] = {}
+    for ((kind, column_name), person), values in columns.items():
+        if kind == "scores":
+            scores[column_name] = mark_missing(values, f"{column_name}|scores in {name}")
+        else:
+            people.setdefault(column_name, {})[person] = values
     return ScoredFile(
         name,
         tuple(row.example for row in rows),
-        {metric: mark_missing(values, f"{metric}|scores in {name}") for metric, values in columns.items()},
+        scores,
         places=tuple((row.path, row.line) for row in rows),
         raters=stack_people(people),
         notes=notes,
@@ -136,23 +152,9 @@ def _to_set(
     )
 
 
-def _fill(
-    columns: dict[str, NDArray[np.float64]],
-    values: Mapping[str, float | None],
-    place: int,
-    n: int,
-) -> None:
-    """Writes the values of a row into columns of numbers by name."""
-    for name, value in values.items():
-        if name not in columns:
-            columns[name] = np.full(n, np.nan)
-        if value is not None:
-            columns[name][place] = value
-
-
-def stack_people(people: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> dict[str, NDArray[np.float64]]:
+def stack_people(people: Mapping[str, Mapping[str, Floats]]) -> dict[str, Floats]:
     """Stacks the ratings of an aspect by person, (people, n), of all aspects that named people rated."""
-    raters: dict[str, NDArray[np.float64]] = {}
+    raters: dict[str, Floats] = {}
     for aspect, by_person in people.items():
         if by_person.keys() - {""} and not np.isnan([*by_person.values()]).all():
             raters[aspect] = np.stack([*by_person.values()])
@@ -169,59 +171,29 @@ def _read_systems(
 
     A file with a suffix that `read_scored` does not read has one text per line; line i of each file answers input i.
     """
-    names, files = _split_systems(systems)
-    are_named = all(name.strip() and file for name, file in zip(names, files, strict=True))
-    if path is not None or text is not None or not are_named:
+    pairs = [system.partition("=") for system in systems]
+    if path is not None or text is not None or not all(name.strip() and file for name, _, file in pairs):
         raise SettingError(
             f"{setting('systems')} must be NAME=FILE for each system, without {setting('path')}, found {list(systems)}"
         )
-    inputs = [_open_system(file, settings) for file in files]
+    inputs: list[InputFile] = []
+    for _, _, file in pairs:
+        has_rows = Path(file).is_dir() or file.lower().removesuffix(".gz").endswith((*FORMS, ".eval"))
+        inputs.append(InputFile.of(file, **settings) if has_rows else InputFile.of(text=file, **settings))
     rows, notes = read_rows(inputs)
-    by_file = dict(zip((file.path for file in inputs), names, strict=True))
-    several = [row for row in rows if "ratings" in row.example.extra]
-    if several:
-        raise InputError([fault(several[0].path, 0, "ratings of several people need one file with all systems")])
-    rows = [replace(row, example=_name_output(row.example, by_file[row.path])) for row in rows]
+    names = {file.path: name for file, (name, _, _) in zip(inputs, pairs, strict=True)}
+    named: list[Row] = []
+    for row in rows:
+        example = row.example
+        system = names[row.path]
+        if "ratings" in example.extra:
+            raise InputError([fault(row.path, 0, "ratings of several people need one file with all systems")])
+        output = replace(example, id=f"{system}-{example.id}", system=system, group=example.group or example.id)
+        named.append(replace(row, example=output))
     said = [note for file in inputs for note in file.notes]
-    named = [f"{inputs[0].path.name}: {note}" for note in notes]
-    source = replace(inputs[0], aligned=(), records=[to_record(row.example) for row in rows])
-    return _to_set(" ".join(file.path.name for file in inputs), rows, source, (*said, *named))
-
-
-def _split_systems(systems: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The names and the files of `NAME=FILE`."""
-    pairs = [system.partition("=") for system in systems]
-    names = [name for name, _, _ in pairs]
-    files = [file for _, _, file in pairs]
-    return names, files
-
-
-def _open_system(file: str, settings: Mapping[str, Any]) -> InputFile:
-    """The outputs of one system: rows where the suffix says so, else a text per line."""
-    suffixes = (*FORMS, ".eval")
-    has_rows = Path(file).is_dir() or file.lower().removesuffix(".gz").endswith(suffixes)
-    if has_rows:
-        return InputFile.of(file, text=None, **settings)
-    return InputFile.of(None, text=file, **settings)
-
-
-def _name_output(example: Example, system: str) -> Example:
-    return replace(
-        example,
-        id=f"{system}-{example.id}",
-        system=system,
-        group=example.group or example.id,
-    )
-
-
-def _check_count(
-    path: Path,
-    what: str,
-    n: int,
-    most: int,
-) -> None:
-    if n > most:
-        raise InputError([fault(path, 0, f"a file must have at most {most:,} {what}, found {n:,}")])
+    said += [f"{inputs[0].path.name}: {note}" for note in notes]
+    source = replace(inputs[0], aligned=(), records=[to_record(row.example) for row in named])
+    return _to_set(" ".join(file.path.name for file in inputs), named, source, tuple(said))
 
 
 def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFile:
@@ -246,7 +218,7 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFil
     return replace(file, scores=joined)
 
 
-def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
+def mark_missing(values: Sequence[float | None] | Floats, signature: str) -> Scores:
     """Makes Scores from given values; a missing value becomes NaN with a reason.
 
     The signature has a hash of the values.
@@ -262,10 +234,10 @@ def _read_outputs(
     file: Path,
     place: Mapping[str, int],
     examples_path: Path,
-) -> tuple[dict[str, NDArray[np.float64]], str]:
+) -> tuple[dict[str, Floats], str]:
     """The scores by aspect of a file that `judge score` wrote, a line for each id in `place`, and their signature."""
     faults: list[str] = []
-    values: dict[str, NDArray[np.float64]] = {}
+    values: dict[str, Floats] = {}
     first_line: dict[str, int] = {}
     for line, row in read_score_rows(file, faults):
         name = row["id"]
@@ -304,7 +276,7 @@ def list_rows(scores: Scores) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _list_numbers(values: NDArray[np.float64]) -> list[float | None]:
+def _list_numbers(values: Floats) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values.tolist()]
 
 
@@ -398,10 +370,4 @@ def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
             cells = {name: cell for name, cell in row.items() if name == "id" or name.startswith(SCORE)}
             row, *_ = read_cells(cells, name_fields(tuple(cells)))
         for _, record in check_records(path, [(line, row)], ScoreRow, faults):
-            numbers = {name: None if score is None else to_number(score) for name, score in record.scores.items()}
-            odd = [name for name, score in record.scores.items() if score is not None and numbers[name] is None]
-            for name in odd:
-                rule = f'{format_value(name)} of "scores" must be a valid number'
-                faults.append(fault(path, line, f"{rule}, found {format_value(record.scores[name])}"))
-            if not odd:
-                yield line, {"id": record.id, "scores": numbers}
+            yield line, {"id": record.id, "scores": dict(record.scores)}

@@ -1,18 +1,14 @@
-"""Cautions: notes on data that can mislead a study: repeated texts, raters of one system, signs that disagree."""
+"""Cautions: notes on data that can mislead a study: repeated texts, and raters of one system."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
 
-from meta_eval.agreement import NOT_METRICS, Agreement
-from meta_eval.correlation import spearman
-from meta_eval.estimates import Estimate
-from meta_eval.grouping import estimate_correlation
 from meta_eval.scored_set import ScoredSet
-from report.wording import format_cell, join_names
+from report.wording import join_names
 
 REPEATED = 0.1  # of the texts repeat a context, or another text: they are no longer independent
 CONFOUNDED = "a difference between these systems may be one between their raters"
@@ -55,34 +51,3 @@ def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
     raters_by_system = {system: is_rated[:, names == system].any(axis=1) for system in systems}
     rated = [system for system, raters in raters_by_system.items() if raters.any()]
     return [(a, b) for a, b in combinations(rated, 2) if not (raters_by_system[a] & raters_by_system[b]).any()]
-
-
-def note_groupings(scored: ScoredSet, rows: Sequence[Agreement]) -> Iterator[str]:
-    """Notes each metric whose agreement over all texts has the opposite sign within systems or inputs, or between."""
-    for row in rows:
-        if row.metric in NOT_METRICS:
-            continue
-        rated = scored.rated(row.aspect)
-        within_inputs = estimate_correlation(
-            spearman,
-            rated.values(row.metric, row.aspect),
-            rated.ratings(row.aspect),
-            rated.layout,
-            grouping="within_inputs",
-        )
-        parts = {
-            "within systems": row.within_systems,
-            "within inputs": within_inputs,
-            "between means of systems": row.between_systems,
-        }
-        for where, part in parts.items():
-            if _are_opposite(row.spearman, part):
-                yield (
-                    f"{row.metric} and {row.aspect}: signs disagree, spearman {format_cell(row.spearman)} over all "
-                    f"texts and {format_cell(part)} {where}"
-                )
-
-
-def _are_opposite(one: Estimate, other: Estimate) -> bool:
-    """Whether the intervals lie on different sides of 0."""
-    return (one.low > 0 and other.high < 0) or (one.high < 0 and other.low > 0)

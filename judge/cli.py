@@ -13,7 +13,8 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from itertools import pairwise
@@ -82,34 +83,38 @@ REPORT = (
 class Verb:
     """A verb of the command."""
 
-    function: Callable[..., Any]
-    # its parameter that FILE gives; "" for none
-    file: str
-    # the flags that are no parameters of the function
-    flags: tuple[Parameter, ...]
+    # the flags that are no parameters of its function
+    flags: tuple[Parameter, ...] = ()
+    # the parameter of its function that FILE gives; "" for none
+    file: str = "source"
 
     @property
     def takes(self) -> list[str]:
         """The flags that may stand in place of FILE."""
-        names = [each.name for each in self.flags]
-        return [name for name in IN_PLACE if name in names]
+        return [name for name in IN_PLACE if name in self.names]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the flags."""
+        return [each.name for each in self.flags]
 
 
+SHOWN = (*REPORT, *COMMON)
 VERBS = {
-    "score": Verb(judge.score, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "agree": Verb(judge.agree, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "compare": Verb(judge.compare, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "prefer": Verb(judge.prefer, "source", (*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
-    "audit": Verb(judge.audit, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
-    "plan": Verb(judge.plan, "pilot", (*SET, *REPORT, *COMMON)),
-    "label": Verb(judge.label, "source", (*SYSTEM_FILES, *REPORT, *COMMON)),
-    "steer": Verb(judge.steer, "", (*REPORT, *COMMON)),
-    "demo": Verb(judge.demo, "", COMMON),
+    "score": Verb((*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN)),
+    "agree": Verb((*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN)),
+    "compare": Verb((*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN)),
+    "prefer": Verb((*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *SHOWN)),
+    "audit": Verb((*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *SHOWN)),
+    "plan": Verb((*SET, *SHOWN), file="pilot"),
+    "label": Verb((*SYSTEM_FILES, *SHOWN)),
+    "steer": Verb(SHOWN, file=""),
+    "demo": Verb(COMMON, file=""),
 }
 
 
 def kept_stages() -> str:
-    """Returns the folder that keeps scores and replies for later judge."""
+    """Returns the folder that keeps scores and replies for later commands."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return str(Path(cache) / PACKAGE / "stages")
 
@@ -128,8 +133,9 @@ def make_app() -> App:
         result_action="return_value",
     )
     for order, (name, verb) in enumerate(VERBS.items()):
-        command = declare_command(verb.function, verb.flags, verb.file, {"stages": kept_stages()})
-        line, *_ = (verb.function.__doc__ or "").splitlines()
+        function = getattr(judge, name)
+        command = declare_command(function, verb.flags, verb.file, {"stages": kept_stages()})
+        line, *_ = (function.__doc__ or "").splitlines()
         file = " FILE" if verb.file else ""
         usage = f"judge {name}{file} [--name value ...]\n"
         app.command(command, name=name, help=line, usage=usage, sort_key=order)
@@ -165,17 +171,8 @@ def main(words: Sequence[str]) -> int:
     try:
         with write_settings_by(write_flag), suggest_extra("demo" if first == "demo" else None):
             return run(first, words)
-    except MissingModelError as error:
-        say(describe_missing(error, words))
-        return BAD_INPUT
-    except InputError as error:
-        say(str(error))
-        return BAD_INPUT
-    except QuestionError as error:
-        say(f"{error.question}{propose(words, error.answers)}")
-        return BAD_INPUT
-    except SettingError as error:
-        say(f"{error}\n`judge {first} --help` lists the settings")
+    except (InputError, SettingError) as error:
+        say(describe_fault(error, words))
         return BAD_INPUT
     except OutsideError as error:
         say(str(error))
@@ -210,19 +207,20 @@ def show_help(app: App, words: Sequence[str]) -> int:
     name, *others = words
     app.help_epilogue = None
     app.help_print([name])
-    if METRICS[0] in VERBS[name].flags:
-        try:
+    if "metrics" in VERBS[name].names:
+        given: dict[str, Any] = {}
+        with suppress(SettingError):  # of words that help does not need
             given = parse_words(app, name, [word for word in others if word not in HELP])
-        except SettingError:  # of words that help does not need
-            given = {}
         print(describe_metrics({flag: given[flag] for flag in METRIC_FLAGS if flag in given}))
     return FINE
 
 
 def run_verb(app: App, words: Sequence[str]) -> int:
     """Reads the words of a command, calls the verb's function and shows the result; returns the exit code."""
+    from core.progress import shown
+
     name, *others = words
-    check_file(VERBS[name], others)
+    check_file(name, others)
     given = parse_words(app, name, others)
     if "config" in given:
         app.config = [read_config(Path(given["config"]))]
@@ -234,11 +232,19 @@ def run_verb(app: App, words: Sequence[str]) -> int:
             from judge.reports import check_report
 
             check_report(given["report"], given.get("plots", PLOTS))
-        result = call_verb(name, given)
-        if result is None:
+        settings = collect_settings(name, given)
+        with show_steps() as progress:
+            before = shown.set(progress)
+            try:
+                study = getattr(judge, name)(**settings)
+            finally:
+                shown.reset(before)
+        if study is None:
             return FINE
-        deliver(result, words, given, time.perf_counter() - began)
-    return FOUND if result.findings else FINE
+        study.print(make_console(stderr=name == "score" and given.get("output") == STANDARD))
+        if "report" in given:
+            write_report(study, words, given, time.perf_counter() - began)
+    return FOUND if study.findings else FINE
 
 
 def read_config(path: Path) -> Any:
@@ -259,14 +265,14 @@ def read_config(path: Path) -> Any:
     return Yaml(path, use_commands_as_keys=False)
 
 
-def check_file(verb: Verb, words: Sequence[str]) -> None:
+def check_file(name: str, words: Sequence[str]) -> None:
     """Raises InputError for a FILE that does not exist, before slow libraries are imported.
 
     Raises SettingError for a FILE that the verb does not take.
     """
     file = words[0] if words and not words[0].startswith("--") else STANDARD
-    if not verb.file and file != STANDARD:
-        raise SettingError(f"judge {verb.function.__name__} takes no file, but got {printable(file)}")
+    if not VERBS[name].file and file != STANDARD:
+        raise SettingError(f"judge {name} takes no file, but got {printable(file)}")
     if file == STANDARD or "=" in file or os.path.lexists(file):
         return
     from data.workbooks import split_sheet
@@ -308,36 +314,16 @@ def explain(error: CycloptsError) -> str:
     return printable(str(error))
 
 
-# ---- the call -------------------------------------------------------------------------------------------------------
-
-
-def call_verb(name: str, given: Mapping[str, Any]) -> Any:
-    """Calls the verb's function with the settings of the command line. Raises SettingError and InputError."""
-    from core.progress import shown
-
-    settings = collect_settings(name, given)
-    with show_steps() as progress:
-        before = shown.set(progress)
-        try:
-            return VERBS[name].function(**settings)
-        finally:
-            shown.reset(before)
-
-
 def collect_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Collects the arguments of the verb's function. Raises SettingError and InputError."""
     verb = VERBS[name]
-    parameters = signature(verb.function).parameters
-    added = [each.name for each in verb.flags]
-    settings = {setting: value for setting, value in given.items() if setting in parameters and setting not in added}
+    parameters = signature(getattr(judge, name)).parameters
+    settings = {setting: given[setting] for setting in parameters if setting in given and setting not in verb.names}
     network = given.get("network", False)
     stages = given.get("stages", kept_stages())
     stages = None if stages == "null" else stages
-    if "stages" in parameters:
-        settings["stages"] = stages
-    if "network" in parameters:
-        settings["network"] = network
-    if METRICS[0] in verb.flags:
+    settings |= {key: value for key, value in {"stages": stages, "network": network}.items() if key in parameters}
+    if "metrics" in verb.names:
         planned = plan_named(given, ("metric", "metrics"), network=network, stages=stages)
         if "metric" in parameters and not planned:
             raise SettingError("--metric NAME is needed, or --metrics NAME NAME")
@@ -352,29 +338,24 @@ def collect_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 # ---- what is shown --------------------------------------------------------------------------------------------------
 
 
-def deliver(study: Any, words: Sequence[str], given: Mapping[str, Any], seconds: float) -> None:
-    """Prints the tables and notes of a result, and writes its report if the command asks for one."""
-    study.print(make_console(stderr=words[0] == "score" and given.get("output") == STANDARD))
-    if "report" in given:
-        from judge.reports import write_verb
+def write_report(study: Any, words: Sequence[str], given: Mapping[str, Any], seconds: float) -> None:
+    """Writes the report of a result."""
+    from judge.reports import write_verb
 
-        path = write_verb(
-            study,
-            ["judge", *words],
-            {name: value for name, value in given.items() if name not in (FILE, "report", "config")},
-            folder=given["report"],
-            plots=given.get("plots", PLOTS),
-            seconds=seconds,
-        )
-        say(f"wrote {path}")
+    settings = {name: value for name, value in given.items() if name not in (FILE, "report", "config")}
+    how = {"folder": given["report"], "plots": given.get("plots", PLOTS), "seconds": seconds}
+    say(f"wrote {write_verb(study, ['judge', *words], settings, **how)}")
 
 
-def describe_missing(error: MissingModelError, words: Sequence[str]) -> str:
-    """Writes the message for a missing model: the flag that names the model, and the flag that fetches it."""
+def describe_fault(error: InputError | SettingError, words: Sequence[str]) -> str:
+    """Writes the message for a fault: of a missing model with the flags that name and fetch it."""
+    if isinstance(error, QuestionError):
+        return f"{error.question}{propose(words, error.answers)}"
+    if not isinstance(error, MissingModelError):
+        return str(error)
     typed = (before for before, word in pairwise(words) if word == error.name and before.startswith("--"))
-    flag = next(typed, error.setting)
     fetch = "; --network fetches it" if error.fetchable and "--network" not in words else ""
-    return f"{flag} {error.name}: {error.what}{fetch}".lstrip()
+    return f"{next(typed, error.setting)} {error.name}: {error.what}{fetch}".lstrip()
 
 
 def propose(words: Sequence[str], answers: Mapping[str, Sequence[str]]) -> str:

@@ -12,48 +12,67 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from core.errors import SettingError
 from core.example import Example
 from data.numeric import is_missing
 from data.table_files import read_rows
 from data.text_files import open_atomically
-from report.wording import csv_field
+from meta_eval.estimates import FEWEST
+from meta_eval.scored_set import ScoredSet
+from report.study import Study
+from report.tables import Table
+from report.wording import csv_field, join_names
 
 ITEM = "item"  # names a row of a sheet
 LABEL = "label"
 PROBABILITY = "probability"  # of a text to be drawn, in sheets of earlier versions
 DESIGN = ".design.csv"  # the end of the name of a design
 DESIGN_COLUMNS = (ITEM, "id")
+CAPTION = "texts: in the file; drawn: on the sheet."
 SHEET_FIELDS = ("context", "text", "references")
 TOKEN = 8  # letters of the token of a sheet
 NAME = re.compile(rf"[0-9a-f]{{{TOKEN}}}-[0-9]+")  # of a row of a sheet
 
 
-@dataclass(frozen=True)
-class SheetRow:
-    """One row of a sheet: a text as people see it."""
+def draw_sheet(texts: ScoredSet, output: Path, *, n: int, seed: int, name: str, has_texts: bool) -> Study:
+    """Draws texts at random, and writes a sheet and its design; `name` is the source in the next command.
 
-    item: str
-    # what is shown, by name
-    shown: Mapping[str, str]
-
-
-def make_rows(examples: Sequence[Example], seed: int) -> list[SheetRow]:
-    """Makes the rows of a sheet of these texts, in their order."""
-    token = find_token([example.id for example in examples], seed)
-    return [
-        SheetRow(item=f"{token}-{number}", shown=show_example(example))
-        for number, example in enumerate(examples, start=1)
-    ]
-
-
-def find_token(ids: Sequence[str], seed: int) -> str:
-    """Computes a short token that identifies a sheet, from its ids and its seed."""
-    content = json.dumps([seed, *ids])
-    return hashlib.sha256(content.encode()).hexdigest()[:TOKEN]
+    A short token, from ids and seed, begins the names of the rows and identifies the sheet. Raises SettingError for
+    files that exist.
+    """
+    stem = output.stem if output.suffix == ".csv" else output.name
+    sheet, design = (output.with_name(f"{stem}{end}") for end in (".csv", DESIGN))
+    if there := [str(path) for path in (sheet, design) if path.exists()]:
+        raise SettingError(f"output must be a new name, because labels may be lost, but {join_names(there)} exists")
+    places = np.random.default_rng(seed).permutation(len(texts))[:n]
+    examples = [texts.examples[place] for place in places]
+    ids = [example.id for example in examples]
+    token = hashlib.sha256(json.dumps([seed, *ids]).encode()).hexdigest()[:TOKEN]
+    items = [f"{token}-{number}" for number in range(1, len(ids) + 1)]
+    shown = [show_example(example) for example in examples]
+    columns = [column for column in (*SHEET_FIELDS, "id") if any(column in each for each in shown)]
+    rows = [[item, *(each.get(column, "") for column in columns), ""] for item, each in zip(items, shown, strict=True)]
+    write_table(design, [DESIGN_COLUMNS, *zip(items, ids, strict=True)])
+    write_table(sheet, [[ITEM, *columns, LABEL], *([str(csv_field(cell)) for cell in row] for row in rows)])
+    notes = list(texts.notes)
+    if not has_texts:
+        notes.append(f"{texts.name} has no texts: the sheet shows ids, and people must look the texts up")
+    if len(ids) < n:
+        notes.append(f"{texts.name} has only {len(ids)} texts, and all of them are on the sheet")
+    if len(ids) < FEWEST:
+        notes.append(f"intervals need at least {FEWEST} labels")
+    then = f"then judge agree {name} --labels {sheet}"
+    return Study(
+        answer=f"fill the column label of {sheet}, keep {design.name} beside it, {then}",
+        tables=[Table("Drawn texts", CAPTION, [{"texts": len(texts), "drawn": len(ids)}])],
+        notes=notes,
+        signature=f"label|{texts.name}|n={len(ids)}|seed={seed}",
+        files=[sheet, design],
+    )
 
 
 def is_sheet(items: Iterable[object]) -> bool:
@@ -76,28 +95,10 @@ def show_example(example: Example) -> dict[str, str]:
     return shown or {"id": example.id}
 
 
-def write_sheet(rows: Sequence[SheetRow], path: Path) -> None:
-    """Writes the sheet as a table with an empty column for labels."""
-    names = [name for name in (*SHEET_FIELDS, "id") if any(name in row.shown for row in rows)]
-    table = [[ITEM, *names, LABEL]]
-    for row in rows:
-        cells = [str(csv_field(row.shown.get(name, ""))) for name in names]
-        table.append([row.item, *cells, ""])
-    write_table(table, path)
-
-
-def write_table(rows: Iterable[Sequence[str]], path: Path) -> None:
+def write_table(path: Path, rows: Iterable[Sequence[str]]) -> None:
     """Writes rows, the first of which is the header, as CSV."""
     with open_atomically(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows(rows)
-
-
-def write_design(rows: Sequence[SheetRow], examples: Sequence[Example], path: Path) -> None:
-    """Writes the design: the id of each row."""
-    items = [row.item for row in rows]
-    ids = [example.id for example in examples]
-    write_table([DESIGN_COLUMNS, *zip(items, ids, strict=True)], path)
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def read_design(items: Sequence[str], folders: Iterable[Path]) -> dict[str, str]:

@@ -301,8 +301,8 @@ def measure_quantity(labelled: LabelledAspect, judge: str, condition: Condition,
 # ---- sentences ------------------------------------------------------------------------------------------------------
 
 
-def describe_judges(judged: Sequence[JudgedAspect], level: float) -> Iterator[str]:
-    """Yields notes on each judge beside chance and people, and on pairs of judges and parts of texts that differ."""
+def describe_judges(judged: Sequence[JudgedAspect]) -> Iterator[str]:
+    """Yields notes on each judge beside chance and people, and on what people would say of all texts."""
     for aspect in judged:
         notes: list[str] = []
         for name, agreement in aspect.agreement.items():
@@ -310,9 +310,6 @@ def describe_judges(judged: Sequence[JudgedAspect], level: float) -> Iterator[st
         for name, differences in aspect.unrepresentative.items():
             notes += [note_sample(name, "texts", difference) for difference in differences]
         notes += describe_corrected(aspect)
-        notes += [describe_pair(pair, level) for pair in aspect.pairs]
-        for name, parts in aspect.slices.items():
-            notes += describe_slices(name, parts, level)
         yield from (f"{aspect.name}: {note}" for note in notes)
 
 
@@ -349,17 +346,6 @@ def describe_corrected(aspect: JudgedAspect) -> Iterator[str]:
         yield f"people would give {system}{format_cell(row['corrected'])}, by {by_judge}"
 
 
-def describe_pair(found: JudgeDifference, level: float) -> str:
-    """Describes the significant differences between two judges in one sentence, the most certain first."""
-    shown = [_describe_difference(name, found.differences[name]) for name in name_difference(found, level)]
-    flips = f"right alone in {found.only_b_right} and {found.only_a_right} texts"
-    said = f"{', '.join(shown)} ({flips})"
-    if not shown:
-        said = f"no difference is shown (kappa {format_cell(found.differences['kappa'])}, {flips})"
-    good = f"; as good within {NEARLY:g} of kappa" if found.is_as_good else ""
-    return f"{found.judge_b} beside {found.judge_a}: {said}{good}"
-
-
 def _describe_difference(name: str, difference: Estimate) -> str:
     """How a judge differs from another one in a statistic, in words."""
     is_above = difference.value > 0
@@ -367,18 +353,6 @@ def _describe_difference(name: str, difference: Estimate) -> str:
     if name == "harshness":
         return f"{'milder' if is_above else 'harsher'} by {size}"
     return f"{name} {'higher' if is_above else 'lower'} by {size}"
-
-
-def describe_slices(judge: str, parts: Sequence[SliceAgreement], level: float) -> Iterator[str]:
-    """Yields the slices on which a judge differs from all others by a test, and those that are too small for one."""
-    for part in parts:
-        for name, p_value in (("kappa", part.p_kappa), ("harshness", part.p_harshness)):
-            if p_value < level:
-                shown = f"{name} {format_cell(getattr(part, name))} (p {format_number(p_value)})"
-                yield f"{judge} differs on {part.slice}: {shown}"
-    small = [part.slice for part in parts if math.isnan(part.harshness.low)]
-    if small:
-        yield f"{judge}: {join_names(small)} {'are' if small[1:] else 'is'} too small for a test"
 
 
 def answer_judges(aspect: JudgedAspect, level: float) -> str:

@@ -10,8 +10,10 @@ Logits and perplexities within `TIE` count as equal, so that the rounding errors
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -21,7 +23,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from tqdm import tqdm
 
-from core.errors import ExampleError, SettingError
+from core.errors import SettingError
 from data.words import is_clitic
 from mars.masking import Blank, Kept, Template
 from mars.planning import NO_WORD, TIE, Embeddings, is_settled, plan_states
@@ -47,39 +49,49 @@ class TokenBlank:
     sought: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class TokenJob:
-    """A job as tokens: the start token and context, the kept text before the first blank, and the blanks."""
-
-    prompt: tuple[int, ...]
-    opening: tuple[int, ...]
-    blanks: tuple[TokenBlank, ...]
-    dropped: int
-
-    @property
-    def max_length(self) -> int:
-        """The maximum number of tokens of the text, without the prompt."""
-        return len(self.opening) + sum(blank.length + len(blank.after) for blank in self.blanks)
-
-
 @dataclass
 class Filling:
-    """A job in progress: the tokens read so far, the finished fills, and the KL divergence of each planned token."""
+    """A job in progress: the tokens read so far, the blanks, the finished fills, and the KL of each planned token."""
 
-    job: TokenJob
+    template: Template
+    # the start token, the context, the kept text before the first blank, and what has been filled
     text: list[int]
+    blanks: tuple[TokenBlank, ...]
+    dropped: int = 0
     fills: list[Fill] = field(default_factory=list)
     divergences: list[float] = field(default_factory=list)
 
     @property
     def blank(self) -> TokenBlank:
         """The next blank to fill."""
-        return self.job.blanks[len(self.fills)]
+        return self.blanks[len(self.fills)]
+
+    @property
+    def max_length(self) -> int:
+        """The maximum number of tokens of the text before anything is filled."""
+        return len(self.text) + sum(blank.length + len(blank.after) for blank in self.blanks)
+
+    def finish(self) -> Augmented:
+        """Returns the template with its fills; a text that begins with a fill has no white space in front."""
+        filled = iter(self.fills)
+        texts = [part.text if isinstance(part, Kept) else next(filled).text for part in self.template]
+        text = "".join(texts)
+        planned = len(self.divergences)
+        return Augmented(
+            text=text if isinstance(self.template[0], Kept) else text.lstrip(),
+            fills=tuple(self.fills),
+            kl=sum(self.divergences) / max(1, planned),
+            dropped_context=self.dropped,
+            planned=planned,
+        )
 
 
 @dataclass(frozen=True)
 class SelfPlanningAugmenter:
-    """Fills blanks with a guided language model: it writes each fill, judges its lengths, and keeps the best one."""
+    """Fills blanks with a guided language model: it writes each fill, judges its lengths, and keeps the best one.
+
+    Raises SettingError for a model or tokenizer that cannot be used here (`get_output_embeddings`, `WritableTokens`).
+    """
 
     lm: CausalLM  # the model
     settings: Augmentation = PAPER  # how blanks are filled
@@ -93,31 +105,41 @@ class SelfPlanningAugmenter:
             **asdict(self.settings),
         }
 
-    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+    @cached_property
+    def embeddings(self) -> Embeddings:
+        """The output embeddings for planning."""
+        return get_output_embeddings(self.lm)
+
+    @cached_property
+    def tokens(self) -> WritableTokens:
+        """The tokens that may be written."""
+        return WritableTokens(self.lm.tokenizer, len(self.embeddings), self.lm.device)
+
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented | str]:
         """Fills the blanks of every job, in order. A template without a blank needs no model.
 
-        Raises ExampleError, before the model is called, for all templates that are too long for the model even without
-        context. Raises SettingError for a model or tokenizer that cannot be used here (`get_output_embeddings`,
-        `WritableTokens`).
+        A template that is too long for the model even without context has the reason in place of a text.
         """
-        results: list[Augmented] = []
+        results: list[Augmented | str] = []
         for job in jobs:
-            text = "".join(_list_kept_texts(job.template))
-            results.append(Augmented(text, fills=(), kl=0.0, dropped_context=0))
-        with_blanks = [i for i, job in enumerate(jobs) if _has_blank(job.template)]
+            kept = [part.text for part in job.template if isinstance(part, Kept)]
+            results.append(Augmented("".join(kept), fills=(), kl=0.0, dropped_context=0))
+        with_blanks = [i for i, job in enumerate(jobs) if any(isinstance(part, Blank) for part in job.template)]
         if not with_blanks:
             return results
         self.lm.model.eval()
-        embeddings = get_output_embeddings(self.lm)
-        tokens = WritableTokens(self.lm.tokenizer, len(embeddings), self.lm.device)
-        filler = Filler(self.lm, self.settings, tokens, embeddings)
-        tokenized = _tokenize_jobs(filler, [jobs[i] for i in with_blanks], with_blanks)
+        rows: dict[int, Filling] = {}
+        for i, row in zip(with_blanks, self.tokenize([jobs[i] for i in with_blanks]), strict=True):
+            if isinstance(row, str):
+                results[i] = row
+            else:
+                rows[i] = row
+        places = list(rows)
 
-        def fill(places: list[int]) -> list[Filling]:
-            return filler.fill([tokenized[place] for place in places])
+        def fill(batch: list[int]) -> list[Filling]:
+            return self.fill([deepcopy(rows[places[k]]) for k in batch])
 
-        costs = [len(job.prompt) + job.max_length for job in tokenized]
-        batches = batches_by_budget(costs, self.token_budget)
+        batches = batches_by_budget([row.max_length for row in rows.values()], self.token_budget)
         for batch in tqdm(
             batches,
             desc="augmented references",
@@ -125,33 +147,55 @@ class SelfPlanningAugmenter:
             leave=False,
             disable=None,
         ):
-            rows = halve_when_out_of_memory(fill, batch)
-            for place, row in zip(batch, rows, strict=True):
-                i = with_blanks[place]
-                results[i] = _finish(jobs[i].template, row)
+            filled = halve_when_out_of_memory(fill, batch)
+            for k, row in zip(batch, filled, strict=True):
+                results[places[k]] = row.finish()
         return results
 
+    def tokenize(self, jobs: Sequence[Job]) -> list[Filling | str]:
+        """Returns the jobs in tokens, or the reasons why they are too long; equal texts are encoded once."""
+        contexts = [job.context.rstrip() if self.settings.use_context else "" for job in jobs]
+        templates = list(map(separate_from_context, [job.template for job in jobs], contexts))
+        kept = [part.text for part in chain.from_iterable(templates) if isinstance(part, Kept)]
+        texts = list(dict.fromkeys([*contexts, *kept]))
+        ids = dict(zip(texts, plain_token_ids(self.lm.tokenizer, texts), strict=True))
+        for text in texts:
+            if text.startswith(" ") and not self.tokens.bytes[ids[text][0]].startswith(b" "):
+                raise ValueError(
+                    "MARS needs a tokenizer that keeps the white space before a text, but "
+                    f"{type(self.lm.tokenizer).__name__} of {self.lm.tokenizer.name_or_path!r} drops it"
+                )
+        rows: list[Filling | str] = []
+        for context, template in zip(contexts, templates, strict=True):
+            row = Filling(template, [self.lm.start], ())
+            for part in template:
+                if isinstance(part, Blank):
+                    row.blanks += (TokenBlank(part.count + self.settings.max_guess, (), ()),)
+                elif row.blanks:
+                    after = tuple(ids[part.text])
+                    sought = tuple(token for token in after if not self.tokens.is_mark(token))
+                    row.blanks = (*row.blanks[:-1], TokenBlank(row.blanks[-1].length, after, sought))
+                else:
+                    row.text += ids[part.text]
+            most = self.lm.max_length
+            if row.max_length > most:
+                rows.append(f"the model reads {most} tokens at once, but the reference alone has {row.max_length}")
+                continue
+            fitting, row.dropped = cut_end(ids[context], min(most - row.max_length, self.settings.max_context))
+            row.text[1:1] = fitting
+            rows.append(row)
+        return rows
 
-@dataclass(frozen=True)
-class Filler:
-    """A language model, how it fills blanks, the tokens that it may write, and the embeddings for planning."""
-
-    lm: CausalLM
-    settings: Augmentation
-    tokens: WritableTokens
-    embeddings: Embeddings
-
-    def fill(self, jobs: Sequence[TokenJob]) -> list[Filling]:
-        """Fills the blanks of all jobs together: the first blank of each, then the second, and so on (Algorithm 2)."""
-        rows = [Filling(job, [*job.prompt, *job.opening]) for job in jobs]
-        for number in range(max(len(job.blanks) for job in jobs)):
-            filled = [row for row in rows if number < len(row.job.blanks)]
+    def fill(self, rows: Sequence[Filling]) -> list[Filling]:
+        """Fills the blanks of all rows together: the first blank of each, then the second, and so on (Algorithm 2)."""
+        for number in range(max(len(row.blanks) for row in rows)):
+            filled = [row for row in rows if number < len(row.blanks)]
             written = self.write(filled)
             for row, fill, perplexities in zip(filled, written, self.judge(filled, written), strict=True):
                 kept = fill[: choose_length(perplexities)]
                 row.text += [*kept, *row.blank.after]
                 row.fills.append(Fill(self.tokens.text(kept), tuple(kept), tuple(perplexities)))
-        return rows
+        return list(rows)
 
     @torch.inference_mode()
     def write(self, rows: Sequence[Filling]) -> list[list[int]]:
@@ -276,103 +320,9 @@ def get_output_embeddings(lm: CausalLM) -> Embeddings:
     return head.weight.detach().to(torch.promote_types(head.weight.dtype, torch.float32))
 
 
-def _has_blank(template: Template) -> bool:
-    return any(isinstance(part, Blank) for part in template)
-
-
-def _finish(template: Template, row: Filling) -> Augmented:
-    """The augmented reference of a job whose blanks are filled."""
-    planned = len(row.divergences)
-    return Augmented(
-        text=_join_text(template, row.fills),
-        fills=tuple(row.fills),
-        kl=sum(row.divergences) / max(1, planned),
-        dropped_context=row.job.dropped,
-        planned=planned,
-    )
-
-
-def _list_kept_texts(template: Template) -> Iterator[str]:
-    return (part.text for part in template if isinstance(part, Kept))
-
-
-def _join_text(template: Template, fills: Sequence[Fill]) -> str:
-    """The template with its fills; a text that begins with a fill has no white space in front."""
-    filled = iter(fills)
-    texts = [part.text if isinstance(part, Kept) else next(filled).text for part in template]
-    text = "".join(texts)
-    return text if isinstance(template[0], Kept) else text.lstrip()
-
-
-def _tokenize_jobs(
-    filler: Filler,
-    jobs: Sequence[Job],
-    indices: Sequence[int],
-) -> list[TokenJob]:
-    """The jobs in tokens. Raises ExampleError, with their indices, for jobs that are too long."""
-    lm = filler.lm
-    settings = filler.settings
-    contexts: list[str] = []
-    templates: list[Template] = []
-    for job in jobs:
-        context = job.context.rstrip() if settings.use_context else ""
-        contexts.append(context)
-        templates.append(_separate_from_context(job.template, context))
-    kept_texts = chain.from_iterable(map(_list_kept_texts, templates))
-    texts = list(dict.fromkeys([*contexts, *kept_texts]))
-    ids = dict(zip(texts, _encode(filler, texts), strict=True))
-    tokenized: list[TokenJob] = []
-    faults: list[tuple[int, str]] = []
-    for i, context, template in zip(indices, contexts, templates, strict=True):
-        job = _tokenize_template(filler, template, ids)
-        needed = 1 + job.max_length
-        if needed > lm.max_length:
-            faults.append((i, f"the model reads {lm.max_length} tokens at once, but the reference alone has {needed}"))
-        room = min(lm.max_length - needed, settings.max_context)
-        fitting, dropped = cut_end(ids[context], room)
-        prompt = (lm.start, *fitting)
-        tokenized.append(replace(job, prompt=prompt, dropped=dropped))
-    if faults:
-        raise ExampleError(faults)
-    return tokenized
-
-
-def _tokenize_template(
-    filler: Filler,
-    template: Template,
-    ids: Mapping[str, tuple[int, ...]],
-) -> TokenJob:
-    """The template in tokens, without its context; `ids` has the tokens of each kept text."""
-    opening: tuple[int, ...] = ()
-    blanks: list[TokenBlank] = []
-    for part in template:
-        if isinstance(part, Blank):
-            blanks.append(TokenBlank(part.count + filler.settings.max_guess, (), ()))
-        elif blanks:
-            after = ids[part.text]
-            sought = tuple(token for token in after if not filler.tokens.is_mark(token))
-            blanks[-1] = TokenBlank(blanks[-1].length, after, sought)
-        else:
-            opening = ids[part.text]
-    return TokenJob((filler.lm.start,), opening, tuple(blanks), dropped=0)
-
-
-def _separate_from_context(template: Template, context: str) -> Template:
-    """The template with a space in front if it follows a context and begins with kept text without white space."""
+def separate_from_context(template: Template, context: str) -> Template:
+    """Returns the template with a space in front if it follows a context and begins with a word."""
     first = template[0]
     if not context or not isinstance(first, Kept) or first.text[:1].isspace():
         return template
     return (Kept(f" {first.text}"), *template[1:])
-
-
-def _encode(filler: Filler, texts: Sequence[str]) -> list[tuple[int, ...]]:
-    """The tokens of every text; text that spells a special token is read as plain text."""
-    tokenizer = filler.lm.tokenizer
-    encoded = [tuple(ids) for ids in plain_token_ids(tokenizer, texts)]
-    for text, ids in zip(texts, encoded, strict=True):
-        if text.startswith(" ") and not filler.tokens.bytes[ids[0]].startswith(b" "):
-            raise ValueError(
-                f"MARS needs a tokenizer that keeps the white space before a text, but {type(tokenizer).__name__} of "
-                f"{tokenizer.name_or_path!r} drops it"
-            )
-    return encoded

@@ -1,7 +1,7 @@
 """MARS: a candidate's similarity to a human reference and to references augmented from it (Liu et al., ACL 2021)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -25,11 +25,8 @@ from mars.masking import ALPHA, SHARED_COST, count_corpus, load_documents
 from mars.naive import NaiveAugmenter
 from mars.references import (
     Augmentation,
-    Augmentations,
     AugmentedReference,
     Augmenter,
-    ReferenceKey,
-    RefusedReference,
     augment_references,
     list_reference_keys,
 )
@@ -42,6 +39,7 @@ from models.masked import MaskedLM
 AugmenterName = Literal["self_planning", "naive", "none"]
 RATIOS = (0.0, 0.2, 0.4, 0.6)  # stories and news; question answering takes (0, 0.2)
 BARE = "mars needs references, found none"
+NONE = np.empty((0, 0))  # no cosines yet
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,8 @@ class Compared:
     ratios: tuple[float, ...]  # the masking ratios, a column each
     cosines: Float[NDArray[np.float64], "references ratios"]  # a row for each reference; NaN where a text has no vector
     references: tuple[tuple[AugmentedReference, ...], ...] = ()  # the references of the rows
-    refused: tuple[RefusedReference, ...] = ()  # references that could not be augmented; they have no row
+    # references that could not be augmented, with the reason; they have no row
+    refused: Mapping[str, str] = field(default_factory=dict)
     # tokens of the text and its references that the encoder cut. `references` count those of contexts.
     dropped: int = 0
     reason: str | None = None  # why the example has no row, else None
@@ -194,43 +193,29 @@ class MARS(BaseMetric):
 
     def compare(self, examples: Sequence[Example]) -> list[Compared]:
         """Computes the cosines of every example with its references at every masking ratio, in the order given."""
-        augmented = self._augment(examples)
-        usable: list[tuple[tuple[AugmentedReference, ...], ...]] = []
-        refused: list[tuple[RefusedReference, ...]] = []
-        for example in examples:
-            rows = [augmented[key] for key in list_reference_keys(example)]
-            usable.append(tuple(row for row in rows if not isinstance(row, RefusedReference)))
-            refused.append(tuple(row for row in rows if isinstance(row, RefusedReference)))
-        pairs: list[tuple[str, str]] = []
-        for example, rows in zip(examples, usable, strict=True):
-            text = example.full_text
-            pairs += [(text, reference.augmented.text) for reference in chain.from_iterable(rows)]
-        cosines = compute_cosines(self.embedder, pairs).reshape(-1, len(self.ratios))
-        compared: list[Compared] = []
-        start = 0
-        for example, rows, refusals in zip(examples, usable, refused, strict=True):
-            reason = None
-            if not rows:
-                reason = refusals[0].reason if refusals else BARE
-            human_references = [row[0].reference for row in rows]
-            dropped = self.embedder.dropped_tokens([example.full_text, *human_references])
-            compared.append(
-                Compared(
-                    ratios=self.ratios,
-                    cosines=cosines[start : start + len(rows)],
-                    references=rows,
-                    refused=refusals,
-                    dropped=sum(dropped),
-                    reason=reason,
-                )
-            )
-            start += len(rows)
-        return compared
-
-    def _augment(self, examples: Sequence[Example]) -> dict[ReferenceKey, Augmentations]:
         documents = self.with_corpus(examples).documents
         assert documents is not None
-        return augment_references(examples, self.ratios, self.augmenter, documents, self.kept)
+        augmented = augment_references(examples, self.ratios, self.augmenter, documents, self.kept)
+        compared: list[Compared] = []
+        pairs: list[tuple[str, str]] = []
+        for example in examples:
+            text = example.full_text
+            refused: dict[str, str] = {}
+            rows: list[tuple[AugmentedReference, ...]] = []
+            for key in list_reference_keys(example):
+                row = augmented[key]
+                if isinstance(row, str):
+                    refused[key[1]] = row
+                else:
+                    rows.append(row)
+                    pairs += [(text, reference.augmented.text) for reference in row]
+            dropped = sum(self.embedder.dropped_tokens([text, *(row[0].reference for row in rows)]))
+            reason = None if rows else next(iter(refused.values()), BARE)
+            compared.append(Compared(self.ratios, NONE, tuple(rows), refused, dropped, reason))
+        cosines = compute_cosines(self.embedder, pairs).reshape(-1, len(self.ratios))
+        ends = np.cumsum([len(each.references) for each in compared])
+        parts = np.split(cosines, ends[:-1]) if compared else []
+        return [replace(each, cosines=part) for each, part in zip(compared, parts, strict=True)]
 
     def _count_dropped(self, comparison: Compared) -> int:
         """The largest number of context tokens that were cut, at this metric's ratios."""
@@ -242,7 +227,8 @@ class MARS(BaseMetric):
         """Eq. 7 with the best reference, NaN if there is none, and its explanation."""
         explanation: dict[str, Any] = {}
         if comparison.refused:
-            explanation["refused"] = [asdict(refused) for refused in comparison.refused]
+            refused = [{"reference": name, "reason": why} for name, why in comparison.refused.items()]
+            explanation["refused"] = refused
         columns = [comparison.ratios.index(ratio) for ratio in self.ratios]
         cosines = comparison.cosines[:, columns]
         scores = mars(cosines, self.q)

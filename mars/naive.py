@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.errors import ExampleError
 from mars.masking import Blank, Kept
 from mars.references import Augmented, Fill, Job
 from models.masked import MaskedLM, most_likely_at_masks
@@ -27,30 +26,27 @@ class NaiveAugmenter:
             "use_context": self.use_context,
         }
 
-    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
-        """Fills the blanks of every job, in order. The fills have no perplexity.
-
-        Raises ExampleError for all references that are longer than the model reads.
-        """
-        texts = [self._mask(job) for job in jobs]
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented | str]:
+        """Fills the blanks of every job, or says that the model cannot read it. The fills have no perplexity."""
         special = 2 + self.lm.separators
-        rooms = [self.lm.max_length - len(text) - special for text in texts]
-        faults: list[tuple[int, str]] = []
-        for i, room in enumerate(rooms):
+        results: list[Augmented | str] = []
+        rows: list[list[int]] = []
+        for job in jobs:
+            text = self._mask(job)
+            room = self.lm.max_length - len(text) - special
             if room < 0:
                 rule = f"the model reads {self.lm.max_length} tokens at once, but the reference alone has"
-                faults.append((i, f"{rule} {len(texts[i])} and {special} special ones"))
-        if faults:
-            raise ExampleError(faults)
-        contexts = [self._encode(job.context) if self.use_context else [] for job in jobs]
-        rows: list[list[int]] = []
-        dropped: list[int] = []
-        for context, room, text in zip(contexts, rooms, texts, strict=True):
-            kept, lost = cut_end(context, room)
+                results.append(f"{rule} {len(text)} and {special} special ones")
+                continue
+            context = self._encode(job.context) if self.use_context else []
+            kept, dropped = cut_end(context, room)
             rows.append(self.lm.framed(kept, text))
-            dropped.append(lost)
-        tokens = most_likely_at_masks(self.lm, rows, self.token_budget)
-        return list(map(self._fill, jobs, tokens, dropped))
+            results.append(Augmented("", (), 0.0, dropped))
+        tokens = iter(most_likely_at_masks(self.lm, rows, self.token_budget))
+        for i, (job, result) in enumerate(zip(jobs, results, strict=True)):
+            if isinstance(result, Augmented):
+                results[i] = self._fill(job, next(tokens), result.dropped_context)
+        return results
 
     def _mask(self, job: Job) -> list[int]:
         mask = self.lm.special("mask")

@@ -8,7 +8,8 @@ from math import isinf
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from core.errors import ExampleError
+from pydantic import TypeAdapter
+
 from core.example import Example
 from core.selection import references_of
 from core.settings import Count, Positive, Size, checked_dataclass
@@ -70,6 +71,9 @@ class Augmented:
     planned: int = 0
 
 
+AUGMENTED = TypeAdapter(Augmented)
+
+
 class Augmenter(Protocol):
     """Fills the blanks of references: SelfPlanningAugmenter or NaiveAugmenter."""
 
@@ -78,11 +82,8 @@ class Augmenter(Protocol):
         """The settings on which an augmented text depends, such as `use_context`, as JSON values for signatures."""
         ...
 
-    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
-        """Fills the blanks of every job, in order; equal jobs give equal results.
-
-        Raises ExampleError, before the model is called, for all jobs that the model cannot read.
-        """
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented | str]:
+        """Fills the blanks of every job, or says why the model cannot read it; equal jobs give equal results."""
         ...
 
 
@@ -141,15 +142,8 @@ class AugmentedReference:
         }
 
 
-@dataclass(frozen=True)
-class RefusedReference:
-    """A human reference that cannot be augmented, and why."""
-
-    reference: str
-    reason: str
-
-
-Augmentations: TypeAlias = tuple[AugmentedReference, ...] | RefusedReference  # of one reference, by ratio
+# of one reference, by ratio, or the reason why it cannot be augmented
+Augmentations: TypeAlias = tuple[AugmentedReference, ...] | str
 
 
 def list_reference_keys(example: Example) -> list[ReferenceKey]:
@@ -181,36 +175,21 @@ def augment_references(
     augmentations: dict[ReferenceKey, Augmentations] = {}
     remaining = iter(filled)
     for key, templates in zip(keys, planned, strict=True):
-        texts = list(islice(remaining, len(templates)))
-        augmentations[key] = _join_ratios(key, ratios, templates, texts)
-    _warn_of_losses(augmentations, augmenter)
-    return augmentations
-
-
-def _join_ratios(
-    key: ReferenceKey,
-    ratios: Sequence[float],
-    templates: Sequence[Template],
-    texts: Sequence[Augmented | str],
-) -> Augmentations:
-    """One reference at all ratios; refused where one of its texts is a reason."""
-    context, reference = key
-    augmented: list[AugmentedReference] = []
-    for ratio, template, text in zip(ratios, templates, texts, strict=True):
-        if isinstance(text, str):
-            return RefusedReference(reference, text)
-        augmented.append(AugmentedReference(context, reference, ratio, template, text))
-    return tuple(augmented)
-
-
-def _warn_of_losses(augmentations: Mapping[ReferenceKey, Augmentations], augmenter: Augmenter | None) -> None:
-    """Logs how many references cannot be augmented, and how many have no context though the augmenter reads it."""
-    reasons = [row.reason for row in augmentations.values() if isinstance(row, RefusedReference)]
-    if reasons:
-        log.warning("%d of %d references cannot be augmented: %s", len(reasons), len(augmentations), reasons[0])
+        row: list[AugmentedReference] = []
+        reasons: list[str] = []
+        for ratio, template, text in zip(ratios, templates, islice(remaining, len(templates)), strict=True):
+            if isinstance(text, str):
+                reasons.append(text)
+            else:
+                row.append(AugmentedReference(*key, ratio, template, text))
+        augmentations[key] = reasons[0] if reasons else tuple(row)
+    refused = [row for row in augmentations.values() if isinstance(row, str)]
+    if refused:
+        log.warning("%d of %d references cannot be augmented: %s", len(refused), len(augmentations), refused[0])
     bare = sum(not context for context, _ in augmentations)
     if bare and augmenter is not None and augmenter.depends["use_context"]:
         log.warning("%d of %d references have no context: they are augmented without one", bare, len(augmentations))
+    return augmentations
 
 
 def load_or_augment(
@@ -229,19 +208,14 @@ def load_or_augment(
         code = [load_or_augment, type(augmenter)]
         cache = Stages(kept).open_cache("augmented_references", augmenter.depends, code=code)
     known = {} if cache is None else cache
-    results: dict[str, Augmented | str] = {}
-    missing: list[str] = []
-    for key in wanted:
-        if key in known:
-            results[key] = _read_augmented(known[key])
-        else:
-            missing.append(key)
+    results: dict[str, Augmented | str] = {key: AUGMENTED.validate_python(known[key]) for key in wanted if key in known}
+    missing = [key for key in wanted if key not in results]
     for start in range(0, len(missing), AT_ONCE):
         chunk = missing[start : start + AT_ONCE]
-        augmented, refused = _augment(augmenter, chunk, wanted)
-        results |= augmented | refused
+        made = dict(zip(chunk, augmenter.augment([wanted[key] for key in chunk]), strict=True))
+        results |= made
         if cache is not None:
-            cache.add({key: asdict(reference) for key, reference in augmented.items()})
+            cache.add({key: asdict(text) for key, text in made.items() if isinstance(text, Augmented)})
     return [results[key] for key in keys]
 
 
@@ -249,28 +223,3 @@ def _name_job(job: Job) -> str:
     """A fingerprint of the context and the template."""
     parts = [part.count if isinstance(part, Blank) else part.text for part in job.template]
     return fingerprint([job.context, parts])
-
-
-def _augment(
-    augmenter: Augmenter,
-    keys: Sequence[str],
-    jobs: Mapping[str, Job],
-) -> tuple[dict[str, Augmented], dict[str, str]]:
-    """The filled references by key, and by key the reasons of jobs that the augmenter refuses."""
-    refused: dict[str, str] = {}
-    try:
-        augmented = augmenter.augment([jobs[key] for key in keys])
-    except ExampleError as error:
-        refused = {keys[i]: what for i, what in error.at}
-        keys = [key for key in keys if key not in refused]
-        augmented = augmenter.augment([jobs[key] for key in keys])
-    return dict(zip(keys, augmented, strict=True)), refused
-
-
-def _read_augmented(value: Mapping[str, Any]) -> Augmented:
-    fills = tuple(map(_read_fill, value["fills"]))
-    return Augmented(**{**value, "fills": fills})
-
-
-def _read_fill(value: Mapping[str, Any]) -> Fill:
-    return Fill(value["text"], tuple(value["tokens"]), tuple(value["perplexities"]))

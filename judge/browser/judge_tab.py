@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
 from core.errors import SettingError
 from core.example import Example
 from data.scored import read_scored
-from judge.browser.judging import judge_by, list_fitting, make_example
+from judge.browser.judging import CHARACTERS, judge_by, list_fitting, make_example
 from judge.browser.loading import DemoModels
-from judge.browser.settings import DemoSettings
 from judge.browser.views import NO_MODELS, answer, show_judgements
 from report.wording import shorten
 
@@ -24,22 +24,21 @@ JUDGED = (
 )
 
 
-def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
+def build_judge_tab(models: DemoModels) -> None:
     """Builds the tab that scores one text by the chosen metrics; a metric that lacks a field says so."""
     gr.Markdown(JUDGED)
     examples = list(list_examples())
     first = examples[0][1]
-    most = settings.characters
     text = gr.Textbox(
-        first.full_text, label="text", lines=6, max_length=most, info="one turn on each line for a dialogue"
+        first.full_text, label="text", lines=6, max_length=CHARACTERS, info="one turn on each line for a dialogue"
     )
     is_dialogue = gr.Checkbox(label="a dialogue")
     with gr.Row():
-        prefix = gr.Textbox(first.prefix, label="prefix", max_length=most, info="how the text had to begin")
+        prefix = gr.Textbox(first.prefix, label="prefix", max_length=CHARACTERS, info="how the text had to begin")
         label = gr.Textbox(first.label, label="label", max_length=100, info="positive or negative, for CTRLEval")
     with gr.Row():
-        references = gr.Textbox("", label="references", max_length=most, lines=3, info="one on each line")
-        context = gr.Textbox("", label="context", max_length=most, lines=3, info="what the text sums up or answers")
+        references = gr.Textbox("", label="references", max_length=CHARACTERS, lines=3, info="one on each line")
+        context = gr.Textbox("", label="context", max_length=CHARACTERS, lines=3, info="what it sums up or answers")
     fitting = list_fitting(models.metrics, first)
     chosen = gr.CheckboxGroup(list(models.metrics), value=fitting, label="metrics", render=False)
     fields = [text, is_dialogue, prefix, label, references, context]
@@ -55,31 +54,17 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
     score = gr.Button("Score", variant="primary")
     shown = gr.HTML(elem_classes="result")
 
-    score.click(make_scorer(models, settings), [*fields, chosen], shown)
+    score.click(make_scorer(models), [*fields, chosen], shown)
 
 
-def make_scorer(models: DemoModels, settings: DemoSettings) -> Callable[..., str]:
+def make_scorer(models: DemoModels) -> Callable[..., str]:
     """Makes the function of the button Score: the fields of the form and the chosen metrics become HTML."""
 
-    def on_score(
-        text: str,
-        is_dialogue: bool,
-        prefix: str,
-        label: str,
-        references: str,
-        context: str,
-        chosen: list[str],
-    ) -> str:
+    def on_score(*typed: Any) -> str:
+        *fields, chosen = typed
+
         def show() -> str:
-            example = make_example(
-                text,
-                is_dialogue,
-                prefix=prefix,
-                label=label,
-                references=references,
-                context=context,
-                characters=settings.characters,
-            )
+            example = make_example(*fields)
             if not chosen:
                 raise SettingError("choose at least one metric")
             return show_judgements([judge_by(name, models.metrics[name], example) for name in chosen])

@@ -23,6 +23,7 @@ from judge.inputs import read
 from mars.metric import MARS
 from report.explanations import Line, read_explanation
 
+CHARACTERS = 2000  # of a text, at most
 JUDGE = "judge of "  # how the name of a judge of a label begins
 SCALES = {  # what the number of a metric says, by the beginning of its name
     "word count": "words; says nothing about quality",
@@ -146,14 +147,13 @@ def make_example(
     label: str,
     references: str,
     context: str,
-    characters: int,
 ) -> Example:
     """Makes an Example of typed text; lines are the turns of a dialogue, and each line of `references` is a reference.
 
     Raises SettingError for a text that is blank or too long.
     """
     for name, value in (("text", text), ("prefix", prefix), ("references", references), ("context", context)):
-        check_length(value, characters, name)
+        check_length(value, name)
     if not text.strip():
         raise SettingError("text must not be blank")
     body = {"turns": split_lines(text)} if is_dialogue else {"text": text.strip()}
@@ -167,7 +167,7 @@ def split_lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def check_length(text: str, characters: int, name: str) -> None:
-    """Raises SettingError if the text is longer than `characters`."""
-    if len(text) > characters:
-        raise SettingError(f"{name} must have at most {characters} characters, but has {len(text)}")
+def check_length(text: str, name: str) -> None:
+    """Raises SettingError if the text is longer than `CHARACTERS`."""
+    if len(text) > CHARACTERS:
+        raise SettingError(f"{name} must have at most {CHARACTERS} characters, but has {len(text)}")

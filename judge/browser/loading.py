@@ -1,7 +1,4 @@
-"""The models of the demo page.
-
-This module is separate from the page's settings, which are read before a library asks for the settings of the hub.
-"""
+"""The models of the demo page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +9,6 @@ from core.scores import Metric
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide, load_guide
 from judge.browser.judging import load_metrics
-from judge.browser.settings import DemoSettings
 from models.causal import CausalLM
 
 GENERATOR, GUIDE = "generator", "guide_"  # folders of models
@@ -23,30 +19,28 @@ class DemoModels:
     """The models of the page."""
 
     folder: str  # as the user gave it
+    writer: str  # what the page calls the generator
     generator: CausalLM | None  # None without a generator and a guide
     guides: Mapping[str, CausalGuide | Discriminator]  # by label
     metrics: Mapping[str, Metric]  # by name
     notes: tuple[str, ...] = ()  # what a reader of their scores must know (`core.notes`)
 
     @classmethod
-    def load(cls, settings: DemoSettings) -> "DemoModels":
-        folder = Path(settings.models)
-        guide_folders = sorted(folder.glob(f"{GUIDE}*"))
-        source = settings.generator or str(folder / GENERATOR)
-        is_there = settings.generator is not None or Path(source).is_dir()
-        generator = None
-        guides: dict[str, CausalGuide | Discriminator] = {}
-        if guide_folders and is_there:
-            generator = CausalLM.from_pretrained(source, settings.device, settings.dtype)
-            for path in guide_folders:
-                label = path.name.removeprefix(GUIDE)
-                guides[label] = load_guide(path, settings.device)
+    def load(
+        cls, folder: str, generator: str | None = None, device: str = "cpu", dtype: str = "float32"
+    ) -> "DemoModels":
+        """Loads the models of a folder, and a generator of another place (a folder or a name of the hub)."""
+        path = Path(folder)
+        source = generator or str(path / GENERATOR)
+        guides = sorted(path.glob(f"{GUIDE}*"))
+        has_generator = bool(guides) and (generator is not None or Path(source).is_dir())
         return cls(
-            settings.models,
-            generator=generator,
-            guides=guides,
-            metrics=load_metrics(folder, settings.device),
-            notes=read_notes(folder),
+            folder,
+            writer="A small language model" if generator is None else Path(generator).name,
+            generator=CausalLM.from_pretrained(source, device, dtype) if has_generator else None,
+            guides={each.name.removeprefix(GUIDE): load_guide(each, device) for each in guides if has_generator},
+            metrics=load_metrics(path, device),
+            notes=read_notes(path),
         )
 
 

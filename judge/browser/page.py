@@ -9,11 +9,11 @@ from gradio import themes
 
 from judge.browser.judge_tab import build_judge_tab
 from judge.browser.loading import DemoModels
-from judge.browser.serving import KEPT_FOR, LARGEST_FILE, MIDDLEWARE, SWEPT_EVERY, refuse_unknown_function
-from judge.browser.settings import HOST, DemoSettings
+from judge.browser.serving import HOST, KEPT_FOR, LARGEST_FILE, MIDDLEWARE, SWEPT_EVERY, refuse_unknown_function
 from judge.browser.steer_tab import build_steer_tab
 
 STYLE = Path(__file__).with_name("page.css")
+PEOPLE = 2  # requests that are answered at once; further ones wait
 WAITING = 32  # requests that wait, at most
 INTRODUCTION = (
     "Four papers on judging generated text (CDM, CTRLEval, MARS, OUMG) and the usual metrics, to try by hand."
@@ -21,30 +21,24 @@ INTRODUCTION = (
 TABS = {"Steer": build_steer_tab, "Judge": build_judge_tab}
 
 
-def build_page(models: DemoModels, settings: DemoSettings) -> Any:
+def build_page(models: DemoModels) -> Any:
     """Builds the page, a `gradio.Blocks` that is not served yet."""
     kept = SWEPT_EVERY, KEPT_FOR
     with gr.Blocks(title="Judging generated text", analytics_enabled=False, delete_cache=kept) as page:
         gr.Markdown("# Judging generated text")
-        gr.HTML(f"<p>{INTRODUCTION}{warn_of_models(models)}</p>")
+        warning = f" Each model here is a <strong>{escape('; '.join(models.notes))}</strong>." if models.notes else ""
+        gr.HTML(f"<p>{INTRODUCTION}{warning}</p>")
         for name, build_tab in TABS.items():
             with gr.Tab(name):
-                build_tab(models, settings)
-    return page.queue(max_size=WAITING, default_concurrency_limit=settings.people)
+                build_tab(models)
+    return page.queue(max_size=WAITING, default_concurrency_limit=PEOPLE)
 
 
-def warn_of_models(models: DemoModels) -> str:
-    """Writes, as HTML, what a reader of the scores must know about the models."""
-    if not models.notes:
-        return ""
-    return f" Each model here is a <strong>{escape('; '.join(models.notes))}</strong>."
-
-
-def serve_page(page: Any, settings: DemoSettings) -> str:
+def serve_page(page: Any, port: int) -> str:
     """Serves the page in separate threads; returns its address."""
     _, address, _ = page.launch(
         server_name=HOST,
-        server_port=settings.port,
+        server_port=port,
         share=False,
         prevent_thread_lock=True,
         quiet=True,

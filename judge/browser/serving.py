@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,33 +16,20 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judge.browser.settings import HOST
+from core.errors import SettingError
 
+HOST = "127.0.0.1"  # this machine alone
 LARGEST_FILE = "5mb"  # of an upload, as gradio reads it
 LARGEST_BODY = 32 * 2**20  # bytes of a request: six such files
 KEPT_FOR = 3600  # seconds after which an upload is deleted
 SWEPT_EVERY = 600  # seconds between two looks for old uploads
 
 
-class LimitedBodies:
-    """Refuses a request whose body is larger than `LARGEST_BODY`, or does not state its length, before it is read."""
+class Guard:
+    """Refuses a request whose body is larger than `LARGEST_BODY`, or does not state its length, before it is read.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
-        if "transfer-encoding" in headers:
-            refusal = PlainTextResponse("a body must state its length", 411)
-        elif int(headers.get("content-length", 0)) > LARGEST_BODY:
-            refusal = PlainTextResponse(f"a body must have at most {LARGEST_BODY:,} bytes", 413)
-        else:
-            refusal = None
-        await (refusal or self.app)(scope, receive, send)
-
-
-class Unframed:
-    """Tells browsers to show no page of the demo in a frame of another page."""
+    It tells browsers to show no page of the demo in a frame of another page.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -52,15 +40,17 @@ class Unframed:
                 MutableHeaders(scope=message)["content-security-policy"] = "frame-ancestors 'none'"
             await send(message)
 
-        await self.app(scope, receive, send_unframed)
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        app = self.app
+        if "transfer-encoding" in headers:
+            app = PlainTextResponse("a body must state its length", 411)
+        elif int(headers.get("content-length", 0)) > LARGEST_BODY:
+            app = PlainTextResponse(f"a body must have at most {LARGEST_BODY:,} bytes", 413)
+        await app(scope, receive, send_unframed)
 
 
 # a page of a name that was made to lead to this machine (DNS rebinding) still asks by its own name
-MIDDLEWARE = [
-    Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
-    Middleware(LimitedBodies),
-    Middleware(Unframed),
-]
+MIDDLEWARE = [Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]), Middleware(Guard)]
 
 
 async def refuse_url(*_: Any, **__: Any) -> None:
@@ -86,3 +76,12 @@ def private_uploads() -> Iterator[None]:
             yield
         finally:
             signal.signal(signal.SIGTERM, before)
+
+
+def check_port(port: int) -> None:
+    """Raises SettingError for a port that another program uses, or that this user may not use."""
+    try:
+        with socket.create_server((HOST, port)):
+            pass
+    except OSError as error:
+        raise SettingError(f"cannot listen on {HOST}:{port} ({error.strerror}): set port") from error

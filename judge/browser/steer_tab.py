@@ -2,19 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
-from pathlib import Path
 from typing import Any, Literal
 
 import gradio as gr
 
 from core.errors import InputError, SettingError
-from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide
-from judge.browser.judging import check_length
+from judge.browser.judging import CHARACTERS, check_length
 from judge.browser.loading import DemoModels
-from judge.browser.settings import DemoSettings
 from judge.browser.views import NO_MODELS, show_candidates, show_fault
-from judge.verbs.steer import SteeredText, Steering, write_steps
+from judge.steering import SteeredText, Steering, write_steps
 from models.causal import CausalLM
 from oumg.generation import WrittenToken
 
@@ -29,18 +25,19 @@ PROMPTS = ("Yesterday my sister and I", "On Friday I")  # to click
 STRENGTH = 4.0  # alpha at first
 SEED = 0  # at first
 NEW_TOKENS = 30  # at first
+MOST_TOKENS = 60
 CANDIDATES = 32  # k at first
 MOST_CANDIDATES = 64
 STEERED = "{name} continues a prompt twice: with a guide that makes the tokens of a label likelier, and without it."
 CLICK = "Click on a token to see its candidates. A colour says whether guidance made it likelier."
 
 
-def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
+def build_steer_tab(models: DemoModels) -> None:
     """Builds the tab that continues a prompt with and without guidance.
 
     It opens with a text that is already written.
     """
-    gr.Markdown(STEERED.format(name=name_generator(settings)))
+    gr.Markdown(STEERED.format(name=models.writer))
     lm = models.generator
     if lm is None:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
@@ -48,20 +45,22 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
     labels = list(models.guides)
     most = min(MOST_CANDIDATES, len(lm.tokenizer))
     k_at_first = min(CANDIDATES, most)
-    tokens_at_first = min(NEW_TOKENS, settings.new_tokens)
-    prompt = gr.Textbox(PROMPT, label="prompt", max_length=settings.characters, lines=2)
+    prompt = gr.Textbox(PROMPT, label="prompt", max_length=CHARACTERS, lines=2)
     with gr.Row():
         label = gr.Dropdown(labels, value=labels[-1], label="label to steer to")
         seed = gr.Number(SEED, label="seed", precision=0, minimum=0, maximum=2**31)
     with gr.Row():
         strength = gr.Slider(0, 10, STRENGTH, step=0.5, label="strength (alpha)", info="0 is no guidance")
         k = gr.Slider(2, most, k_at_first, step=1, label="k", info="candidates for each token")
-        tokens = gr.Slider(1, settings.new_tokens, tokens_at_first, step=1, label="new tokens", info="at most")
-    offer_prompts(prompt, label, labels)
+        tokens = gr.Slider(1, MOST_TOKENS, NEW_TOKENS, step=1, label="new tokens", info="at most")
+    offered = [[start, name] for start, name in zip(cycle(PROMPTS), labels)]
+    named = [f"{start} … ({name})" for start, name in offered]
+    gr.Examples(offered, [prompt, label], example_labels=named, label="examples to click")
     with gr.Row():
         write = gr.Button("Write", variant="primary")
         stop = gr.Button("Stop")
-    opening = write_opening(lm, models.guides[labels[-1]], tokens_at_first, k_at_first)
+    at_first = Steering(STRENGTH, k=k_at_first, new_tokens=NEW_TOKENS, seed=SEED)
+    *_, opening = write_steps(lm, models.guides[labels[-1]], PROMPT, at_first)
     with gr.Row():
         views: dict[Side, gr.HighlightedText] = {side: view_side(opening, side) for side in SIDES}
     gr.Markdown(CLICK)
@@ -70,28 +69,12 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
 
     inputs = [prompt, label, strength, k, tokens, seed]
     outputs = [*views.values(), state, shown]
-    on_write = make_writer(models, lm, settings)
+    on_write = make_writer(models, lm)
     writing = gr.on([write.click, prompt.submit], on_write, inputs, outputs, show_progress="hidden")
     writing.failure(lambda: ([], [], SteeredText(""), ""), None, outputs, show_progress="hidden")  # gradio's own fault
     stop.click(None, cancels=[writing])
     for side, view in views.items():
         view.select(make_selector(side), state, shown, show_progress="hidden")
-
-
-def name_generator(settings: DemoSettings) -> str:
-    """Names the model that writes, if the user gave its name.
-
-    >>> name_generator(DemoSettings(generator="google/gemma-3-270m")), name_generator(DemoSettings())
-    ('gemma-3-270m', 'A small language model')
-    """
-    return "A small language model" if settings.generator is None else Path(settings.generator).name
-
-
-def offer_prompts(prompt: gr.Textbox, label: gr.Dropdown, labels: list[str]) -> None:
-    """Adds buttons that fill in a prompt and a label."""
-    examples = [[start, name] for start, name in zip(cycle(PROMPTS), labels)]
-    named = [f"{start} … ({name})" for start, name in examples]
-    gr.Examples(examples, [prompt, label], example_labels=named, label="examples to click")
 
 
 def view_side(text: SteeredText, side: Side) -> gr.HighlightedText:
@@ -105,7 +88,7 @@ def view_side(text: SteeredText, side: Side) -> gr.HighlightedText:
     )
 
 
-def make_writer(models: DemoModels, lm: CausalLM, settings: DemoSettings) -> Callable[..., Any]:
+def make_writer(models: DemoModels, lm: CausalLM) -> Callable[..., Any]:
     """Makes the function of the button Write, which yields the guided and the unguided text after each step.
 
     A fault yields its message.
@@ -120,7 +103,7 @@ def make_writer(models: DemoModels, lm: CausalLM, settings: DemoSettings) -> Cal
         seed: int,
     ) -> Iterator[tuple[Any, ...]]:
         try:
-            check_length(prompt, settings.characters, "prompt")
+            check_length(prompt, "prompt")
             if label not in models.guides:
                 raise SettingError(f"label must be one of {', '.join(models.guides)}, but is {label!r}")
             how = Steering(float(strength), k=int(k), new_tokens=int(tokens), seed=int(seed))
@@ -140,13 +123,6 @@ def make_selector(side: Side) -> Callable[..., str]:
         return show_candidates(text, side, event.index)
 
     return show
-
-
-def write_opening(lm: CausalLM, guide: CausalGuide | Discriminator, tokens: int, k: int) -> SteeredText:
-    """Writes the text that the page opens with: the first prompt, continued with the page's settings."""
-    how = Steering(STRENGTH, k=k, new_tokens=tokens, seed=SEED)
-    *_, written = write_steps(lm, guide, PROMPT, how)
-    return written
 
 
 def shade_side(text: SteeredText, side: Side) -> list[Shaded]:

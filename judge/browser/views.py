@@ -6,7 +6,7 @@ from typing import Literal
 
 from core.errors import InputError, SettingError
 from judge.browser.judging import Judgement
-from judge.verbs.steer import STEPS_CAPTION, SteeredText, list_steps
+from judge.steering import STEPS_CAPTION, SteeredText, list_steps
 from report.explanations import Line, Piece
 from report.tables import Table
 

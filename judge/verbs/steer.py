@@ -1,214 +1,53 @@
-"""Steers texts with a guide, and shows them beside unguided ones, step by step (`judge steer`; OUMG, section 3.2)."""
+"""`judge steer`."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING, Literal
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import zip_longest
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-import numpy as np
-from scipy.special import expit
-
-from core.errors import MissingModelError
-from core.example import Example
 from core.hosts import set_network
-from core.scores import Scores
-from core.settings import Count, NonNegative, Seed, Several, Text, check, checked_dataclass
-from core.signature import MODEL_LIBRARIES, signature
-from meta_eval.scored_set import ScoredSet
-from report.study import Study
-from report.tables import Table, pick
+from core.settings import Count, Several, Text
+from judge.options import CausalLM, File, GuideModel, verb
 
 if TYPE_CHECKING:
-    from models.causal import CausalLM
-    from oumg.generation import GuideModel, WrittenToken
-    from oumg.guidance import GuidanceRule
-
-CAPTION = (
-    "attribute: the guide's own probability of its attribute, which rises by construction. unguided: the text that the "
-    "same draws give without guidance."
-)
-STEPS_CAPTION = (
-    "before: the generator's probability among its k likeliest tokens. attribute: the guide's "
-    "probability that the text with the candidate has the attribute. after: the probability under guidance, from which "
-    "the token marked in the column chosen was drawn. Candidates that are among the first before or after are shown."
-)
-PromptTexts: TypeAlias = Sequence[str]  # texts, which may hold commas
-ATTRIBUTES = ("attribute", "attribute_unguided")
-TAIL = 30  # characters of the text so far
-SHOWN_CANDIDATES = 3  # first candidates of a step before guidance, and after it
+    from report.study import Study
 
 
-@checked_dataclass
-class Steering:
-    """The settings by which a prompt is continued."""
-
-    # alpha of Eq. 5 (the rule `normalised`), or lambda of FUDGE; 0 is the generator alone
-    strength: NonNegative = 4.0
-    # candidates of each step that are scored and kept
-    k: Count = 32
-    rule: Literal["normalised", "fudge"] = "normalised"
-    # of a continuation, at most
-    new_tokens: Count = 20
-    # of what is drawn
-    seed: Seed = 0
-
-
-@dataclass(frozen=True)
-class SteeredText:
-    """A prompt with its guided continuation, and the unguided continuation by the same random draws."""
-
-    prompt: str
-    guided: tuple[WrittenToken, ...] = ()
-    unguided: tuple[WrittenToken, ...] = ()
-    attribute: float = np.nan  # the guide's probability that the guided text has its attribute
-    attribute_unguided: float = np.nan
-
-    @property
-    def text(self) -> str:
-        """The guided text with its prompt."""
-        return self.prompt + "".join(token.text for token in self.guided)
-
-    @property
-    def unguided_text(self) -> str:
-        """The unguided text with its prompt."""
-        return self.prompt + "".join(token.text for token in self.unguided)
-
-
+@verb
 def steer(
-    generator: str | Path | CausalLM,
-    guide: str | Path | GuideModel,
-    prompts: PromptTexts,
+    generator: File | CausalLM,
+    guide: File | GuideModel,
+    prompts: Several[Text],
     strength: float = 4.0,
     k: int = 32,
-    rule: GuidanceRule = "normalised",
+    rule: Literal["normalised", "fudge"] = "normalised",
     new_tokens: int = 20,
-    samples: int = 1,
+    samples: Count = 1,
     seed: int = 0,
     *,
     device: str = "cpu",
     dtype: str = "float32",
     network: bool = False,
-) -> Study:
-    """The work of `judge.steer`, which says what it takes and raises."""
-    set_network(network)
-    from models.folders import require_model
+) -> "Study":
+    """Continues prompts with guidance and without; a text does not depend on the others.
 
-    check(Several[Text], prompts=prompts)
-    check(Count, samples=samples)
-    steering = Steering(strength, k=k, rule=rule, new_tokens=new_tokens, seed=seed)
-    if isinstance(generator, str | Path):
-        require_model(str(generator))
-    if isinstance(guide, str | Path) and not Path(guide).is_dir():
-        raise MissingModelError(str(guide), "there is no such folder")
-    from discriminators.guides import load_guide, score_texts  # with torch, which takes seconds
-    from models.causal import CausalLM
-    from models.loading import model_fingerprint, weights_fingerprint
-    from oumg.generation import encode_prompts
-    from oumg.guidance import adapt_guide
+    Args:
+        generator: a causal language model by hub name or folder, or a loaded one (on a GPU).
+        guide: the folder of a trained guide for this generator (`guide_LABEL` of a run), or a loaded one.
+        prompts: texts to continue, one or several.
+        strength: alpha of Eq. 5 (the rule `normalised`), or lambda of FUDGE; 0 is the generator alone.
+        k: candidates of each step that are scored and kept.
+        rule: normalised (the strength is alpha), or fudge (the strength is lambda).
+        new_tokens: of a continuation, at most.
+        samples: texts of each prompt; the first one is drawn with `seed`, each further one with the next seed.
+        seed: of what is drawn.
+        device: of the models that are loaded, such as cuda.
+        dtype: of the generator; auto: bfloat16 where the device multiplies it fast. The guide stays in float32.
+        network: whether the generator may be fetched from the hub.
 
-    lm = generator if isinstance(generator, CausalLM) else CausalLM.from_pretrained(str(generator), device, dtype)
-    loaded = load_guide(guide, str(lm.device)) if isinstance(guide, str | Path) else guide
-    adapted = adapt_guide(loaded, lm.tokenizer)
-    encode_prompts(lm, prompts, new_tokens)  # refuses all that are too long before any is continued
-    written: list[SteeredText] = []
-    for prompt in prompts:
-        for sample in range(samples):
-            *_, last = write_steps(lm, adapted, prompt, replace(steering, seed=seed + sample))
-            written.append(last)
-    sides = ([each.text for each in written], [each.unguided_text for each in written])
-    guided, unguided = (expit(np.asarray(score_texts(loaded, side), np.float64)).tolist() for side in sides)
-    texts = [
-        replace(each, attribute=own, attribute_unguided=other)
-        for each, own, other in zip(written, guided, unguided, strict=True)
-    ]
-    settings = {"strength": strength, "k": k, "rule": rule, "new_tokens": new_tokens, "samples": samples, "seed": seed}
-    models = {"generator": model_fingerprint(lm.model, lm.tokenizer), "guide": weights_fingerprint(loaded.network)}
-    line = signature("steer", libraries=MODEL_LIBRARIES, **settings, **models)
-    rows = [pick(each, ATTRIBUTES, prompt=each.prompt, text=each.text, unguided=each.unguided_text) for each in texts]
-    return Study(
-        answer=(
-            f"The guide finds its attribute with probability {np.mean(guided):.2f} in the guided texts and "
-            f"{np.mean(unguided):.2f} in the unguided ones (mean of {len(texts)}; its own judgement)."
-        ),
-        tables=[
-            Table("Steered texts", CAPTION, rows),
-            Table("Step by step", f"The first text. {STEPS_CAPTION}", list_steps(texts[0].prompt, texts[0].guided)),
-        ],
-        notes=[*dict.fromkeys((*lm.notes, *loaded.notes))],
-        signature=line,
-        found=texts,
-        shown=[show_texts(texts, line)],
-        title=", ".join(dict.fromkeys(each.prompt for each in texts)),
-    )
-
-
-def write_steps(lm: CausalLM, guide: Any, prompt: str, how: Steering) -> Iterator[SteeredText]:
-    """Yields the texts after each step, lazily.
-
-    Raises SettingError or InputError for wrong settings, a blank prompt or one that is too long for the generator, and
-    more candidates than the generator has tokens.
+    Raises SettingError for wrong settings and a guide of other tokens; InputError for a prompt that leaves no room
+    for the new tokens and for a missing model.
     """
-    from oumg.generation import check_candidates, encode_prompts, make_guidance, write_tokens
+    set_network(network)
+    from judge.steering import Steering, load_models, steer_prompts
 
-    check(Text, prompt=prompt)
-    check_candidates([how.k], len(lm.tokenizer))
-    text = SteeredText(prompt.strip())
-    ((_, row),) = encode_prompts(lm, [text.prompt], how.new_tokens).items()
-    guidance = make_guidance(lm, guide, how.rule, how.strength, how.k) if how.strength else None
-    write = partial(
-        write_tokens,
-        lm,
-        row,
-        new_tokens=how.new_tokens,
-        k=how.k,
-        seed=how.seed,
-    )
-    for guided, unguided in zip_longest(write(guidance=guidance), write(guidance=None)):
-        if guided:
-            text = replace(text, guided=(*text.guided, guided))
-        if unguided:
-            text = replace(text, unguided=(*text.unguided, unguided))
-        yield text
-
-
-def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN_CANDIDATES) -> list[dict[str, Any]]:
-    """Lists the candidates of each step: the `shown` likeliest before guidance and the `shown` likeliest after it."""
-    rows: list[dict[str, Any]] = []
-    text = prompt
-    for number, token in enumerate(tokens):
-        candidates = token.candidates
-        after = sorted(range(len(candidates)), key=lambda place: -candidates[place].after)
-        places = sorted({*range(min(shown, len(candidates))), *after[:shown], token.chosen})
-        for place in places:
-            candidate = candidates[place]
-            rows.append(
-                {
-                    "step": number + 1,
-                    "text": f"…{text[-TAIL:]}" if place == places[0] else "",
-                    "candidate": repr(candidate.text),
-                    "before": candidate.before,
-                    "attribute": "" if candidate.attribute is None else candidate.attribute,
-                    "after": candidate.after,
-                    "chosen": "←" if place == token.chosen else "",
-                }
-            )
-        text += token.text
-    return rows
-
-
-def show_texts(texts: Sequence[SteeredText], line: str) -> ScoredSet:
-    """Makes a scored set of the guided texts, by the guide's probability, for the page, which colours their tokens."""
-    examples = [Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(texts, start=1)]
-    values = np.array([each.attribute for each in texts], dtype=np.float64)
-    explanations = [{"guided": list_moved(each)} for each in texts]
-    scores = Scores({"attribute": values}, line, explanations=explanations)
-    return ScoredSet("guided texts", tuple(examples), {"guide": scores})
-
-
-def list_moved(text: SteeredText) -> list[tuple[str, float]]:
-    """Lists the tokens of a guided text, and how much guidance moved the log-probability of each, in nats."""
-    return [(token.text, token.moved) for token in text.guided]
+    steering = Steering(strength, k=k, rule=rule, new_tokens=new_tokens, seed=seed)
+    lm, loaded = load_models(generator, guide, device=device, dtype=dtype)
+    return steer_prompts(lm, loaded, prompts, steering, samples)

@@ -30,9 +30,8 @@ from baselines.replies import ChatFault, ChosenToken, Reply
 from baselines.rubrics import read_rubric
 from core.errors import InputError, SettingError
 from core.example import Example
-from judge import score
+from judge import prefer, score
 from judge.scored_texts import ScoredTexts, tabulate_panels
-from judge.verbs.prefer import prefer
 from meta_eval.raters import krippendorff_alpha
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]

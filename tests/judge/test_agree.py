@@ -130,28 +130,6 @@ def test_one_text_without_a_group_is_refused() -> None:
         judge.agree(lacking)
 
 
-def test_order_pairs_and_clusters_never_contradict() -> None:
-    """Metrics of many strengths, some with missing scores: a pair that is separated has no cluster in common."""
-    rng = np.random.default_rng(5)
-    for _ in range(10):
-        ratings = rng.normal(size=50)
-        scores = {f"m{k}": (ratings + k / 2 * rng.normal(size=50)).tolist() for k in range(1, 7)}
-        for values in scores.values():
-            values[int(rng.integers(50))] = None
-        found = judge.agree(make_rows(scores, ratings.tolist()), cues=False)
-        order = [row["metric"] for row in found.tables[0].rows]
-        clusters = {}
-        for row in found.tables[0].rows:
-            first, *last = map(int, row["cluster"].split("-"))
-            clusters[row["metric"]] = set(range(first, (last or [first])[0] + 1))
-        assert {pair.n for pair in found.found.rankings[0].pairs} == {row["n"] for row in found.tables[0].rows}
-        for pair in found.found.rankings[0].pairs:
-            if pair.better != "–":
-                worse = pair.metric_b if pair.better == pair.metric_a else pair.metric_a
-                assert order.index(pair.better) < order.index(worse)
-                assert not clusters[pair.metric_a] & clusters[pair.metric_b]
-
-
 @pytest.mark.parametrize("people", [1, 3])
 def test_a_judge_beside_a_metric_is_held_against_people_in_the_answer(people: int) -> None:
     """Better than chance, and the best of all metrics, is not yet good enough to take the place of a person."""

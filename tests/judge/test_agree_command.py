@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.metric_study import ranking_table
+from judge.agreement import ranking_table
 from meta_eval.ranking import RankingSettings, compare_metrics, rank_metrics
 from tests.data.sets.small_files import write
 from tests.meta_eval.sets import make_set, rho
@@ -64,13 +64,6 @@ def test_tables_of_a_study(finish: Finish, tmp_path: Path) -> None:
 PLAIN = RankingSettings("spearman", "global", 0.05)
 
 
-def draw_metrics(n: int, seed: int, **noise: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Ratings, and metrics that see them through noise."""
-    rng = np.random.default_rng(seed)
-    ratings = rng.normal(size=n)
-    return ratings, {name: ratings + size * rng.normal(size=n) for name, size in noise.items()}
-
-
 def test_a_metric_that_refuses_the_hard_half_is_ranked_on_what_all_scored() -> None:
     """The first 60 ratings lie far apart and are easy to order; the last 60 are hard, and one metric skips them."""
     rng = np.random.default_rng(0)
@@ -87,22 +80,6 @@ def test_a_metric_that_refuses_the_hard_half_is_ranked_on_what_all_scored() -> N
     assert rho(steady, ratings) < found[1]  # on all 120 it would have come second
     assert pair.difference.value == pytest.approx(found[1] - found[0])
     assert pair.n == 60
-
-
-def test_a_metric_with_few_scores_does_not_decide_for_the_others() -> None:
-    ratings, scores = draw_metrics(60, 1, a=0.5, b=1, rare=0.5, flat=0.0)
-    scores["rare"][:40] = np.nan
-    scores["flat"][:] = 3.0
-    scores["b"][50:] = np.nan
-    sample = make_set(ratings, scores)
-    ranking = rank_metrics(sample, "q", PLAIN)
-    assert (list(ranking.agreement), ranking.kept.sum()) == (["a", "b"], 50)
-    assert ranking.left_out == {
-        "flat": "all 60 scores of examples are 3: a constant has no correlation",
-        "rare": "with it, too few examples would have scores of all ranked metrics",
-    }
-    (pair,) = compare_metrics(sample, ranking)
-    assert (pair.metric_a, pair.metric_b, pair.n) == ("a", "b", 50)
 
 
 def test_labels_have_tables(finish: Finish, tmp_path: Path) -> None:

@@ -77,15 +77,6 @@ def test_a_label_of_an_unknown_pair_is_refused():
         judge.prefer(verdicts, human_labels=[people[0] | {"system_a": "w", "system_b": "x", "winner": "w"}])
 
 
-def test_labels_of_unknown_pairs_are_counted_and_named():
-    verdicts, people = study(40)
-    lost = people[0] | {"id": "q99"}
-    found = judge.prefer(verdicts, human_labels=[*people[:100], lost])
-    said = "preferences: 100 of 101 labels joined by input and systems to 120 verdicts; without a verdict: y and x"
-    assert any(note.startswith(said.replace("preferences", "human_labels", 1)) for note in found.notes)
-    assert sum(row["labels"] for row in found.found.corrected[JUDGE]) == 2 * 100
-
-
 def test_labels_by_the_id_of_a_pair(tmp_path: Path) -> None:
     """Rows of an id and a winner say what rows with inputs and systems say, whatever their order."""
     verdicts, people = study(40)

@@ -10,7 +10,6 @@ import pytest
 
 import judge
 from core.example import Example
-from data.files import read_examples, write_examples
 
 NO_SCORE = "own has no score for an empty answer"
 
@@ -47,22 +46,6 @@ def test_a_metric_without_a_score_says_why() -> None:
     assert found.found.reasons[1] == f"{own.__module__}.{NO_SCORE}"
 
 
-def test_empty_answers_in_every_form_of_a_file(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text('{"text": "a"}\n{"text": ""}\n{"text": null}\n{"text": " "}\n')
-    (tmp_path / "x.csv").write_text("id,text\n1,a\n2,\n")
-    (tmp_path / "x.txt").write_text("a\n\nb\n")
-    (tmp_path / "ref.txt").write_text("a\nb\nb\n")
-    assert [each.text for each in read_examples(tmp_path / "x.jsonl")] == ["a", "", "", " "]
-    assert [each.text for each in read_examples(tmp_path / "x.csv")] == ["a", ""]
-    aligned = read_examples(text=tmp_path / "x.txt", references=tmp_path / "ref.txt")
-    assert [(each.text, each.references) for each in aligned] == [("a", ("a",)), ("", ("b",)), ("b", ("b",))]
-    write_examples(tmp_path / "y.jsonl", aligned)
-    assert read_examples(tmp_path / "y.jsonl") == aligned
-    (tmp_path / "end.txt").write_text("a\nb\n\n")
-    last = read_examples(text=tmp_path / "end.txt", references=tmp_path / "ref.txt")[-1]
-    assert (last.text, last.references) == ("", ("b",))
-
-
 def test_the_output_of_score_keeps_the_line_of_an_empty_answer(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"text": "a", "references": ["a"]}\n{"text": "", "references": ["b"]}\n')
     judge.score(str(tmp_path / "x.jsonl"), "rouge_l", output=tmp_path / "out.jsonl")
@@ -79,12 +62,6 @@ def test_a_silent_system_is_not_ranked_first() -> None:
     assert "by own, no two systems have scores for enough inputs in common" in found.answer
 
 
-def test_silence_is_counted_where_every_metric_scores_it() -> None:
-    compared = judge.compare(outputs(), "rouge_l", cues=False)
-    assert compared.notes[0] == "A is silent on 16 of 36 inputs"
-    assert compared.answer.startswith("By rouge_l, B scores higher than A")
-
-
 def test_silence_is_found_in_any_order_of_rows() -> None:
     """The inputs on which A is silent come last in the file and first by name."""
     rows = [{**row, "group": f"q{99 - i // 2}"} for i, row in enumerate(outputs())]
@@ -99,12 +76,6 @@ def test_a_system_that_answers_with_invisible_characters_is_silent() -> None:
     said = "A is silent on 16 of 36 inputs; rouge_l has no score for a silent answer and cannot rank it"
     assert found.notes[0] == said
     assert "A scores higher" not in found.answer
-
-
-def test_empty_answers_are_counted_where_metrics_meet_people() -> None:
-    rows = [{**row, "ratings": {"q": float(bool(row["text"]))}} for row in outputs()]
-    found = judge.agree(rows, "rouge_l", cues=False)
-    assert found.notes[0] == "16 of 72 answers are empty (16 of A)"
 
 
 def test_people_who_did_not_rate_empty_answers_do_not_rank_a_silent_system() -> None:

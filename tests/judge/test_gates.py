@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from core.errors import SettingError
-from judge.gates import Condition, decide, find_confidence, read_conditions
+from judge.gates import Condition, decide, read_conditions
 from meta_eval.design import lay_out
 from meta_eval.estimates import estimate_mean
-from meta_eval.labels import estimate_kappa
-
-YES = np.array([0.0, 1.0])
 
 
 def test_conditions() -> None:
@@ -55,18 +52,3 @@ def test_without_an_interval_nothing_fails() -> None:
     has_failed, said = hold("kappa", 0.6, np.full(9, 0.1))
     assert not has_failed
     assert said.startswith("q by j: kappa cannot be compared with 0.6: an interval needs")
-
-
-def test_a_judge_that_finds_none_of_two_rare_texts_is_not_shown_to_be_bad() -> None:
-    """Nor is one that always says no."""
-    people = (np.arange(100) < 2).astype(float)
-    for judge in (np.roll(people, 50), np.zeros(100)):
-        kappa = estimate_kappa([(people, judge)], YES, lay_out(100))
-        has_failed, _ = decide(Condition("kappa", 0.5), kappa, "q by j", confidence=0.9)
-        assert not has_failed
-
-
-def test_level_over_conditions() -> None:
-    assert find_confidence(0.05, 1) == pytest.approx(0.9)
-    assert find_confidence(0.05, 5) == pytest.approx(0.98)
-    assert find_confidence(0.05, 1, is_two_sided=True) == pytest.approx(0.95)

@@ -86,12 +86,6 @@ def test_a_sheet_drawn_by_strata_is_refused(chances: tuple[float, float], tmp_pa
         judge.agree(TEXTS, labels=labels)
 
 
-def test_labels_with_different_probabilities_are_refused() -> None:
-    labels = [{"id": row["id"], "label": 1, "Probability": 1 / (1 + i % 2)} for i, row in enumerate(TEXTS)]
-    with pytest.raises(SettingError, match="but labels has several: draw a new sheet"):
-        judge.agree(TEXTS, labels=labels)
-
-
 def test_labels_of_two_people_in_two_files(tmp_path: Path) -> None:
     judge.label(TEXTS, n=60, output=tmp_path / "sheet")
     paths = [fill_labels(tmp_path, person=person) for person in ("ann_", "ben_")]
@@ -114,37 +108,13 @@ def test_an_empty_sheet_is_refused(tmp_path: Path) -> None:
         judge.agree(TEXTS, labels=tmp_path / "sheet.csv")
 
 
-def test_a_sheet_is_never_overwritten(tmp_path: Path) -> None:
-    judge.label(TEXTS, n=40, output=tmp_path / "sheet")
-    with pytest.raises(SettingError, match="output must be a new name, because labels may be lost"):
-        judge.label(TEXTS, n=40, output=tmp_path / "sheet")
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"n": 0}, "n must be greater"),
-        ({"seed": -1}, "seed must be"),
-    ],
-)
-def test_wrong_settings(settings: dict, said: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=said):
-        judge.label(TEXTS, output=tmp_path / "sheet", **settings)
-    assert not any(tmp_path.iterdir())
-
-
-def test_verdicts_without_texts_show_ids(tmp_path: Path) -> None:
-    rows = [{"id": f"q{i}", "judge": int(verdict)} for i, verdict in enumerate(JUDGE)]
-    sheet = judge.label(rows, n=40, output=tmp_path / "sheet")
-    assert [*read_csv(tmp_path / "sheet.csv")[0]] == ["item", "id", "label"]
-    assert any("has no texts: the sheet shows ids" in note for note in sheet.notes)
-
-
 def test_the_design_counts_where_the_sheet_shows_ids(tmp_path: Path) -> None:
     """The sheet of verdicts without texts has ids, by which labels could be joined without it."""
     rows = [{"id": f"gpt-{i}", "judge": int(verdict)} for i, verdict in enumerate(JUDGE)]
-    judge.label(rows, n=100, output=tmp_path / "sheet")
+    drawn = judge.label(rows, n=100, output=tmp_path / "sheet")
+    assert any("has no texts: the sheet shows ids" in note for note in drawn.notes)
     sheet = read_csv(tmp_path / "sheet.csv")
+    assert [*sheet[0]] == ["item", "id", "label"]
     for row in sheet:
         row["label"] = str(TRUTH[int(row["id"].removeprefix("gpt-"))])
     path = tmp_path / "filled.csv"
@@ -165,14 +135,9 @@ def test_a_column_called_item_is_no_sheet() -> None:
     np.testing.assert_array_equal(found.ratings("label"), TRUTH)
 
 
-@pytest.mark.parametrize("name", ["sheet", "sheet.csv"])
-def test_the_ending_of_a_sheet_is_not_doubled(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "stem"), [("sheet", "sheet"), ("sheet.csv", "sheet"), ("v1.2", "v1.2")])
+def test_a_sheet_is_named_by_the_user_and_never_overwritten(name: str, stem: str, tmp_path: Path) -> None:
     sheet = judge.label(TEXTS, n=4, output=tmp_path / name)
-    assert [path.name for path in sheet.files] == ["sheet.csv", "sheet.design.csv"]
-    with pytest.raises(SettingError, match=r"sheet\.csv and .*sheet\.design\.csv exist"):
-        judge.label(TEXTS, n=4, output=tmp_path / "sheet.csv")
-
-
-def test_a_name_with_a_dot_is_kept(tmp_path: Path) -> None:
-    sheet = judge.label(TEXTS, n=4, output=tmp_path / "v1.2")
-    assert [path.name for path in sheet.files] == ["v1.2.csv", "v1.2.design.csv"]
+    assert [path.name for path in sheet.files] == [f"{stem}.csv", f"{stem}.design.csv"]
+    with pytest.raises(SettingError, match=rf"because labels may be lost, but .*{stem}\.csv and .*design\.csv exist"):
+        judge.label(TEXTS, n=4, output=tmp_path / name)

@@ -36,36 +36,6 @@ def write_inspect(folder: Path) -> Path:
     return path
 
 
-def write_promptfoo(folder: Path) -> Path:
-    """60 tests of two providers; tests are numbered from 0, lines from 1."""
-    results = []
-    for i, verdict in enumerate(VERDICTS.tolist()):
-        result = {
-            "testIdx": i // 2,
-            "promptIdx": i % 2,
-            "provider": {"id": "ab"[i % 2]},
-            "prompt": {"raw": f"Question {i // 2}?", "label": "p"},
-            "vars": {"q": i // 2},
-            "success": verdict,
-            "score": float(verdict),
-            "response": {"output": f"Answer {i}."},
-        }
-        results.append(result)
-    path = folder / "results.json"
-    path.write_text(json.dumps({"results": {"version": 3, "prompts": [], "results": results}}))
-    return path
-
-
-def write_one_provider(folder: Path) -> Path:
-    """120 tests of one provider, whose numbers are those of the lines before."""
-    path = write_promptfoo(folder)
-    document = json.loads(path.read_text())
-    for i, row in enumerate(document["results"]["results"]):
-        row |= {"testIdx": i, "promptIdx": 0, "provider": {"id": "a"}}
-    path.write_text(json.dumps(document))
-    return path
-
-
 def write_systems(folder: Path) -> Path:
     """60 questions, each answered by two systems."""
     rows = [["question_id", "model", "response", "judge"]]
@@ -103,8 +73,6 @@ def fill(sheet: Path) -> Path:
 
 SOURCES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "Inspect": (write_inspect, "grader"),
-    "promptfoo": (write_promptfoo, "pass"),
-    "promptfoo, one provider": (write_one_provider, "pass"),
     "two systems": (write_systems, "judge"),
     "no ids": (write_unnamed, "judge"),
 }

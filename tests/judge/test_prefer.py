@@ -135,12 +135,6 @@ def test_one_answer_to_all_questions_is_told_at_any_number(inputs: int) -> None:
     assert not any("one answer" in note for note in judge.prefer(outputs=outputs(inputs), judge=Reader()).notes)
 
 
-def test_a_judge_reads_pairs_that_several_people_judged_once() -> None:
-    rows = [{**row, "rater": rater} for row in judged() for rater in ("Ann", "Bob")]
-    found = judge.prefer(rows, outputs=outputs(), judge=Reader())
-    assert (found.filled[-1].title, found.filled[-1].rows[0]["pairs"]) == ("The judge", 40)
-
-
 def test_a_judge_reads_only_pairs_whose_outputs_are_there() -> None:
     reader = Reader()
     found = judge.prefer(judged(), outputs=outputs(30), judge=reader)
@@ -349,11 +343,6 @@ def test_of_many_systems_the_answer_names_the_first_winners() -> None:
     assert first == "m00 is preferred to m01, m02, m03 and 16 others"
     assert others[3].endswith(" more systems are preferred to others")
     assert len(others) <= 5
-
-
-def test_few_systems_and_rows_end_well() -> None:
-    study = judge.prefer(make_battles(2, 5))
-    assert study.answer == "the tests do not separate m00 and m01 (p 0.375)"
 
 
 def test_a_judge_that_gives_probabilities_agrees_by_the_sides_that_it_takes() -> None:

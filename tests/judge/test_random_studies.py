@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import judge
+from judge.agreement import AgreementFigures
 from judge.comparisons import SystemsCompared
 from judge.preference_study import PreferenceFigures
-from judge.verbs.agree import AgreementFigures
 from meta_eval.estimates import Estimate
 
 Rows = list[dict[str, Any]]

@@ -27,7 +27,7 @@ CASES = [
         "score 3.jsonl --metric cdm_discriminative --metric.models nowhere --output out.jsonl",
         "--metric.models nowhere: there is no such folder",
     ),
-    ("plan --columns.text t", "columns name those of a pilot: pass the file of the pilot too"),
+    ("plan --columns.text t", "columns say what is in a pilot: pass its file too"),
     (
         "prefer --data pandalm --data.root . --data.part t",
         "--data.part is not a setting of pandalm (did you mean --data.root?)",

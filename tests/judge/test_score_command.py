@@ -2,7 +2,7 @@ import io
 import json
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -221,28 +221,6 @@ def test_a_pipe_gives_texts_and_takes_scores(run: Call, tmp_path: Path, monkeypa
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "here", "cache"}
     assert json.loads((tmp_path / "here" / "results.json").read_text())["files"] == []
     standard_input.cache_clear()
-
-
-@dataclass
-class Company:
-    """A metric whose score is the number of examples in its corpus."""
-
-    corpus: int | None = None
-    requires = require()
-    signature = "company"
-
-    def with_corpus(self, examples: Iterable[Example]) -> "Company":
-        return Company(len(list(examples)))
-
-    def score(self, examples: Sequence[Example]) -> Scores:
-        size = len(examples) if self.corpus is None else self.corpus
-        return Scores({"quality": np.full(len(examples), float(size))}, self.signature)
-
-
-def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path) -> None:
-    write(tmp_path / "in.jsonl", *TEN[:5])
-    judge.score(tmp_path / "in.jsonl", Company(), output=tmp_path / "out.jsonl", chunk=2)
-    assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5
 
 
 def test_the_memory_for_a_row_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from core.errors import InputError, SettingError
 from discriminators.guides import CausalGuide
-from judge.verbs.steer import steer
+from judge import steer
 from models.causal import CausalLM
 
 PROMPTS = ["the red cat", "a dog"]

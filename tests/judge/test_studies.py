@@ -39,7 +39,7 @@ def test_each_metric_is_audited_on_a_set_with_what_it_needs(finish: Finish, tmp_
     explained = [row for row in rows if "explained" in row]
     assert [(row["metric"], row["set"], row["n"]) for row in explained] == [(*pair, 16) for pair in sets.items()]
     table = (tmp_path / "here" / "tables" / "what_cheap_cues_explain.md").read_text(encoding="utf-8")
-    assert "| word_count | quality | builtin_remarks | 16 |" in table
+    assert "| word_count | quality | builtin_remarks | – | 16 |" in table
 
 
 def write_study(path: Path, rated: int) -> np.ndarray:

@@ -4,13 +4,14 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, cast
 
 import pytest
 import torch
 from tokenizers import Tokenizer, models
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
-from core.errors import ExampleError, SettingError
+from core.errors import SettingError
 from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
 from mars.masking import Blank, Kept, Template
@@ -33,7 +34,9 @@ PLAIN = Augmentation(planning_steps=0)
 def augment(
     lm: CausalLM, jobs: Sequence[Job], settings: Augmentation = PAPER, token_budget: int = 16_384
 ) -> list[Augmented]:
-    return SelfPlanningAugmenter(lm, settings, token_budget).augment(jobs)
+    found = SelfPlanningAugmenter(lm, settings, token_budget).augment(jobs)
+    assert all(isinstance(one, Augmented) for one in found)
+    return cast(list[Augmented], found)
 
 
 def random_template(rng: random.Random, parts: int) -> Template:
@@ -264,10 +267,9 @@ def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM) -> None:
 
 def test_references_longer_than_the_model_are_all_named(lm: CausalLM) -> None:
     long = Job("", (Blank(1), Kept(" ball" * 300)))
-    with pytest.raises(ExampleError) as faults:
-        augment(lm, [Job("", (Blank(1),)), long, Job("", (Kept("Hi"),)), long])
-    assert [index for index, _ in faults.value.at] == [1, 3]
-    assert "the model reads 96 tokens at once, but the reference alone has" in faults.value.faults[0]
+    found = SelfPlanningAugmenter(lm).augment([Job("", (Blank(1),)), long, Job("", (Kept("Hi"),)), long])
+    assert [isinstance(one, str) for one in found] == [False, True, False, True]
+    assert "the model reads 96 tokens at once, but the reference alone has" in str(found[1])
 
 
 def test_a_batch_that_does_not_fit_is_halved(lm: CausalLM, jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,6 +351,7 @@ def masked() -> MaskedLM:
 
 def test_masks_stand_where_words_stood(masked: MaskedLM) -> None:
     job = Job("A dog.", (Kept("the"), Blank(2), Kept(" sat.")))
+    found: Any
     (found,) = NaiveAugmenter(masked).augment([job])
     ids = {text: masked.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("A dog.", "the", " sat.")}
     mask = masked.special("mask")
@@ -362,6 +365,8 @@ def test_masks_stand_where_words_stood(masked: MaskedLM) -> None:
 
 def test_context_counts_only_where_it_is_used_and_its_end_is_cut(masked: MaskedLM) -> None:
     jobs = [Job("the dog ran in the park. " * 3, (Blank(1), Kept(" sat."))), Job("", (Blank(1), Kept(" sat.")))]
+    with_context: Any
+    without: Any
     with_context, without = (NaiveAugmenter(masked, use_context=used).augment(jobs) for used in (True, False))
     assert without[0] == without[1]
     assert without[0].dropped_context == 0
@@ -372,6 +377,5 @@ def test_context_counts_only_where_it_is_used_and_its_end_is_cut(masked: MaskedL
 
 def test_all_references_that_are_too_long_are_named(masked: MaskedLM) -> None:
     long = Job("", (Blank(1), Kept(" the cat sat on the mat." * 4)))
-    with pytest.raises(ExampleError, match="reads 24 tokens at once") as faults:
-        NaiveAugmenter(masked).augment([long, Job("", (Blank(1),)), long])
-    assert [i for i, _ in faults.value.at] == [0, 2]
+    found = NaiveAugmenter(masked).augment([long, Job("", (Blank(1),)), long])
+    assert ["reads 24 tokens at once" in str(one) for one in found] == [True, False, True]

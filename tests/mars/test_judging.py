@@ -21,9 +21,8 @@ from transformers import (
 )
 
 from core.errors import SettingError
-from mars.augmentation import PAPER, Filler, Filling, TokenBlank, TokenJob, choose_length, get_output_embeddings
+from mars.augmentation import Filling, SelfPlanningAugmenter, TokenBlank, choose_length, get_output_embeddings
 from mars.planning import TIE
-from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
 
 SMALL: dict[str, Any] = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
@@ -60,11 +59,10 @@ def random_model(config: Any, tokenizer: Any, attention: str = "sdpa") -> Causal
 
 def perplexities(lm: CausalLM, before: list[int], fill: list[int], after: list[int]) -> list[float]:
     """PPL of every length of the fill, as the augmenter judges it."""
-    tokens = WritableTokens(lm.tokenizer, lm.model.config.vocab_size)
-    tokens.bytes = [b"a"] * lm.model.config.vocab_size  # every token ends with a whole character
-    filler = Filler(lm, PAPER, tokens, get_output_embeddings(lm))
-    job = TokenJob(tuple(before), (), (TokenBlank(len(fill), tuple(after), ()),), dropped=0)
-    (found,) = filler.judge([Filling(job, before)], [fill])
+    augmenter = SelfPlanningAugmenter(lm)
+    augmenter.tokens.bytes = [b"a"] * lm.model.config.vocab_size  # every token ends with a whole character
+    row = Filling((), before, (TokenBlank(len(fill), tuple(after), ()),))
+    (found,) = augmenter.judge([row], [fill])
     return found
 
 

@@ -29,9 +29,9 @@ FILES: Mapping[str, tuple[str, str]] = {
     "keys.jsonl": (line(**numbers("k", N)), ":1: .* at most 2,000 columns or keys .* 100,001"),
     "lines.jsonl": ("".join(line(**numbers(f"k{i}-", 9)) for i in range(N // 9)), ":223: .* keys of its lines"),
     "double.jsonl": (f'{{"text": "x", "o": {DOUBLED}}}\n', ':1: a key must occur once, but "k7" is repeated'),
-    "scores.jsonl": (line(scores=numbers("m", N)), ": .* at most 2,000 metrics in scores, found 100,000"),
-    "ratings.jsonl": (line(ratings=numbers("a", N)), ": .* at most 2,000 aspects of ratings, found 100,000"),
-    "raters.jsonl": (line(ratings={"q": [1] * 9999}) + line() * 99, ": .* at most 1,000 people .* found 9,999"),
+    "scores.jsonl": (line(scores=numbers("m", N)), ":1: .* at most 10,000 columns of ratings and scores"),
+    "ratings.jsonl": (line(ratings=numbers("a", N // 2)), ":1: .* at most 10,000 columns of ratings and scores"),
+    "raters.jsonl": (line(ratings={"q": [1] * N}) + line() * 99, ":1: .* at most 10,000 columns of ratings and scores"),
     "deep.jsonl": (f'{{"text": "x", "o": {"[" * 400}{"]" * 400}}}\n', ":1: JSON .* at most 100 levels, found more"),
     "nested.jsonl": (f'{{"text": "x", "o": {"[" * N}{"]" * N}}}\n', ":1: JSON that cannot be read"),
 }

@@ -17,9 +17,9 @@ from core.example import Example
 from core.scores import Scores, require
 from discriminators.discriminator import new_bilstm
 from judge.browser.judging import Judgement, judge_by, list_fitting, load_metrics, make_example
+from judge.browser.serving import check_port
 from judge.browser.views import show_candidates, show_judgements
-from judge.verbs.demo import check_port
-from judge.verbs.steer import SteeredText
+from judge.steering import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
 from report.explanations import Line, Piece
@@ -113,20 +113,20 @@ def test_a_port_that_another_program_uses_is_refused() -> None:
 
 
 def test_an_example_has_what_was_typed() -> None:
-    talk = make_example("Hi!\n\n Hello. \n", True, "", "", "", "", 99)
+    talk = make_example("Hi!\n\n Hello. \n", True, "", "", "", "")
     assert (talk.turns, talk.references) == (("Hi!", "Hello."), ())
-    text = make_example(" A text. ", False, "A", "", "one\n\ntwo\n", " ", 99)
+    text = make_example(" A text. ", False, "A", "", "one\n\ntwo\n", " ")
     assert (text.text, text.turns, text.prefix, text.label) == ("A text.", (), "A", None)
     assert (text.references, text.context) == (("one", "two"), None)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(" ", "text must not be blank"), ("x" * 11, "text must have at most 10 characters, but has 11")],
+    [(" ", "text must not be blank"), ("x" * 2001, "text must have at most 2000 characters, but has 2001")],
 )
 def test_texts_that_are_blank_or_too_long_are_refused(text: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        make_example(text, False, "", "", "", "", 10)
+        make_example(text, False, "", "", "", "")
 
 
 def test_metrics_fit_an_example_that_has_what_they_read() -> None:

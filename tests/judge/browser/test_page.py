@@ -11,8 +11,7 @@ import pytest
 from data.scored import read_scored
 from discriminators.guides import CausalGuide
 from judge.browser.loading import DemoModels
-from judge.browser.settings import DemoSettings
-from judge.verbs.steer import SteeredText
+from judge.steering import SteeredText
 from models.causal import CausalLM
 
 pytest.importorskip("gradio")
@@ -32,16 +31,15 @@ def collect() -> Iterator[None]:
     gc.collect()
 
 
-def functions(models: DemoModels, settings: DemoSettings) -> dict[str, Callable[..., Any]]:
+def functions(models: DemoModels) -> dict[str, Callable[..., Any]]:
     """The functions that the buttons of the page call, by name."""
-    return {each.fn.__name__: each.fn for each in pages.build_page(models, settings).fns.values() if each.fn}
+    return {each.fn.__name__: each.fn for each in pages.build_page(models).fns.values() if each.fn}
 
 
 def test_a_folder_without_models_judges_by_counting(tmp_path: Path) -> None:
-    settings = DemoSettings(str(tmp_path / "none"))
-    models = DemoModels.load(settings)
+    models = DemoModels.load(str(tmp_path / "none"))
     assert (models.generator, [*models.metrics]) == (None, ["word count", "ROUGE-L", "BLEU"])
-    called = functions(models, settings)
+    called = functions(models)
     assert "on_write" not in called
     assert "<td>word count</td><td>4</td>" in called["on_score"](*TYPED, ["word count"])
     assert "choose at least one metric" in called["on_score"](*TYPED, [])
@@ -59,8 +57,7 @@ def test_every_button_of_an_example_has_its_own_words() -> None:
 def test_a_token_guided_and_not_and_its_candidates(tmp_path: Path, lm: CausalLM, guide: CausalGuide) -> None:
     lm.save_pretrained(tmp_path / "generator")
     guide.save_pretrained(tmp_path / "guide_bad")
-    settings = DemoSettings(str(tmp_path), new_tokens=4)
-    called = functions(DemoModels.load(settings), settings)
+    called = functions(DemoModels.load(str(tmp_path)))
     *_, (guided, unguided, found, fault) = called["on_write"]("the food", "bad", 4.0, 2, 3, 0)
     assert ([guided[0], unguided[0]], fault) == ([("the food ", None)] * 2, "")  # with the space of the next token
     assert len(guided) == len(unguided) == 4
@@ -73,8 +70,7 @@ def test_a_token_guided_and_not_and_its_candidates(tmp_path: Path, lm: CausalLM,
 def test_the_page_opens_on_a_text_that_is_written(tmp_path: Path, lm: CausalLM, guide: CausalGuide) -> None:
     lm.save_pretrained(tmp_path / "generator")
     guide.save_pretrained(tmp_path / "guide_bad")
-    settings = DemoSettings(str(tmp_path), new_tokens=4)
-    page = pages.build_page(DemoModels.load(settings), settings)
+    page = pages.build_page(DemoModels.load(str(tmp_path)))
     shown = [block.value for block in page.blocks.values() if type(block).__name__ == "HighlightedText"]
-    assert [len(tokens) for tokens in shown] == [5, 5]  # the prompt and four tokens
+    assert [len(tokens) for tokens in shown] == [31, 31]  # the prompt and thirty tokens
     assert [tokens[0]["token"].rstrip() for tokens in shown] == ["The food"] * 2

@@ -1,0 +1,398 @@
+"""How well metrics agree with people: rankings, tests, tables, and one sentence (`judge agree`)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.errors import InputError, SettingError, fault
+from core.signature import join_settings
+from core.stages import Stages
+from judge.cautions import note_confounded, note_repeats
+from judge.gates import Condition
+from judge.label_study import JudgedAspect, answer_judges, describe_judges, hold_gate, study_judges, tabulate_judges
+from judge.labelling import Labelling
+from judge.metrics import Planned
+from judge.scoring import add_scores, collect_notes
+from judge.verdict_files import have_texts
+from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
+from meta_eval.design import lay_out
+from meta_eval.permuted import widen_interval
+from meta_eval.ranking import (
+    MetricPair,
+    Ranking,
+    RankingSettings,
+    compare_metrics,
+    compare_with_cues,
+    number_clusters,
+    rank_metrics,
+)
+from meta_eval.raters import Kind, correct_agreement
+from meta_eval.scored_set import ScoredSet
+from report.agreement_sentences import ROUNDING, describe_systems
+from report.agreement_tables import LEVEL, among_table, tabulate_agreement
+from report.asked import list_asked_texts, write_answers
+from report.study import Study
+from report.tables import Row, Table, pick
+from report.wording import format_cell, join_names
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GROUPED = {
+    "global": "over all texts",
+    "within_systems": "within systems",
+    "within_inputs": "within inputs",
+    "between_systems": "between the means of these systems",
+}
+PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
+PAIR_CELLS += ("n", "difference", "p_value", "reason")
+PAIR_SHOWN = ("metric_a", "metric_b", "better", "p_value", "difference", "n", "aspect", "grouping")
+RANKING_SHOWN = ("cluster", "metric", "agreement", "n", "aspect", "statistic", "grouping")
+PAIRS_CAPTION = (
+    "metric_a minus metric_b. p_value: two-sided, by flips of inputs (below 30 inputs by swaps of their scores), "
+    "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
+)
+AGAINST_CUES_CAPTION = (
+    f"{CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to the ratings of "
+    "this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
+)
+
+
+@dataclass(frozen=True)
+class AgreementFigures:
+    """How well metrics agree with ratings, and which metrics agree better than others."""
+
+    # the agreement of each metric with each aspect, over all texts, within systems and between them
+    rows: Sequence[Agreement]
+    # by aspect and grouping
+    rankings: Sequence[Ranking]
+    # the agreement on labels, of aspects whose ratings and scores are labels
+    judged: Sequence[JudgedAspect]
+
+
+def score_rated(examples: ScoredSet, planned: Mapping[str, Planned], kept: Stages | None) -> ScoredSet:
+    """Adds the scores of metrics to rated examples.
+
+    Raises InputError if no example is rated, or if only some rated examples have a system or group; SettingError for no
+    score and for a reserved name.
+    """
+    if not examples.aspects:
+        rule = 'at least one example needs "ratings", such as {"coherence": 4}'
+        raise InputError([fault(examples.locate(0)[0], 0, f"{rule}, found none in {len(examples)} examples")])
+    rated = [i for i, each in enumerate(examples.examples) if each.ratings]
+    for name in ("system", "group"):
+        lacking = [i for i in rated if getattr(examples.examples[i], name) is None]
+        if 0 < len(lacking) < len(rated):
+            raise InputError(fault(*examples.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
+    if not (examples.scores or planned):
+        rule = "scores are needed: pass metrics or scores"
+        raise SettingError(f"{rule}, or a judge's verdicts as the file and these ratings as labels")
+    scored = add_scores(examples, planned, kept)
+    if reserved := [name for name in NOT_METRICS if name in scored.scores]:
+        raise SettingError(f"the name {reserved[0]} is reserved for a row that is no metric: rename these scores")
+    return scored
+
+
+def study_agreement(
+    unordered: ScoredSet,
+    comparison: RankingSettings,
+    labelling: Labelling,
+    *,
+    by: str | None,
+    conditions: Sequence[Condition],
+    baseline: str | None,
+    cues: bool,
+    seed: int,
+    answers: Path | None,
+    has_own_ratings: bool,
+) -> Study:
+    """Compares metrics with ratings, and judges with labels, of a scored set (`judge.agree`)."""
+    order = order_by_name(unordered)
+    scored = unordered.take(order)
+    has_texts = have_texts(scored)
+    has_cues = cues and has_texts
+    split = scored.negate(comparison.lower_is_better).split_aspects()
+    shown = add_cheap_cues(split, seed) if has_cues else split
+    level = comparison.level
+    judged = study_judges(split, labelling, by=by, seed=seed, level=level)
+    gate = hold_gate(judged, conditions, baseline, level)
+    rows = list_agreement(shown, seed, has_cues=has_cues)
+    rankings: list[Ranking] = []
+    for aspect in split.aspects:
+        rated = split.rated(aspect)
+        for one_comparison in comparison.expand(rated.layout):
+            ranking = rank_metrics(rated, aspect, one_comparison)
+            pairs = compare_metrics(rated, ranking, seed)
+            against_cues = compare_with_cues(shown.rated(aspect), ranking, seed)
+            rankings.append(replace(ranking, pairs=pairs, against_cues=against_cues))
+    asked = list_asked_texts(unordered, has_own_ratings=has_own_ratings)
+    line = join_settings("meta_eval", comparison, n=len(scored))
+    of_page = shown.take(np.argsort(order))
+    return Study(
+        answer=answer_question(rankings, rows, judged, level=level, has_cues=has_texts),
+        tables=[
+            *tabulate_metrics(rows, rankings),
+            *tabulate_raters(scored, split, comparison),
+            *tabulate_judges(judged, by),
+        ],
+        notes=[
+            *scored.notes,
+            *(note_empty(scored) if has_texts else []),
+            *collect_notes(scored.scores),
+            *note_cues(rows),
+            *note_reversed(rows),
+            *note_repeats(scored),
+            *note_confounded(scored),
+            *note_unranked(rankings),
+            *describe_judges(judged),
+            *(sentence for _, sentence in gate),
+        ],
+        signature="|".join([line, f"seed={seed}{labelling.signature}", *shown.signatures]),
+        found=AgreementFigures(rows, rankings, judged),
+        findings=[sentence for has_failed, sentence in gate if has_failed],
+        draw=lambda: draw_agreement(rankings, of_page),
+        scored=[of_page],
+        asked=asked,
+        files=write_answers(asked, answers),
+    )
+
+
+def order_by_name(scored: ScoredSet) -> list[int]:
+    """Sorts examples by input, system and id, so that the order of rows does not change random draws; returns indices.
+
+    Shorter names come first, so that 10 follows 9.
+    """
+
+    def name_example(place: int) -> list[tuple[int, str]]:
+        example = scored.examples[place]
+        names = (example.group or example.id, example.system or "", example.id)
+        return [(len(name), name) for name in names]
+
+    return sorted(range(len(scored)), key=name_example)
+
+
+def draw_agreement(rankings: Sequence[Ranking], scored: ScoredSet) -> dict[str, Figure]:
+    """Draws the agreement of each metric, and scores against the ratings of each aspect."""
+    from report.plots import plot_intervals, scores_against_ratings
+
+    intervals = {}
+    for ranking in rankings:
+        how = ranking.comparison
+        title = f"{how.statistic} with {ranking.aspect} ({how.one_grouping}), 95 % over inputs"
+        intervals[f"{how.statistic}_{ranking.aspect}_{how.one_grouping}"] = ranking.agreement, title
+    against = {f"scores_{aspect}": scores_against_ratings(scored, aspect) for aspect in scored.aspects}
+    return plot_intervals(intervals) | against
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------------
+
+
+def tabulate_metrics(rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> list[Table]:
+    """Tabulates the ranking, the agreement with ratings, and the tests of pairs of metrics and against cheap cues."""
+    caption = PAIRS_CAPTION.format(level=rankings[0].comparison.level)
+    pairs = [pair for ranking in rankings for pair in ranking.pairs]
+    against = [pair for ranking in rankings for pair in ranking.against_cues]
+    return [
+        ranking_table(rankings),
+        tabulate_agreement(rows),
+        tabulate_pairs("Is one metric better?", caption, pairs),
+        tabulate_pairs("Is a metric better than counting?", f"{caption} {AGAINST_CUES_CAPTION}", against),
+    ]
+
+
+def tabulate_pairs(title: str, caption: str, pairs: Sequence[MetricPair]) -> Table:
+    """Tabulates tests of pairs of metrics."""
+    return Table(title, caption, [pick(pair, PAIR_CELLS) for pair in pairs], PAIR_SHOWN)
+
+
+def ranking_table(rankings: Sequence[Ranking]) -> Table:
+    """Tabulates the ranked metrics by aspect and grouping."""
+    rows: list[Row] = []
+    for ranking in rankings:
+        comparison = ranking.comparison
+        where = {
+            "aspect": ranking.aspect,
+            "statistic": comparison.statistic,
+            "grouping": comparison.one_grouping,
+        }
+        n = int(ranking.kept.sum())
+        cluster = number_clusters(ranking)
+        best_first = sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
+        for name, agreement in best_first:
+            rows.append({**where, "cluster": cluster[name], "metric": name, "n": n, "agreement": agreement})
+    level = rankings[0].comparison.level
+    caption = (
+        "On the n examples that all metrics scored. Clusters are of permutation tests at "
+        f"{level:g}, adjusted for all pairs."
+    )
+    return Table("Ranking", caption, rows, RANKING_SHOWN)
+
+
+def tabulate_raters(scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings) -> tuple[Table, ...]:
+    """Tabulates the agreement among raters by aspect, and the agreement of metrics corrected for it."""
+    kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
+    layout = lay_out(len(scored), inputs=scored.groups)
+    columns = ("n", "agreement", "corrected")
+    corrected: list[Row] = []
+    for aspect, ratings in scored.raters.items():
+        for name in metrics.scores:
+            scores = metrics.values(name, aspect)
+            figures = correct_agreement(scores, ratings, kind=kind, layout=layout)
+            corrected.append(pick(figures, columns, aspect=aspect, metric=name))
+    corrected_caption = (
+        f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
+        "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, over inputs."
+    )
+    return (
+        among_table("Agreement among raters", scored.raters, layout, kind),
+        Table("Agreement with perfectly reliable ratings", corrected_caption, corrected),
+    )
+
+
+# ---- sentences ------------------------------------------------------------------------------------------------------
+
+
+def note_empty(scored: ScoredSet) -> list[str]:
+    """Notes how many answers are empty, and of which systems."""
+    empty = [example for example in scored.examples if example.is_empty]
+    if not empty:
+        return []
+    counts = Counter(example.system for example in empty if example.system is not None)
+    by_system = ", ".join(f"{number} of {name}" for name, number in counts.items())
+    said = f"{len(empty)} of {len(scored)} answers {'are' if empty[1:] else 'is'} empty"
+    return [f"{said} ({by_system})" if by_system else said]
+
+
+def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
+    """Notes each metric that has no rank for an aspect."""
+    return [
+        f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
+        for ranking in rankings
+        for name, reason in ranking.left_out.items()
+    ]
+
+
+def note_reversed(rows: Sequence[Agreement]) -> list[str]:
+    """Notes each metric whose rank correlation with people over all texts is significantly negative.
+
+    The p-value of its permutation test is adjusted for the number of metrics.
+    """
+    return [
+        f"{row.metric} agrees with {row.aspect} in reverse over all texts (spearman {format_cell(row.spearman)}): "
+        f"if its lower scores are better, name {row.metric.split('/')[0]} in lower_is_better"
+        for row in rows
+        if row.p_chance < LEVEL and row.spearman.value < 0
+    ]
+
+
+def answer_question(
+    rankings: Sequence[Ranking],
+    rows: Sequence[Agreement],
+    judged: Sequence[JudgedAspect],
+    *,
+    level: float,
+    has_cues: bool,
+) -> str:
+    """Writes the answer for each aspect: which metric agrees best, and whether others are as good or it is a cheap cue.
+
+    If every metric is a judge of labels, the answer says instead how well the judges agree with people, and whether
+    that is enough.
+    """
+    first = {ranking.aspect: ranking for ranking in reversed(rankings)}
+    labelled = {aspect.name: aspect for aspect in judged}
+    answers: list[str] = []
+    for aspect in reversed(first):
+        of_aspect = [row for row in rows if row.aspect == aspect]
+        judges = labelled.get(aspect)
+        if judges is not None and _are_all_judges(of_aspect, judges):
+            answers.append(answer_judges(judges, level))
+        else:
+            clauses = _answer_by_aspect(first[aspect], of_aspect, judges, has_cues=has_cues)
+            answers.append(f"{aspect}: {'; '.join(clauses)}.")
+    return " ".join(answers)
+
+
+def _are_all_judges(rows: Sequence[Agreement], judges: JudgedAspect) -> bool:
+    """Whether every metric of an aspect is a judge of labels, and the kappa of one has an interval."""
+    metrics = {row.metric for row in rows} - {*NOT_METRICS}
+    has_interval = any(not math.isnan(agreement.kappa.low) for agreement in judges.agreement.values())
+    return has_interval and metrics <= judges.agreement.keys()
+
+
+def _answer_by_aspect(
+    ranking: Ranking,
+    rows: Sequence[Agreement],
+    judges: JudgedAspect | None,
+    *,
+    has_cues: bool,
+) -> list[str]:
+    """The clauses about the metric that agrees best; of judges or people, the last is whether a judge is enough."""
+    if not ranking.agreement:
+        return ["no metric can be ranked"]
+    best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
+    clauses = [_name_best(ranking, best, others)]
+    if ranking.comparison.grouping == "global":
+        clauses += describe_systems(rows, best)
+    clauses += [*_describe_tests(ranking, best, others), *_describe_interval(ranking, best)]
+    if has_cues:
+        clauses.append(_describe_beyond(ranking, best, rows))
+    if judges is not None and (best in judges.agreement or judges.single):
+        clauses.append(judges.describe_enough())
+    return clauses
+
+
+def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
+    """The metric that agrees best, with its agreement."""
+    agreement = ranking.agreement
+    where = GROUPED[ranking.comparison.one_grouping]
+    shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])})"
+    equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=ROUNDING)]
+    if not others:
+        return f"{best} is the only ranked metric {shown}, {where}"
+    if equal:
+        return f"{where} {join_names([best, *equal])} have the same highest agreement {shown}"
+    return f"{where} {best} agrees best {shown}"
+
+
+def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[str]:
+    """Whether the tests separate the best metric from the others."""
+    if not others:
+        return []
+    pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
+    names = [(pair.metric_a, pair.metric_b) for pair in pairs if pair.better != best]
+    unseparated = [name for both in names for name in both if name != best]
+    if all(math.isnan(pair.p_value) for pair in pairs):
+        return [f"no test compares {best} with {join_names(unseparated)}"]
+    if unseparated:
+        return [f"the tests do not separate {best} from {join_names(unseparated)}"]
+    return ["the tests separate it from every other ranked metric"]
+
+
+def _describe_interval(ranking: Ranking, best: str) -> list[str]:
+    """What the interval of the best metric does not show, adjusted for the choice of the best."""
+    looked_at = len(ranking.agreement)
+    agreement = ranking.agreement[best]
+    if math.isnan(agreement.low):
+        return ["without an interval its agreement may be chance"]
+    if widen_interval(agreement, looked_at).low <= 0:
+        of_many = f" adjusted for {looked_at} metrics" if looked_at > 1 else ""
+        return [f"no agreement above 0 is shown by its interval{of_many}"]
+    return []
+
+
+def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> str:
+    """Whether the best metric agrees beyond cheap cues over all texts, adjusted for the choice of the best."""
+    where = "" if ranking.comparison.grouping == "global" else " over all texts"
+    beyond = next(row.beyond_cues for row in rows if row.metric == best)
+    if math.isnan(beyond.low):
+        return f"whether it agrees beyond length, repetition and overlap{where} is unknown"
+    is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
+    verb = "agrees" if is_beyond else "is not shown to agree"
+    return f"{best} {verb} beyond additive effects of length, repetition and overlap{where}"
