@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch.nn import CrossEntropyLoss
 
-from cdm.infilling import Reading
+from cdm.infilling import PairReading
 from cdm.segments import Gap
 from core.example import Example
 from ctrl_eval.aspects import ASPECTS
@@ -228,7 +228,7 @@ def list_gaps(
     order: Any,
 ) -> list[SourceTarget]:
     """Lists each turn of each dialogue as a target; the source is what this `order` reads of the other turns."""
-    tokenised = Reading(SOURCE_TOKENS, order=order, separator="\n").tokenise(lm, dialogues)
+    tokenised = PairReading(SOURCE_TOKENS, order=order, separator="\n").tokenise(lm, dialogues)
     pairs: list[SourceTarget] = []
     for turns in tokenised.dialogues:
         for number, turn in enumerate(turns):

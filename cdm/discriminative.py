@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from cdm.infilling import UNTRAINED, Pair, Reading, TokenisedDialogues, get_turns
+from cdm.infilling import UNTRAINED, Pair, PairReading, TokenisedDialogues, get_turns
 from cdm.momentum import contrastive_momentum
 from cdm.segments import Gap, InfillingTask
 from core.errors import InputError, SettingError
@@ -309,7 +309,7 @@ class DiscriminativeCDM(BaseMetric):
         """Loads a trained pair, by folder (a run's `models/`) or hub name, or a pretrained `amateur` and `expert`.
 
         The folder has `amateur/`, `expert/` and, for classifier pooling, `pooler/`. A pretrained pair needs no
-        training; `separator`, `order` and `max_length` say how it reads dialogues (`Reading`), and it has no pooler.
+        training; `separator`, `order` and `max_length` say how it reads (`PairReading`), and it has no pooler.
 
         Raises InputError if a part of the folder is missing, and for a pooler that ranks machine turns above human
         ones. Raises SettingError for a folder together with `amateur` or `expert`, for one of these alone, and as
@@ -318,7 +318,7 @@ class DiscriminativeCDM(BaseMetric):
         if amateur is not None and expert is not None and models is None:
             if pooling == "classifier":
                 raise SettingError("classifier pooling needs the pooler of a trained pair: name its folder (models)")
-            reading = Reading(max_length, order=order, separator=separator)
+            reading = PairReading(max_length, order=order, separator=separator)
             pair = Pair.from_pretrained(amateur, expert, device, dtype, reading)
             return cls(pair, pooling, token_budget=token_budget)
         if models is None or amateur is not None or expert is not None:

@@ -102,7 +102,7 @@ class TokenisedDialogues:
 
 
 @checked_dataclass
-class Reading:
+class PairReading:
     """How a model reads dialogues. A model that learned `Gaps` keeps this in its configuration (`save`)."""
 
     max_length: Count  # source tokens that the model reads; longer dialogues are read in windows
@@ -123,7 +123,7 @@ class Reading:
         lm.model.config.turn_separator = self.separator
 
     @classmethod
-    def load(cls, lm: ConditionalLM) -> "Reading | None":
+    def load(cls, lm: ConditionalLM) -> "PairReading | None":
         """Returns how a loaded model learned to read; None for a model that never learned `Gaps`."""
         config = lm.model.config.to_dict()
         if "given_turns" not in config:
@@ -209,7 +209,7 @@ class Reading:
         )
 
 
-UNTRAINED = Reading(1024, separator="\n")  # of pretrained models that never learned `Gaps`
+UNTRAINED = PairReading(1024, separator="\n")  # of pretrained models that never learned `Gaps`
 
 
 def held_out_nll(
@@ -224,7 +224,7 @@ def held_out_nll(
 
 
 @checked_dataclass
-class Gaps(Reading):
+class Gaps(PairReading):
     """A training task: to fill random gaps in dialogues. A causal model also learns the text before the gap.
 
     `order` is None for an encoder-decoder model. Whenever the trained pair reads dialogues, it reads them like this.
@@ -309,7 +309,7 @@ class Pair:
 
     amateur: ConditionalLM
     expert: ConditionalLM
-    reading: Reading
+    reading: PairReading
 
     def __post_init__(self) -> None:
         ours = self.tokens
@@ -332,7 +332,7 @@ class Pair:
         expert: str | Path,
         device: str = "cpu",
         dtype: str = "float32",
-        untrained: Reading | None = None,
+        untrained: PairReading | None = None,
     ) -> "Pair":
         """Loads two infilling models by folder or hub name; a model named twice is loaded once.
 
@@ -343,7 +343,7 @@ class Pair:
         """
         first = load_conditional(amateur, device, dtype)
         second = first if amateur == expert else load_conditional(expert, device, dtype)
-        learned = Reading.load(first)
+        learned = PairReading.load(first)
         if learned is None:
             chosen = untrained or UNTRAINED
             return cls(first, second, replace(chosen, max_length=min(chosen.max_length, first.max_length)))
@@ -352,7 +352,7 @@ class Pair:
                 f"separator, order and max_length cannot be set for {amateur}, which was trained to infill dialogues "
                 "and keeps its own: leave them out, or choose another model"
             )
-        other = Reading.load(second)
+        other = PairReading.load(second)
         if learned != other:
             raise SettingError(
                 f"amateur and expert must read dialogues in the same way, but learned {learned} and {other}: train "

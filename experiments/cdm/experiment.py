@@ -28,7 +28,7 @@ from cdm.discriminative import (
     load_steps,
     save_steps,
 )
-from cdm.infilling import Pair, PartialOrder, Reading, TokenisedDialogues, get_turns
+from cdm.infilling import Pair, PairReading, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import (
     Negatives,
     NegativeSampler,
@@ -133,7 +133,7 @@ def cdm(
     amateur: LanguageModelPlan | Pretrained,
     expert: LanguageModelPlan | Pretrained,
     keep: Literal["loss", "discrepancy"],
-    untrained: Reading | None,
+    untrained: PairReading | None,
     device: str,
     dtype: str,
     negatives: NegativesPlan,
@@ -247,7 +247,7 @@ def train_pair(
     amateur: LanguageModelPlan | Pretrained,
     expert: LanguageModelPlan | Pretrained,
     keep: str,
-    loading: tuple[str, str, Reading | None],
+    loading: tuple[str, str, PairReading | None],
 ) -> TrainedPair:
     """Trains amateur and expert, and compares them on held-out dialogues (the partial order).
 

@@ -14,7 +14,7 @@ import torch
 from tokenizers.processors import TemplateProcessing
 
 from cdm.discriminative import DiscriminativeCDM, find_steps
-from cdm.infilling import SEPARATOR, UNTRAINED, Gaps, Pair, Reading
+from cdm.infilling import SEPARATOR, UNTRAINED, Gaps, Pair, PairReading
 from cdm.negatives import sample_negatives
 from cdm.sampling import Sampling, sample_segments, warp_probabilities
 from cdm.segments import Gap, InfillingTask
@@ -160,7 +160,7 @@ def test_turns_that_a_model_has_no_positions_for_are_refused(bart: Pair) -> None
     ):
         bart.tokenise([("a " * 126,)])
     with pytest.raises(SettingError, match="128 positions, but reads sources of 129"):
-        Pair(bart.amateur, bart.expert, Reading(129)).tokenise([("a",)])
+        Pair(bart.amateur, bart.expert, PairReading(129)).tokenise([("a",)])
 
 
 def put_together(infilling: Infilling, task: InfillingTask) -> list[int]:
@@ -220,7 +220,9 @@ def test_how_causal_models_read_a_gap(make: Callable[[str], ConditionalLM]) -> N
     separator, close = (left_to_right.tokenizer.get_vocab()[token] for token in (SEPARATOR, "</s>"))
     assert (continued.source, continued.dropped) == ((close, 300, separator, 301), 0)
     assert tokenised.infilling.target(continued.segment) == [302, 303, separator]
-    windowed = Reading(4, order="left-to-right").tokenise(left_to_right, []).task([[300] * 5, [301] * 9], Gap(1, 6, 9))
+    windowed = (
+        PairReading(4, order="left-to-right").tokenise(left_to_right, []).task([[300] * 5, [301] * 9], Gap(1, 6, 9))
+    )
     assert (windowed.source, windowed.dropped) == ((close, 301, 301, 301), 3 + 6)
 
 
@@ -259,16 +261,16 @@ def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogue
     with pytest.raises(
         SettingError, match="must fill gaps in the same way, but are T5ForConditionalGeneration and GPTNeoX"
     ):
-        Pair(encoder_decoder, CausalLM(make("gpt_neox").model, encoder_decoder.tokenizer), Reading(60))
+        Pair(encoder_decoder, CausalLM(make("gpt_neox").model, encoder_decoder.tokenizer), PairReading(60))
     unmarked = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (), 0)
     with pytest.raises(SettingError, match=rf"the pair's tokenizer needs the token {SEPARATOR} between turns"):
-        Pair(unmarked, unmarked, Reading(60))
+        Pair(unmarked, unmarked, PairReading(60))
 
 
 def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(bart: Pair) -> None:
     lm = TinyCausal(400, 16, 2, 1, 32).build(["text"], (), 0)
     with pytest.raises(SettingError, match=r"infilling needs '<mask>' as one token"):
-        Reading(60).find_infilling(Seq2SeqLM(bart.amateur.model, lm.tokenizer))
+        PairReading(60).find_infilling(Seq2SeqLM(bart.amateur.model, lm.tokenizer))
 
 
 PRETRAINED_TEXT = "<|endoftext|>"
@@ -291,7 +293,7 @@ def pretrained(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -
 
 def test_a_pretrained_pair_needs_no_training(pretrained: tuple[str, str], dialogues: Dialogues) -> None:
     """The marks are those of its own family, the separator is text, and the end of a text ends a segment."""
-    pair = Pair.from_pretrained(*pretrained, untrained=Reading(100, separator="\n"))
+    pair = Pair.from_pretrained(*pretrained, untrained=PairReading(100, separator="\n"))
     ids = pair.amateur.tokenizer.get_vocab()
     turns, gap = [[300], [301, 302, 303], [304]], Gap(1, 1, 2)
     (line_break,) = pair.amateur.tokenizer("\n")["input_ids"]
@@ -323,7 +325,7 @@ def test_a_drawn_segment_ends_where_a_token_holds_the_separator(
     del vocabulary["model"]["vocab"][replaced]
     vocabulary["model"]["vocab"][".ĊĊ"] = last
     (folder / "tokenizer.json").write_text(json.dumps(vocabulary), "utf-8")
-    pair = Pair.from_pretrained(folder, folder, untrained=Reading(100, order=order, separator="\n"))
+    pair = Pair.from_pretrained(folder, folder, untrained=PairReading(100, order=order, separator="\n"))
     ids = pair.amateur.tokenizer.get_vocab()
     assert pair.ends == {ids[closing]: (), ids["Ċ"]: (), ids[".ĊĊ"]: (stop,)}
     head = pair.amateur.model.get_output_embeddings()
@@ -370,7 +372,7 @@ def test_settings_of_pretrained_pairs_are_refused_where_they_say_nothing(
     with pytest.raises(SettingError, match="cannot be set for"):
         Pair.from_pretrained(tmp_path, tmp_path, untrained=UNTRAINED)
     with pytest.raises(SettingError, match="must be one token, but ' </UTT> ' has"):
-        Pair.from_pretrained(*pretrained, untrained=Reading(60, order="left-to-right", separator=" </UTT> "))
+        Pair.from_pretrained(*pretrained, untrained=PairReading(60, order="left-to-right", separator=" </UTT> "))
     with pytest.raises(SettingError, match="either models, the folder of a trained pair, or amateur and expert"):
         DiscriminativeCDM.from_pretrained(amateur=pretrained[0])
     with pytest.raises(SettingError, match="classifier pooling needs the pooler of a trained pair"):

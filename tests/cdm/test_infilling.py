@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdm.discriminative import DiscriminativeCDM
-from cdm.infilling import Gaps, Pair, Reading, held_out_nll
+from cdm.infilling import Gaps, Pair, PairReading, held_out_nll
 from core.errors import SettingError
 from core.example import Example
 from data.builtin.dialogues import generate_dialogues
@@ -74,15 +74,15 @@ def test_the_partial_order_is_checked_and_said(
 
 
 def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> None:
-    reading = Reading(60, prompt_turns=1)
+    reading = PairReading(60, prompt_turns=1)
     for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
         reading.save(lm)
         lm.save_pretrained(tmp_path / name)
     loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
     assert loaded.reading == reading
-    Reading(60).save(pair.expert)
+    PairReading(60).save(pair.expert)
     pair.expert.save_pretrained(tmp_path / "expert")
-    with pytest.raises(SettingError, match="must read dialogues in the same way, but learned Reading"):
+    with pytest.raises(SettingError, match="must read dialogues in the same way, but learned PairReading"):
         Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
     once = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "amateur", dtype="bfloat16")
     assert (once.amateur.dtype, once.amateur is once.expert) == ("bfloat16", True)

@@ -15,9 +15,7 @@ from core.errors import InputError
 from core.example import Example
 from data.files import write_examples
 from discriminators.discriminator import new_bilstm
-from discriminators.texts import LabelledText
 from discriminators.training import TrainingSettings, train_classifier
-from discriminators.vocabulary import SPECIAL
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import (
     JudgedPairs,
@@ -121,6 +119,8 @@ def test_texts_that_meet_are_of_one_length_and_none_shows_its_end() -> None:
         shares.append(max(read) / min(whole))
     assert 0.6 < np.mean(shares) < 0.8
     assert len(set(lengths)) > 4
+    assert draw_common_length([7, 7, 7], np.random.default_rng(0)) == 7
+    assert {draw_common_length([5, 9], np.random.default_rng(i)) for i in range(40)} == {3, 4}
 
 
 def test_human_texts_of_a_pair_have_the_form_of_its_outputs() -> None:
@@ -134,15 +134,6 @@ def test_human_texts_of_a_pair_have_the_form_of_its_outputs() -> None:
         assert pair.cut == 0
     fives = {e.id for pair in found.test for e in pair.human if len(e.full_text.split()) == 5}
     assert len(fives) == 2  # each of them once
-
-
-def test_texts_of_one_length_stay_whole() -> None:
-    found = between(*(sentences(seed, 8) for seed in range(3)), settings=MATCHED)
-    for pair in pairs_of(found):
-        assert [s[0] for s in pair.segments] == [e.text for e in (*pair.human, pair.first, pair.second)]
-    assert draw_common_length([7, 7, 7], np.random.default_rng(0)) == 7
-    assert {draw_common_length([2, 3], np.random.default_rng(i)) for i in range(9)} == {1}
-    assert {draw_common_length([5, 9], np.random.default_rng(i)) for i in range(40)} == {3, 4}
 
 
 def test_what_one_origin_always_begins_or_ends_with_is_taken_off_all() -> None:
@@ -280,36 +271,6 @@ def test_the_same_texts_in_other_files_train_to_chance(compare: Compare, match_l
         assert (scores.accuracy.value, scores.ties.value) == (0.5, 1)
     else:
         assert scores.accuracy.low > 0.5
-
-
-def unknown_rates(comparison: PairedOutputs) -> list[list[float]]:
-    """The share of unknown characters in human texts and in outputs, in training and in test pairs."""
-    learned, tested = label_pairs(comparison.train), label_pairs(comparison.test)
-    segments = [text.segments for text in learned]
-    vocabulary = new_bilstm(segments, "characters", 20_000, embedding_dim=4, hidden_dim=4).tokens
-
-    def rate(texts: Sequence[LabelledText], label: int) -> float:
-        ids = [i for t in texts if t.label == label for i in vocabulary.encode(list(t.segments))[0]]
-        return ids.count(SPECIAL.index("<unk>")) / len(ids)
-
-    return [[rate(texts, label) for label in (1, 0)] for texts in (learned, tested)]
-
-
-@pytest.mark.parametrize(("outputs", "match_length"), [(1, False), (3, True)])
-def test_unknown_characters_do_not_give_the_class_away(outputs: int, match_length: bool) -> None:
-    """All texts are drawn alike. A human text stands in every pair of its input, cut to different lengths."""
-    rng = np.random.default_rng(2)
-    shares = 1 / np.arange(10, 6010)
-    characters = [chr(0x4E00 + i) for i in range(len(shares))]
-
-    def draw(number: int) -> dict[str, list[str]]:
-        drawn = rng.choice(characters, (300, number, 40), p=shares / shares.sum())
-        return {str(i): ["".join(row[: rng.integers(30, 40)]) for row in rows] for i, rows in enumerate(drawn)}
-
-    settings = PairSettings("characters", match_length=match_length)
-    for human, machine in unknown_rates(between(draw(1), draw(outputs), draw(outputs), settings=settings)):
-        assert 0.02 < machine < 0.4
-        assert human == pytest.approx(machine, rel=0.15)
 
 
 def test_a_template_leaves_two_pieces_and_is_held_by_nearly_all() -> None:
