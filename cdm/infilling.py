@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from cdm.segments import Gap, InfillingTask, Turns, make_task, training_gap
@@ -359,6 +360,11 @@ class Pair:
                 "both with one setting"
             )
         return cls(first, second, learned)
+
+    @property
+    def models(self) -> list[nn.Module]:
+        """Both models."""
+        return [self.amateur.model, self.expert.model]
 
     @cached_property
     def tokens(self) -> dict[str, int]:

@@ -123,7 +123,12 @@ class NegativeSampler:
         lengths = [len(turn) for turns in self.tokenised.dialogues for turn in turns]
         return self.sampling.longest or 1 + max(lengths, default=0)
 
-    def find_place(self, turns: Turns, place: Place, rng: random.Random) -> Gap | None:
+    def find_place(
+        self,
+        turns: Turns,
+        place: Place,
+        rng: random.Random,
+    ) -> Gap | None:
         """Draws a gap at a place of this kind; None if the dialogue has none."""
         draw = PLACES.get(place) or partial(draw_amr_gap, graphs=self.graphs or Graphs({}))
         return draw(self.tokenised.to_pieces(turns), rng, self.tokenised.prompt_turns)
@@ -193,7 +198,10 @@ class NegativeSampler:
         return replace(gap, stop=len(draft.turns[gap.turn]))
 
     def _draw_segments(
-        self, drafts: Sequence[Draft], tasks: Sequence[InfillingTask], ranks: list[int]
+        self,
+        drafts: Sequence[Draft],
+        tasks: Sequence[InfillingTask],
+        ranks: list[int],
     ) -> list[Sequence[int]]:
         """A segment for each draft; the random numbers depend on its index, the manipulation and the attempt."""
         candidates = self.sampling.candidates
@@ -250,7 +258,11 @@ def _check_graphs(covered: int, dialogues: int) -> None:
         )
 
 
-def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:
+def choose_segment(
+    candidates: Sequence[Sequence[int]],
+    removed: Sequence[int],
+    longest: int,
+) -> Sequence[int]:
     """Chooses among the segments that differ from the removed one and ended before `longest`: the nearest in length.
 
     If there is no such segment, the first candidate is chosen.

@@ -173,7 +173,7 @@ def cdm(
     for rule in rules:
         dialogues = spell(choose_dialogues(data, negatives, run.seed), pair.reading.spelling)
         learned[rule] = make_by_rule("model.rules", rule, dialogues, run.seed, pair)
-    with set_aside(pair.amateur.model, pair.expert.model):
+    with set_aside(*pair.models):
         judges = train_discriminators(run, learned, discriminators, baseline)
     pooler_folder = get_pooler(run, trained, data, pooler)
     fitted = ClassifierPooler.load(pooler_folder / "pooler.json")

@@ -186,23 +186,15 @@ def test_graphs_that_do_not_fit_their_tokens_are_refused_at_their_lines(graphs: 
     ]
 
 
-def test_negatives_change_turns_with_a_graph_and_need_one(pair: Pair, graphs: Graphs) -> None:
-    talk = [("the boy wants to sing.", "good.")] * 3
-    sampling = Sampling(gamma=0.0, longest=9)
-    found = sample_negatives(pair, talk, "amr-multi", sampling, seed=1, graphs=graphs)
-    assert len(found.negatives) == 3
-    for positive, negative in zip(found.positives, found.negatives, strict=True):
-        assert positive[0] != negative[0]
-    for none in (None, Graphs({"other": [(0, 5)]})):
-        with pytest.raises(SettingError, match="needs AMR graphs"):
-            sample_negatives(pair, talk, "amr-multi", sampling, seed=1, graphs=none)
-
-
 def test_graphs_must_cover_half_of_the_dialogues_and_others_are_counted(pair: Pair, graphs: Graphs) -> None:
     known, other = ("the boy wants to sing.", "good."), ("it is.", "no it is not.")
     sampling = Sampling(gamma=0.0, longest=9)
     found = sample_negatives(pair, [known, other, known, other], "amr-multi", sampling, seed=1, graphs=graphs)
     assert found.uncovered == 2
+    for positive, negative in zip(found.positives[::2], found.negatives[::2], strict=True):
+        assert positive[0] != negative[0]  # the turn with a graph
+    with pytest.raises(SettingError, match="needs AMR graphs"):
+        sample_negatives(pair, [known], "amr-multi", sampling, seed=1)
     rule = "for 50% of the dialogues, but only 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
     with pytest.raises(SettingError, match=rule):
         sample_negatives(pair, [known, other, other], "amr-multi", sampling, seed=1, graphs=graphs)

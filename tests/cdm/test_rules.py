@@ -82,11 +82,3 @@ def test_turns_without_blanks_are_changed(rule: Rule) -> None:
     found = make_rule_negatives(dialogues, rule, seed=0)
     assert found.failures == 0
     assert not any(" " in turn for turns in found.negatives for turn in turns)
-
-
-def test_deam_like_takes_foreign_letters_and_leaves_the_end_of_turns_without_blanks() -> None:
-    dialogues = [("我们喜欢 NLP。", "你好"), ("孩子看见城市！", "猫")]
-    found = {make_rule_negatives(dialogues, "deam_like", seed).negatives[0][0] for seed in range(200)}
-    letters = {letter for turn in found for letter in turn}
-    assert "我。" in found  # a third of five words, and the final punctuation
-    assert letters == set("我们喜欢 NLP。") | set("孩子看见城市猫") | set("你好")
