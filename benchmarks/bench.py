@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch.nn import CrossEntropyLoss
 
-from cdm.infilling import Untrained, tokenise
+from cdm.infilling import PairReading
 from cdm.segments import Gap
 from core.example import Example
 from ctrl_eval.aspects import ASPECTS
@@ -228,8 +228,7 @@ def list_gaps(
     order: Any,
 ) -> list[SourceTarget]:
     """Lists each turn of each dialogue as a target; the source is what this `order` reads of the other turns."""
-    Untrained(order=order).apply(lm)
-    tokenised = tokenise(lm, dialogues, SOURCE_TOKENS)
+    tokenised = PairReading(SOURCE_TOKENS, order=order, separator="\n").tokenise(lm, dialogues)
     pairs: list[SourceTarget] = []
     for turns in tokenised.dialogues:
         for number, turn in enumerate(turns):

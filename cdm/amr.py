@@ -124,16 +124,17 @@ class Graphs:
 
 def draw_amr_gap(
     turns: Pieces,
-    graphs: Graphs,
     rng: random.Random,
     prompt_turns: int = 0,
+    *,
+    graphs: Graphs,
 ) -> Gap | None:
     """Draws a span of at most `LONGEST_SEGMENT` tokens that a sentence's graph relates; None if there is no such span.
 
     The first `prompt_turns` turns have no gap.
 
     >>> graphs = Graphs({"ilikevermont": [(1, 12)]})
-    >>> draw_amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0))
+    >>> draw_amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], random.Random(0), graphs=graphs)
     Gap(turn=1, start=1, stop=4)
     """
     gaps: list[Gap] = []

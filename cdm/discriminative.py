@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from cdm.infilling import SOURCE_TOKENS, TEXT_SEPARATOR, Pair, TokenisedDialogues, Untrained, get_turns
+from cdm.infilling import UNTRAINED, Pair, PairReading, TokenisedDialogues, get_turns
 from cdm.momentum import contrastive_momentum
 from cdm.segments import Gap, InfillingTask
 from core.errors import InputError, SettingError
@@ -260,12 +260,8 @@ def pool(
     steps: Steps,
     pooling: MomentumPooling,
     pooler: ClassifierPooler | None = None,
-    beta: float = 1.0,
 ) -> float:
     """Computes one score from the momentum of all tokens; higher is better. The sum also depends on the length.
-
-    `beta` weighs the amateur (`contrastive_momentum`); a classifier pooler needs 1, because it learned the momentum of
-    Eq. 1.
 
     Raises SettingError for an unknown pooling, and for `classifier` without a pooler.
     """
@@ -274,14 +270,8 @@ def pool(
         if pooler is None:
             raise SettingError("classifier pooling needs a fitted ClassifierPooler")
         return pooler.logit(steps)
-    values = contrastive_momentum(steps.expert, steps.amateur, beta)
-    reduce = {
-        "average": np.mean,
-        "sum": np.sum,
-        "max": np.max,
-        "min": np.min,
-    }[pooling]
-    return float(reduce(values))
+    reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min}[pooling]
+    return float(reduce(steps.momentum))
 
 
 @dataclass(frozen=True)
@@ -311,15 +301,15 @@ class DiscriminativeCDM(BaseMetric):
         *,
         amateur: str | Path | None = None,
         expert: str | Path | None = None,
-        separator: str = TEXT_SEPARATOR,
+        separator: str | None = UNTRAINED.separator,
         order: Order | None = None,
-        max_length: int = SOURCE_TOKENS,
+        max_length: int = UNTRAINED.max_length,
         token_budget: int = 16_384,
     ) -> "DiscriminativeCDM":
         """Loads a trained pair, by folder (a run's `models/`) or hub name, or a pretrained `amateur` and `expert`.
 
         The folder has `amateur/`, `expert/` and, for classifier pooling, `pooler/`. A pretrained pair needs no
-        training; `separator`, `order` and `max_length` say how it reads dialogues (`Untrained`), and it has no pooler.
+        training; `separator`, `order` and `max_length` say how it reads (`PairReading`), and it has no pooler.
 
         Raises InputError if a part of the folder is missing, and for a pooler that ranks machine turns above human
         ones. Raises SettingError for a folder together with `amateur` or `expert`, for one of these alone, and as
@@ -328,7 +318,8 @@ class DiscriminativeCDM(BaseMetric):
         if amateur is not None and expert is not None and models is None:
             if pooling == "classifier":
                 raise SettingError("classifier pooling needs the pooler of a trained pair: name its folder (models)")
-            pair = Pair.from_pretrained(amateur, expert, device, dtype, Untrained(separator, order, max_length))
+            reading = PairReading(max_length, order=order, separator=separator)
+            pair = Pair.from_pretrained(amateur, expert, device, dtype, reading)
             return cls(pair, pooling, token_budget=token_budget)
         if models is None or amateur is not None or expert is not None:
             raise SettingError(
@@ -353,12 +344,13 @@ class DiscriminativeCDM(BaseMetric):
     @property
     def settings(self) -> dict[str, Setting]:
         """The models and the pooling; the token budget changes no score."""
+        reading = self.pair.reading
         return {
             "amateur": self.pair.amateur.identity,
             "expert": self.pair.expert.identity,
             "infilling": self.pair.infilling.family.name,
-            "windows": f"{self.pair.max_length}-{self.pair.prompt_turns}",
-            "spelling": self.pair.spelling,
+            "windows": f"{reading.max_length}-{reading.prompt_turns}",
+            "spelling": reading.spelling,
             "pooling": self.pooling,
             "pooler": None if self.pooler is None else fingerprint(asdict(self.pooler)),
         }

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
+from transformers import PreTrainedTokenizerBase
 
 from cdm.segments import Gap, InfillingTask, Turns, make_task, training_gap
 from core.errors import SettingError
@@ -27,8 +29,6 @@ from models.windows import pack_turns
 log = logging.getLogger(__name__)
 
 SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
-TEXT_SEPARATOR = "\n"  # between the turns that a pretrained model reads
-SOURCE_TOKENS = 1024  # source tokens of a model that never learned `Gaps`
 
 
 @dataclass(frozen=True)
@@ -101,100 +101,116 @@ class TokenisedDialogues:
         outside = sum(len(turn) + len(self.separator) for t, turn in enumerate(turns) if t not in part)
         return replace(task, dropped=task.dropped + outside)
 
-    def share_read(self, tasks: Sequence[InfillingTask]) -> float:
-        """Returns the share of the dialogues' tokens that some task reads or writes, without separators."""
-        read = sum(task.read + len(task.segment) for task in tasks)
-        return read / sum(len(turn) for turns in self.dialogues for turn in turns)
 
+@checked_dataclass
+class PairReading:
+    """How a model reads dialogues. A model that learned `Gaps` keeps this in its configuration (`save`)."""
 
-def find_infilling(lm: ConditionalLM) -> Infilling:
-    """Finds how a model reads a dialogue with a gap and writes the missing segment.
+    max_length: Count  # source tokens that the model reads; longer dialogues are read in windows
+    prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    # of the text (`data.words.spell`)
+    spelling: Spelling = "as_is"
+    # how a causal model reads a dialogue with a gap; None: filling in the middle, where its vocabulary has the tokens
+    order: Order | None = None
+    # the text between turns; None for the token `SEPARATOR`, which is added and learned
+    separator: str | None = None
 
-    If a model reads left to right, the separator of turns ends the segment. The source of an encoder-decoder model
-    always ends with the token that ends a text, which our own small tokenizers do not add. Models of BART's kind write
-    the segment like a whole text, with its first and last special token.
+    def save(self, lm: ConditionalLM) -> None:
+        """Writes how the model reads into its configuration, which is saved with it."""
+        lm.tokenizer.model_max_length = self.max_length
+        lm.model.config.given_turns = self.prompt_turns
+        lm.model.config.spelling = self.spelling
+        lm.model.config.gap_order = self.order
+        lm.model.config.turn_separator = self.separator
 
-    Raises SettingError as `find_family`, `make_infilling` and `find_separator` do, and for a left-to-right model whose
-    separator has several tokens.
-    """
-    config = lm.model.config
-    family = find_family(config, lm.tokenizer, getattr(config, "gap_order", None))
-    infilling = make_infilling(family, lm.tokenizer)
-    if family == LEFT_TO_RIGHT:
-        return replace(infilling, closing=_find_end(lm))
-    if family.causal:
+    @classmethod
+    def load(cls, lm: ConditionalLM) -> "PairReading | None":
+        """Returns how a loaded model learned to read; None for a model that never learned `Gaps`."""
+        config = lm.model.config.to_dict()
+        if "given_turns" not in config:
+            return None
+        return cls(
+            lm.tokenizer.model_max_length,
+            prompt_turns=config["given_turns"],
+            spelling=config["spelling"],
+            order=config.get("gap_order"),
+            separator=config.get("turn_separator"),
+        )
+
+    def find_separator(self, tokenizer: PreTrainedTokenizerBase) -> Ids:
+        """Finds the token ids between two turns. Raises SettingError for a tokenizer that lacks `SEPARATOR`."""
+        if self.separator is not None:
+            return tuple(plain_token_ids(tokenizer, [self.separator])[0])
+        vocabulary = tokenizer.get_vocab()
+        if SEPARATOR not in vocabulary:
+            raise SettingError(
+                f"the pair's tokenizer needs the token {SEPARATOR} between turns: train the pair, or name a text for "
+                "it (separator)"
+            )
+        return (vocabulary[SEPARATOR],)
+
+    def find_infilling(self, lm: ConditionalLM) -> Infilling:
+        """Finds how a model reads a dialogue with a gap and writes the missing segment.
+
+        If a model reads left to right, the separator of turns ends the segment. The source of an encoder-decoder model
+        always ends with the token that ends a text, which our own small tokenizers do not add. Models of BART's kind
+        write the segment like a whole text, with its first and last special token.
+
+        Raises SettingError as `find_family`, `make_infilling` and `find_separator` do, and for a left-to-right model
+        whose separator has several tokens.
+        """
+        config = lm.model.config
+        family = find_family(config, lm.tokenizer, self.order)
+        infilling = make_infilling(family, lm.tokenizer)
+        if family == LEFT_TO_RIGHT:
+            separator = self.find_separator(lm.tokenizer)
+            if len(separator) != 1:
+                raise SettingError(
+                    "left to right the separator of turns ends a segment and must be one token, but "
+                    f"{self.separator!r} has {len(separator)}: choose another one, such as a line break"
+                )
+            return replace(infilling, closing=separator)
+        if family.causal:
+            return infilling
+        begin, end = special_frame(lm.tokenizer)
+        if not end:
+            end_of_text = find_token(lm.tokenizer, str(lm.tokenizer.eos_token))
+            infilling = replace(infilling, source=(*infilling.source, end_of_text))
+        if family.whole_text and begin != (config.decoder_start_token_id,):
+            infilling = replace(infilling, opening=begin)
         return infilling
-    begin, end = special_frame(lm.tokenizer)
-    if not end:
-        end_of_text = find_token(lm.tokenizer, str(lm.tokenizer.eos_token))
-        infilling = replace(infilling, source=(*infilling.source, end_of_text))
-    if family.whole_text and begin != (config.decoder_start_token_id,):
-        infilling = replace(infilling, opening=begin)
-    return infilling
 
+    def tokenise(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
+        """Encodes every turn separately.
 
-def find_separator(lm: ConditionalLM) -> tuple[int, ...]:
-    """Finds the token ids between two turns: those of the text that the model's settings name, or else of `SEPARATOR`.
-
-    Raises SettingError for a tokenizer that lacks the token.
-    """
-    text = getattr(lm.model.config, "turn_separator", None)
-    if text is not None:
-        return tuple(plain_token_ids(lm.tokenizer, [text])[0])
-    vocabulary = lm.tokenizer.get_vocab()
-    if SEPARATOR not in vocabulary:
-        raise SettingError(
-            f"the pair's tokenizer needs the token {SEPARATOR} between turns: train the pair, or name a text for it "
-            "(separator)"
+        Raises SettingError if a model has too few positions for the sources or turns.
+        """
+        spelled = spell(dialogues, self.spelling)
+        ids = iter(plain_token_ids(lm.tokenizer, [turn for dialogue in spelled for turn in dialogue]))
+        tokenised = [list(islice(ids, len(dialogue))) for dialogue in spelled]
+        infilling = self.find_infilling(lm)
+        longest = max((len(turn) for turns in tokenised for turn in turns), default=0)
+        needed = len(infilling.opening) + 1 + longest
+        positions = count_positions(lm.model.config)
+        at_once = self.max_length + needed
+        if lm.model.config.is_encoder_decoder:
+            at_once = max(self.max_length, needed)
+        if at_once > positions:
+            raise SettingError(
+                f"the model has {positions} positions, but reads sources of {self.max_length} tokens and writes turns "
+                f"of up to {needed}: set a smaller max_length, leave out longer turns, or choose another model"
+            )
+        return TokenisedDialogues(
+            tokenised,
+            infilling=infilling,
+            separator=self.find_separator(lm.tokenizer),
+            max_length=self.max_length,
+            prompt_turns=self.prompt_turns,
+            tokens={token: text for text, token in lm.tokenizer.get_vocab().items()},
         )
-    return (vocabulary[SEPARATOR],)
 
 
-def _find_end(lm: ConditionalLM) -> tuple[int, ...]:
-    separator = find_separator(lm)
-    if len(separator) != 1:
-        text = lm.model.config.turn_separator
-        raise SettingError(
-            f"left to right the separator of turns ends a segment and must be one token, but {text!r} has "
-            f"{len(separator)}: choose another one, such as a line break"
-        )
-    return separator
-
-
-def tokenise(
-    lm: ConditionalLM,
-    dialogues: Sequence[Sequence[str]],
-    max_length: int,
-    prompt_turns: int = 0,
-) -> TokenisedDialogues:
-    """Encodes every turn separately.
-
-    Raises SettingError if a model has too few positions for the sources or turns.
-    """
-    turns = [turn for dialogue in dialogues for turn in dialogue]
-    ids = iter(plain_token_ids(lm.tokenizer, turns))
-    tokenised = [list(islice(ids, len(dialogue))) for dialogue in dialogues]
-    infilling = find_infilling(lm)
-    longest = max((len(turn) for turns in tokenised for turn in turns), default=0)
-    needed = len(infilling.opening) + 1 + longest
-    positions = count_positions(lm.model.config)
-    at_once = max_length + needed
-    if lm.model.config.is_encoder_decoder:
-        at_once = max(max_length, needed)
-    if at_once > positions:
-        raise SettingError(
-            f"the model has {positions} positions, but reads sources of {max_length} tokens and writes turns of up to "
-            f"{needed}: set a smaller max_length, leave out longer turns, or choose another model"
-        )
-    pieces = {token: text for text, token in lm.tokenizer.get_vocab().items()}
-    return TokenisedDialogues(
-        tokenised,
-        infilling=infilling,
-        separator=find_separator(lm),
-        max_length=max_length,
-        prompt_turns=prompt_turns,
-        tokens=pieces,
-    )
+UNTRAINED = PairReading(1024, separator="\n")  # of pretrained models that never learned `Gaps`
 
 
 def held_out_nll(
@@ -209,23 +225,15 @@ def held_out_nll(
 
 
 @checked_dataclass
-class Gaps:
+class Gaps(PairReading):
     """A training task: to fill random gaps in dialogues. A causal model also learns the text before the gap.
 
-    The first three fields are saved with the model, and apply whenever the trained pair reads dialogues.
+    `order` is None for an encoder-decoder model. Whenever the trained pair reads dialogues, it reads them like this.
     """
 
-    max_length: Count  # source tokens that the model reads; longer dialogues are read in windows
-    prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
-    # of the text (`data.words.spell`)
-    spelling: Spelling = "as_is"
     # gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees the
     # first gaps of one that learns more.
     most: Count | None = None
-    # how a causal model reads a dialogue with a gap; None for an encoder-decoder model
-    order: Order | None = None
-    # the text between turns; None for a token that is added and learned
-    separator: str | None = None
 
     def build(
         self,
@@ -246,15 +254,11 @@ class Gaps:
                 "order must be fill-in-the-middle or left-to-right for causal models and null for others, but is "
                 f"{self.order} for a {type(lm.model).__name__}"
             )
-        lm.tokenizer.model_max_length = self.max_length
-        lm.model.config.given_turns = self.prompt_turns
-        lm.model.config.spelling = self.spelling
-        lm.model.config.gap_order = self.order
-        lm.model.config.turn_separator = self.separator
+        self.save(lm)
         return lm
 
     def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
-        tokenised = tokenise(lm, spell(dialogues, self.spelling), self.max_length, self.prompt_turns)
+        tokenised = self.tokenise(lm, dialogues)
         fills = tokenised.infilling
 
         def draw_tasks(seed: int) -> list[Task]:
@@ -272,24 +276,6 @@ def _learn_all(gap: InfillingTask, infilling: Infilling) -> Task:
     """The task of a causal model, which learns everything behind the first token."""
     first, *following = gap.source
     return Task([first], [*following, *infilling.target(gap.segment)])
-
-
-@checked_dataclass
-class Untrained:
-    """How pretrained models that never learned `Gaps` read dialogues."""
-
-    separator: str = TEXT_SEPARATOR  # the text between turns
-    order: Order | None = None  # how causal models read; None: fill-in-the-middle where their vocabulary has the tokens
-    max_length: Count = SOURCE_TOKENS  # source tokens; longer dialogues are read in windows
-    prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
-
-    def apply(self, lm: ConditionalLM) -> None:
-        """Writes these settings into the model, as `Gaps.build` does for a model that learns gaps."""
-        lm.tokenizer.model_max_length = min(self.max_length, lm.max_length)
-        lm.model.config.given_turns = self.prompt_turns
-        lm.model.config.spelling = "as_is"
-        lm.model.config.gap_order = self.order
-        lm.model.config.turn_separator = self.separator
 
 
 @dataclass(frozen=True)
@@ -317,19 +303,17 @@ class PartialOrder:
 
 @dataclass(frozen=True)
 class Pair:
-    """The amateur and the expert model, which share a vocabulary; the other fields are those of `Gaps`.
+    """The amateur and the expert model, which share a vocabulary, and how they read dialogues.
 
     Raises SettingError if their tokenizers differ or lack the separator, or if they write gaps in different ways.
     """
 
     amateur: ConditionalLM
     expert: ConditionalLM
-    max_length: int = 512
-    prompt_turns: int = 0
-    spelling: Spelling = "as_is"
+    reading: PairReading
 
     def __post_init__(self) -> None:
-        ours = self.amateur.tokenizer.get_vocab()
+        ours = self.tokens
         theirs = self.expert.tokenizer.get_vocab()
         if ours != theirs:
             differing = len(ours.items() ^ theirs.items())
@@ -337,11 +321,8 @@ class Pair:
                 f"amateur and expert must have the same tokenizer, but {differing} of their entries differ "
                 f"({len(ours)} and {len(theirs)} tokens)"
             )
-        if find_separator(self.amateur) != find_separator(self.expert):
-            raise SettingError(
-                "amateur and expert must have the same separator of turns, but have two: train both with one setting"
-            )
-        if find_infilling(self.amateur) != find_infilling(self.expert):
+        self.reading.find_separator(self.amateur.tokenizer)
+        if self.infilling != self.reading.find_infilling(self.expert):
             kinds = " and ".join(type(lm.model).__name__ for lm in (self.amateur, self.expert))
             raise SettingError(f"amateur and expert must fill gaps in the same way, but are {kinds}")
 
@@ -352,47 +333,56 @@ class Pair:
         expert: str | Path,
         device: str = "cpu",
         dtype: str = "float32",
-        untrained: "Untrained | None" = None,
+        untrained: PairReading | None = None,
     ) -> "Pair":
         """Loads two infilling models by folder or hub name; a model named twice is loaded once.
 
-        Models that learned `Gaps` have their settings saved with the amateur; `untrained` gives those of pretrained
-        models.
+        Models that learned `Gaps` are read as they learned it; `untrained` says how pretrained models read.
 
-        Raises SettingError for `untrained` with an amateur that learned `Gaps`.
+        Raises SettingError for `untrained` with an amateur that learned `Gaps`, and for models that learned to read
+        dialogues in different ways.
         """
         first = load_conditional(amateur, device, dtype)
         second = first if amateur == expert else load_conditional(expert, device, dtype)
-        has_learned = hasattr(first.model.config, "given_turns")
-        if has_learned and untrained is not None:
+        learned = PairReading.load(first)
+        if learned is None:
+            chosen = untrained or UNTRAINED
+            return cls(first, second, replace(chosen, max_length=min(chosen.max_length, first.max_length)))
+        if untrained is not None:
             raise SettingError(
                 f"separator, order and max_length cannot be set for {amateur}, which was trained to infill dialogues "
                 "and keeps its own: leave them out, or choose another model"
             )
-        if not has_learned:
-            for lm in (first, second):
-                (untrained or Untrained()).apply(lm)
-        config = first.model.config
-        return cls(
-            first,
-            second,
-            max_length=first.tokenizer.model_max_length,
-            prompt_turns=config.given_turns,
-            spelling=config.spelling,
-        )
+        other = PairReading.load(second)
+        if learned != other:
+            raise SettingError(
+                f"amateur and expert must read dialogues in the same way, but learned {learned} and {other}: train "
+                "both with one setting"
+            )
+        return cls(first, second, learned)
 
     @property
+    def models(self) -> list[nn.Module]:
+        """Both models."""
+        return [self.amateur.model, self.expert.model]
+
+    @cached_property
+    def tokens(self) -> dict[str, int]:
+        """The shared vocabulary."""
+        return self.amateur.tokenizer.get_vocab()
+
+    @cached_property
     def infilling(self) -> Infilling:
         """How both models read and write a gap."""
-        return find_infilling(self.amateur)
+        return self.reading.find_infilling(self.amateur)
 
-    @property
+    @cached_property
     def vocabulary(self) -> int:
         """The number of tokens of the shared vocabulary.
 
         A model may have more logits (T5: 32128; Pythia: 50304 or 50432).
         """
-        return 1 + max(self.amateur.tokenizer.get_vocab().values())
+        return 1 + max(self.tokens.values())
 
     @cached_property
     def ends(self) -> dict[int, Ids]:
@@ -402,30 +392,31 @@ class Pair:
         have tokens such as a full stop with a line break, and what follows a separator belongs to another turn.
         """
         ends: dict[int, Ids] = dict.fromkeys(self.infilling.closing, ())
-        separator = find_separator(self.amateur)
-        if getattr(self.amateur.model.config, "turn_separator", None) is None or not separator:
-            return ends
         tokenizer = self.amateur.tokenizer
+        separator = self.reading.find_separator(tokenizer)
+        if self.reading.separator is None or not separator:
+            return ends
         spelled = "".join(tokenizer.convert_ids_to_tokens(list(separator)))
-        for piece, token in tokenizer.get_vocab().items():
+        for piece, token in self.tokens.items():
             if spelled in piece and token not in ends:
                 before = tokenizer.convert_tokens_to_string([piece.partition(spelled)[0]])
                 ends[token] = tuple(plain_token_ids(tokenizer, [before])[0])
         return ends
 
-    @property
+    @cached_property
     def never_drawn(self) -> list[int]:
         """Ids that a segment must not contain: the separator, tokens added to the vocabulary, ids without a token.
 
         All added tokens are excluded, because some of Qwen's special tokens are not declared as special.
         """
         tokenizer = self.amateur.tokenizer
-        marks = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder, *find_separator(self.amateur)}
-        empty = set(range(self.vocabulary)) - set(tokenizer.get_vocab().values())
+        separator = self.reading.find_separator(tokenizer)
+        marks = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder, *separator}
+        empty = set(range(self.vocabulary)) - set(self.tokens.values())
         return sorted((marks | empty) - set(self.ends))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
-        return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.prompt_turns)
+        return self.reading.tokenise(self.amateur, dialogues)
 
     def decode(self, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
         """Decodes dialogues to text, with one space for any run of white space.

@@ -12,16 +12,14 @@ OverVocabulary = Float[Tensor, "*rows vocabulary"]
 LogProbabilities = TypeVar("LogProbabilities", Tensor, NDArray[np.float64])
 
 
-def contrastive_momentum(expert: LogProbabilities, amateur: LogProbabilities, beta: float = 1.0) -> LogProbabilities:
+def contrastive_momentum(expert: LogProbabilities, amateur: LogProbabilities) -> LogProbabilities:
     """CDM, Eq. 1: m = log p_e - log p_a, in nats, of two tensors or arrays of one shape; higher is better text.
-
-    `beta`, which the paper does not have, weighs the amateur: 1 gives Eq. 1, 0 the log-likelihood of the expert.
 
     >>> import torch
     >>> contrastive_momentum(torch.tensor([-1.0]), torch.tensor([-3.0])).tolist()
     [2.0]
     """
-    return expert - beta * amateur
+    return expert - amateur
 
 
 def distribution_quality(

@@ -8,33 +8,23 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from cdm.amr import Graphs, draw_amr_gap
 from cdm.infilling import Pair, TokenisedDialogues
 from cdm.sampling import Sampling, sample_segments
-from cdm.segments import (
-    Gap,
-    InfillingTask,
-    Pieces,
-    Place,
-    Strategy,
-    Turns,
-    draw_content_gap,
-    draw_gap,
-    fill,
-    manipulations,
-)
+from cdm.segments import PLACES, Gap, InfillingTask, Place, Strategy, Turns, fill, manipulations
 from core.errors import SettingError
 from discriminators.texts import LabelledText
 
 ATTEMPTS = 3  # at a manipulation
 PLAUSIBLE = 0.03  # of the vocabulary, the amateur's likeliest tokens: 30 of a thousand, about 1,000 of T5's
-PLACED = ("content", "amr")  # kinds of places that a dialogue may lack
 LEAST_COVERED = 0.5  # of the dialogues must have a graph with a place
 Dialogue = tuple[str, ...]
 
@@ -87,6 +77,23 @@ def load_negatives(path: Path) -> Negatives:
     return TypeAdapter(Negatives).validate_json(path.read_bytes())
 
 
+@dataclass
+class Draft:
+    """A dialogue on its way to become a negative."""
+
+    index: int
+    turns: Turns
+    rng: random.Random
+    places: list[Place]  # of its manipulations
+    round: int = 0  # which manipulation is next
+    attempt: int = 0
+    is_changed: bool = False
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.round < len(self.places)
+
+
 @dataclass(frozen=True)
 class NegativeSampler:
     """Draws negatives of dialogues. Each negative depends only on its dialogue, its index, the seed and `longest`.
@@ -116,58 +123,62 @@ class NegativeSampler:
         lengths = [len(turn) for turns in self.tokenised.dialogues for turn in turns]
         return self.sampling.longest or 1 + max(lengths, default=0)
 
+    def find_place(
+        self,
+        turns: Turns,
+        place: Place,
+        rng: random.Random,
+    ) -> Gap | None:
+        """Draws a gap at a place of this kind; None if the dialogue has none."""
+        draw = PLACES.get(place) or partial(draw_amr_gap, graphs=self.graphs or Graphs({}))
+        return draw(self.tokenised.to_pieces(turns), rng, self.tokenised.prompt_turns)
+
     def count_uncovered(self, indices: Sequence[int]) -> int:
-        """Counts dialogues without a content word (`content-multi`) or a graph with related tokens (`amr-multi`)."""
-        place = self.strategy.partition("-")[0]
-        if place not in PLACED:
-            return 0
+        """Counts dialogues without a place of the kind that the strategy asks for, such as a content word."""
         rng = random.Random(0)  # whether there is a place does not depend on the draw
-        pieces = [self.tokenised.to_pieces(self.tokenised.dialogues[i]) for i in indices]
-        prompt_turns = self.tokenised.prompt_turns
-        return sum(find_place(turns, place, rng, self.graphs, prompt_turns) is None for turns in pieces)
+        places = {i: manipulations(self.strategy, rng)[0] for i in indices}
+        return sum(self.find_place(self.tokenised.dialogues[i], place, rng) is None for i, place in places.items())
 
     def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Negatives:
-        """Draws the negatives of the dialogues with these indices."""
-        pair = self.pair
-        current: dict[int, Turns] = {i: self.tokenised.dialogues[i] for i in indices}
-        positives = dict(zip(indices, pair.decode(list(current.values())), strict=True))
-        rngs = {i: random.Random(f"{self.seed}/{i}") for i in indices}
-        plans = {i: manipulations(self.strategy, rngs[i]) for i in indices}
+        """Draws the negatives of the dialogues with these indices; all wait for their next segments together."""
+        drafts: list[Draft] = []
+        for i in indices:
+            rng = random.Random(f"{self.seed}/{i}")
+            drafts.append(Draft(i, self.tokenised.dialogues[i], rng, manipulations(self.strategy, rng)))
+        positives = dict(zip(indices, self.pair.decode([draft.turns for draft in drafts]), strict=True))
         unclosed = 0
         dropped = 0
-        changed: set[int] = set()
         ranks: list[int] = []  # of every drawn token by the amateur
-        for round_ in range(max(map(len, plans.values()), default=0)):
-            waiting = [i for i in indices if round_ < len(plans[i])]
-            ending = {i for i in waiting if round_ == len(plans[i]) - 1}  # with their last manipulation
-            for attempt in range(ATTEMPTS):
-                gaps = {i: self._find_gap(current[i], plans[i][round_], rngs[i]) for i in waiting}
-                tasks = {i: self.tokenised.task(current[i], gap) for i, gap in gaps.items()}
-                segments = self._draw_segments(tasks, (round_, attempt), ranks)
-                redrawn = {i: fill(current[i], gaps[i], segment) for i, segment in segments.items()}
-                before = pair.decode([current[i] for i in waiting])
-                after = pair.decode([redrawn[i] for i in waiting])
-                is_last = attempt == ATTEMPTS - 1
-                done = [
-                    i
-                    for i, old, new in zip(waiting, before, after, strict=True)
-                    if old != new != positives[i] and all(new) and (len(segments[i]) < self.longest or is_last)
-                ]
-                for i in done:
-                    current[i] = redrawn[i]
-                    unclosed += len(segments[i]) == self.longest
-                    dropped += tasks[i].dropped
-                changed.update(done)
-                advance(len(ending.intersection(done)))
-                waiting = [i for i in waiting if i not in done]
-                if not waiting:
-                    break
-            advance(len(ending.intersection(waiting)))  # these failed in every attempt
-        drawn = sorted(changed)
-        likeliest = round(PLAUSIBLE * pair.vocabulary)
+        waiting = drafts
+        while waiting:
+            gaps = [self._find_gap(draft) for draft in waiting]
+            tasks = [self.tokenised.task(draft.turns, gap) for draft, gap in zip(waiting, gaps, strict=True)]
+            segments = self._draw_segments(waiting, tasks, ranks)
+            redrawn = [fill(draft.turns, gap, new) for draft, gap, new in zip(waiting, gaps, segments, strict=True)]
+            before = self.pair.decode([draft.turns for draft in waiting])
+            after = self.pair.decode(redrawn)
+            for k, draft in enumerate(waiting):
+                draft.attempt += 1
+                is_last = draft.attempt == ATTEMPTS
+                is_closed = len(segments[k]) < self.longest
+                is_new = before[k] != after[k] != positives[draft.index] and all(after[k])
+                is_done = is_new and (is_closed or is_last)
+                if is_done:
+                    draft.turns = redrawn[k]
+                    draft.is_changed = True
+                    unclosed += not is_closed
+                    dropped += tasks[k].dropped
+                if is_done or is_last:
+                    draft.round += 1
+                    draft.attempt = 0
+            still = [draft for draft in waiting if draft.is_waiting]
+            advance(len(waiting) - len(still))
+            waiting = still
+        changed = [draft for draft in drafts if draft.is_changed]
+        likeliest = round(PLAUSIBLE * self.pair.vocabulary)
         return Negatives.of(
             positives,
-            dict(zip(drawn, pair.decode([current[i] for i in drawn]), strict=True)),
+            dict(zip([d.index for d in changed], self.pair.decode([d.turns for d in changed]), strict=True)),
             uncovered=self.count_uncovered(indices),
             unclosed=unclosed,
             dropped=dropped,
@@ -175,22 +186,35 @@ class NegativeSampler:
             beyond=sum(rank >= likeliest for rank in ranks),
         )
 
-    def _find_gap(self, turns: Turns, place: Place, rng: random.Random) -> Gap:
-        return find_gap(self.tokenised, turns, place, rng, self.graphs)
+    def _find_gap(self, draft: Draft) -> Gap:
+        """A dialogue without a place of the kind gets a random segment.
+
+        For a model that does not read what follows a gap, the gap extends to the end of its turn.
+        """
+        gap = self.find_place(draft.turns, draft.places[draft.round], draft.rng)
+        gap = gap or self.find_place(draft.turns, "segment", draft.rng)
+        if gap is None or self.tokenised.infilling.reads_after:
+            return gap
+        return replace(gap, stop=len(draft.turns[gap.turn]))
 
     def _draw_segments(
-        self, tasks: Mapping[int, InfillingTask], draw: tuple[int, int], ranks: list[int]
-    ) -> dict[int, Sequence[int]]:
-        """A segment for each task; `draw` is the round and the attempt, on which the random numbers depend, too."""
+        self,
+        drafts: Sequence[Draft],
+        tasks: Sequence[InfillingTask],
+        ranks: list[int],
+    ) -> list[Sequence[int]]:
+        """A segment for each draft; the random numbers depend on its index, the manipulation and the attempt."""
         candidates = self.sampling.candidates
-        shape = candidates, self.longest
-        uniforms = [np.random.default_rng((self.seed, i, *draw)).random(shape) for i in tasks]
-        sources = [task.source for task in tasks.values() for _ in range(candidates)]
+        uniforms: list[NDArray[np.float64]] = []
+        for draft in drafts:
+            rng = np.random.default_rng((self.seed, draft.index, draft.round, draft.attempt))
+            uniforms.append(rng.random((candidates, self.longest)))
+        sources = [task.source for task in tasks for _ in range(candidates)]
         drawn = iter(sample_segments(self.pair, sources, self.sampling, np.concatenate(uniforms), ranks))
-        return {
-            i: choose_segment([next(drawn) for _ in range(candidates)], task.segment, self.longest)
-            for i, task in tasks.items()
-        }
+        chosen: list[Sequence[int]] = []
+        for task in tasks:
+            chosen.append(choose_segment([*islice(drawn, candidates)], task.segment, self.longest))
+        return chosen
 
 
 def sample_negatives(
@@ -234,30 +258,11 @@ def _check_graphs(covered: int, dialogues: int) -> None:
         )
 
 
-def find_place(turns: Pieces, place: str, rng: random.Random, graphs: Graphs | None, prompt_turns: int) -> Gap | None:
-    """Draws a gap at a content word (`content`) or at tokens that a graph relates (`amr`).
-
-    Returns None if there is no such gap.
-    """
-    if place == "content":
-        return draw_content_gap(turns, rng, prompt_turns)
-    return None if graphs is None else draw_amr_gap(turns, graphs, rng, prompt_turns)
-
-
-def find_gap(
-    tokenised: TokenisedDialogues, turns: Turns, place: Place, rng: random.Random, graphs: Graphs | None
-) -> Gap:
-    """Draws a gap of the given kind. A dialogue without content words, or without graphs, gets a random segment.
-
-    For a model that does not read what follows a gap, the gap extends to the end of its turn.
-    """
-    pieces, prompt_turns = tokenised.to_pieces(turns), tokenised.prompt_turns
-    found = find_place(pieces, place, rng, graphs, prompt_turns) if place in PLACED else None
-    gap = found or draw_gap(pieces, rng, place == "utterance", prompt_turns)
-    return gap if tokenised.infilling.reads_after else replace(gap, stop=len(turns[gap.turn]))
-
-
-def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:
+def choose_segment(
+    candidates: Sequence[Sequence[int]],
+    removed: Sequence[int],
+    longest: int,
+) -> Sequence[int]:
     """Chooses among the segments that differ from the removed one and ended before `longest`: the nearest in length.
 
     If there is no such segment, the first candidate is chosen.

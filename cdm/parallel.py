@@ -28,7 +28,7 @@ def sample_negatives_on_all(
     """
     parts = predict(
         partial(sampler.draw, advance=advance),
-        [sampler.pair.amateur.model, sampler.pair.expert.model],
+        sampler.pair.models,
         len(sampler.dialogues),
         folder=folder,
         make_trainer=make_trainer,
@@ -44,7 +44,6 @@ def find_steps_on_all(
     tokenised: TokenisedDialogues,
     folder: Path,
     make_trainer: MakeTrainer,
-    token_budget: int = 16_384,
     size: int = PART,
 ) -> list[Steps]:
     """Runs `find_steps` for all dialogues on all devices.
@@ -54,11 +53,11 @@ def find_steps_on_all(
 
     def read(indices: list[int]) -> list[Steps]:
         dialogues = [tokenised.dialogues[i] for i in indices]
-        return find_steps(pair, replace(tokenised, dialogues=dialogues), token_budget)
+        return find_steps(pair, replace(tokenised, dialogues=dialogues))
 
     parts = predict(
         read,
-        [pair.amateur.model, pair.expert.model],
+        pair.models,
         len(tokenised.dialogues),
         folder=folder,
         make_trainer=make_trainer,

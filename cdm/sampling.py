@@ -9,12 +9,12 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
-from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopPLogitsWarper
 
 from cdm.infilling import Pair
 from cdm.momentum import OverVocabulary, degraded_log_probabilities, keep_plausible
-from core.settings import Count, Number, Positive, Share, Size, checked_dataclass
-from models.batching import batches_by_budget, halve_when_out_of_memory
+from core.settings import Count, Number, Positive, Share, checked_dataclass
+from models.batching import read_in_batches
 
 
 @checked_dataclass
@@ -26,7 +26,6 @@ class Sampling:
     # keeps all. At gamma 0 and -1 one model draws alone, and it has no effect.
     plausibility: Share = 0.0
     temperature: Positive = 1.0  # divides the degraded log-probabilities
-    top_k: Size = 0  # the number of most likely tokens to keep; 0 keeps all
     # keeps the most likely tokens that together reach this share; 1 keeps all
     top_p: Annotated[Positive, Field(le=1)] = 1.0
     longest: Count | None = None  # maximum tokens of a segment; None for the length of the longest turn in the data
@@ -37,10 +36,8 @@ class Sampling:
 
 
 def warp_probabilities(log_probabilities: OverVocabulary, sampling: Sampling) -> OverVocabulary:
-    """Applies temperature, then top-k, then top-p, and renormalises."""
+    """Applies temperature, then top-p, and renormalises."""
     warpers = LogitsProcessorList([TemperatureLogitsWarper(float(sampling.temperature))])
-    if sampling.top_k:
-        warpers.append(TopKLogitsWarper(sampling.top_k))
     if sampling.top_p < 1:
         warpers.append(TopPLogitsWarper(float(sampling.top_p)))
     return warpers(torch.LongTensor(), log_probabilities).softmax(-1)  # pyright: ignore[reportArgumentType]
@@ -78,26 +75,19 @@ def sample_segments(
     """
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
-    segments: list[list[int]] = [[] for _ in sources]
-    forbidden = pair.never_drawn
-    if ranks is None:
-        ranks = []
+    drawn = [] if ranks is None else ranks
 
-    def draw(rows: list[int]) -> list[list[int]]:
+    def draw_batch(rows: list[int]) -> list[list[int]]:
         return _sample_batch(
             pair,
             [sources[i] for i in rows],
             sampling=sampling,
             uniforms=uniforms[rows],
-            forbidden=forbidden,
-            ranks=ranks,
+            ranks=drawn,
         )
 
-    for batch in batches_by_budget([len(source) for source in sources], token_budget):
-        drawn = halve_when_out_of_memory(draw, batch)
-        for i, segment in zip(batch, drawn, strict=True):
-            segments[i] = segment
-    return segments
+    costs = [len(source) for source in sources]
+    return read_in_batches(costs, token_budget, draw_batch)
 
 
 def _sample_batch(
@@ -105,7 +95,6 @@ def _sample_batch(
     sources: Sequence[Sequence[int]],
     sampling: Sampling,
     uniforms: NDArray[np.float64],
-    forbidden: list[int],
     ranks: list[int],
 ) -> list[list[int]]:
     ends = pair.ends
@@ -122,7 +111,7 @@ def _sample_batch(
     alive = list(range(len(sources)))  # the row of `segments` that each row of the batch writes
     for step in range(uniforms.shape[1]):
         read = {name: reader.next_log_probabilities(chosen)[:, :vocabulary] for name, reader in readers.items()}
-        never = [*forbidden, *ends] if step == 0 else forbidden
+        never = [*pair.never_drawn, *ends] if step == 0 else pair.never_drawn
         amateur = read.get("amateur")
         if amateur is not None and len(read) == 2:
             log_p = degraded_log_probabilities(**read, gamma=sampling.gamma)

@@ -6,8 +6,10 @@ found by rules, can replace these graphs, because the concepts of a graph are mo
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Literal, cast
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -53,8 +55,8 @@ class InfillingTask:
 def draw_gap(
     turns: Pieces,
     rng: random.Random,
-    utterance: bool,
     prompt_turns: int = 0,
+    utterance: bool = False,
 ) -> Gap:
     """Draws a whole utterance, or a segment of at most `LONGEST_SEGMENT` tokens inside one.
 
@@ -110,6 +112,14 @@ def draw_content_gap(
     return Gap(t, start, stop)
 
 
+# How the place of a manipulation is drawn, by the name that begins a strategy; `cdm.amr` draws those of graphs.
+PLACES: Mapping[str, Callable[[Pieces, random.Random, int], Gap | None]] = {
+    "segment": draw_gap,
+    "utterance": partial(draw_gap, utterance=True),
+    "content": draw_content_gap,
+}
+
+
 def find_words(tokens: Sequence[str]) -> list[Span]:
     """Finds the span of tokens [start, stop) of every word.
 
@@ -117,8 +127,7 @@ def find_words(tokens: Sequence[str]) -> list[Span]:
     [(0, 2), (2, 4)]
     """
     starts = [i for i, token in enumerate(tokens) if i == 0 or token.startswith(WORD_STARTS)]
-    stops = [*starts[1:], len(tokens)]
-    return list(zip(starts, stops, strict=True))
+    return list(pairwise([*starts, len(tokens)]))
 
 
 def is_content(word: str) -> bool:
@@ -194,9 +203,4 @@ def training_gap(
     prompt_turns: int = 0,
 ) -> Gap:
     """Draws a gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
-    return draw_gap(
-        turns,
-        rng,
-        utterance=rng.random() < 1 / 3,
-        prompt_turns=prompt_turns,
-    )
+    return draw_gap(turns, rng, prompt_turns, utterance=rng.random() < 1 / 3)

@@ -28,7 +28,6 @@ from discriminators.vocabulary import (
     EncoderTokens,
     Vocabulary,
     borrowed_vocabulary,
-    drop_repeated_texts,
     load_vocabulary,
     train_vocabulary,
 )
@@ -209,7 +208,11 @@ class Discriminator:
         return cls(network.to(device).eval(), tokens, saved.network, reading, notes=read_note(folder))
 
 
-def read_saved(folder: Path, file: str, settings: type) -> dict[str, Any]:
+def read_saved(
+    folder: Path,
+    file: str,
+    settings: type,
+) -> dict[str, Any]:
     """Reads the settings of a trained classifier. Raises InputError if the folder has none or broken ones."""
     if not (folder / file).is_file():
         raise InputError([f"{folder}: must be the folder of a trained discriminator, with {file}, found none"])
@@ -236,23 +239,10 @@ def new_bilstm(
 
     Raises SettingError for a kind of `tokens` that does not exist.
     """
-    vocabulary = learn_vocabulary(texts, tokens, vocabulary_size, min_count, max_length)
+    vocabulary = train_vocabulary(texts, tokens, vocabulary_size, max_length, min_count=min_count)
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
     network = AttentionBiLSTM(len(vocabulary), **arguments, outputs=len(labels) or 1)
     return Discriminator(network, vocabulary, arguments, Reading(tuple(labels), spelling, turns))
-
-
-def learn_vocabulary(
-    texts: Iterable[Segments],
-    tokens: str,
-    size: int,
-    min_count: int,
-    max_length: int,
-) -> Vocabulary:
-    """Makes a vocabulary from texts by `train_vocabulary`; repeated texts count once."""
-    distinct = drop_repeated_texts(map(tuple, texts))
-    segments = (clean(segment) for text in distinct for segment in text)
-    return train_vocabulary(segments, kind=tokens, size=size, max_length=max_length, min_count=min_count)
 
 
 def new_token_bilstm(
@@ -279,7 +269,7 @@ def new_token_bilstm(
 
 
 def new_bert(
-    texts: Iterable[Segments] = (),  # called as new_bilstm is; an encoder brings its own tokens
+    texts: Iterable[Segments] = (),  # called as new_bilstm is; an encoder brings its own tokens,
     encoder: str = "offline",
     dropout: Share = 0.1,
     max_length: Count | None = None,

@@ -27,56 +27,25 @@ def explain_parts(
     part.
     """
     divided = [divide(text, part) for text in texts]
-    rest: list[Segments] = []
-    for text, parts in zip(texts, divided, strict=True):
-        if len(parts) > 1:
-            rest += list_rests(text, parts, part)
-    logits, _ = read([*texts, *rest])
-    whole = logits[: len(texts)]
+    rests = [rest for parts in divided for _, rest in parts]
+    logits, _ = read([*texts, *rests])
     without = iter(np.nan_to_num(logits[len(texts) :]))
     explanations: list[dict[str, Any]] = []
-    for logit, parts in zip(whole, divided, strict=True):
-        others = [0.0]
-        if len(parts) > 1:
-            others = [next(without) for _ in parts]
-        explanations.append({"parts": subtract(logit, parts, others)})
+    for logit, parts in zip(logits, divided, strict=False):
+        added: list[list[Any]] = []
+        for words, _ in parts:
+            value = float(logit - next(without))
+            added.append([words, round(value, 4)])
+        explanations.append({"parts": [] if np.isnan(logit) else added})
     return explanations
 
 
-def divide(text: Segments, part: Part) -> list[str]:
-    """Divides a text into its turns, or its last segment into sentences."""
+def divide(text: Segments, part: Part) -> list[tuple[str, Segments]]:
+    """Lists the parts of a text, each with what remains of the text without it: () where nothing remains."""
     if part == "turn":
-        return [*text]
-    last = text[-1]
-    return split_sentences(last) or [last]
-
-
-def list_rests(
-    text: Segments,
-    parts: Sequence[str],
-    part: Part,
-) -> list[Segments]:
-    """Lists the texts that remain if each part in turn is removed."""
+        return [(turn, (*text[:place], *text[place + 1 :])) for place, turn in enumerate(text)]
     *source, last = text
-    rests: list[Segments] = []
-    for place, words in enumerate(parts):
-        if part == "sentence":
-            rests.append((*source, last.replace(words, "", 1)))
-        else:
-            rests.append((*text[:place], *text[place + 1 :]))
-    return rests
-
-
-def subtract(
-    logit: float,
-    parts: Sequence[str],
-    others: Sequence[float],
-) -> list[list[Any]]:
-    """Pairs each part with the text's logit minus the logit without this part. Empty for a text that cannot be read."""
-    if np.isnan(logit):
-        return []
-    added: list[list[Any]] = []
-    for words, other in zip(parts, others, strict=True):
-        value = float(logit - other)
-        added.append([words, round(value, 4)])
-    return added
+    sentences = split_sentences(last) or [last]
+    if len(sentences) == 1:
+        return [(sentences[0], ())]
+    return [(sentence, (*source, last.replace(sentence, "", 1))) for sentence in sentences]

@@ -8,7 +8,7 @@ trains all its prefixes, and a candidate costs one step from the state of its pr
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -99,23 +99,17 @@ class CausalGuide:
         Segments are joined without a separator, because a generator continues a prompt without one.
         """
         end = self.tokenizer.eos_token_id
-        joined = ["".join(text) for text in texts]
-        rows: list[TokenRow] = []
-        for i, ids in enumerate(plain_token_ids(self.tokenizer, joined)):
-            if end is not None:
-                ids = [*ids, end]
-            if len(ids) >= SHORTEST:
-                cut = np.array(ids[: self.max_length], dtype=np.int64)
-                rows.append(TokenRow(cut, text=i, weight=1.0))
-        return rows
+        rows = self._encode(["".join(text) for text in texts], [] if end is None else [end])
+        return [replace(row, ids=row.ids[: self.max_length]) for row in rows if len(row.ids) >= SHORTEST]
+
+    def _encode(self, texts: Sequence[str], end: Sequence[int] = ()) -> list[TokenRow]:
+        encoded = plain_token_ids(self.tokenizer, texts)
+        return [TokenRow(np.array([*ids, *end], dtype=np.int64), i, 1.0) for i, ids in enumerate(encoded)]
 
     @torch.inference_mode()
     def logits(self, texts: Sequence[str], token_budget: int = 8192) -> NDArray[np.float64]:
         """Computes one logit per text, read without an end token; 0 for a text without tokens."""
-        rows: list[TokenRow] = []
-        for i, ids in enumerate(plain_token_ids(self.tokenizer, texts)):
-            if ids:
-                rows.append(TokenRow(np.array(ids, dtype=np.int64), text=i, weight=1.0))
+        rows = [row for row in self._encode(texts) if len(row.ids)]
         device = self.network.device
         training = self.network.training
         self.network.eval()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 Ids = Int[Tensor, "batch time"]
 Mask = Bool[Tensor, "batch time"]
@@ -95,23 +95,6 @@ def lstm_cell(
     c = torch.addcmul(added, f.sigmoid_(), c)
     h = o.sigmoid_() * tanh(c)
     return h, c
-
-
-@torch.no_grad()
-def input_table(
-    embedded: Float[Tensor, "ids embedding"],
-    lstm: nn.LSTM,
-) -> Float[Tensor, "ids gates"]:
-    """Computes what each token contributes to the gates: W_ih x + b."""
-    weight = lstm.get_parameter("weight_ih_l0")
-    bias = lstm.get_parameter("bias_ih_l0") + lstm.get_parameter("bias_hh_l0")
-    return embedded @ weight.T + bias
-
-
-def recurrent(lstm: nn.LSTM, h: States) -> Gates:
-    """Computes what the state contributes to the gates: W_hh h."""
-    weight = lstm.get_parameter("weight_hh_l0")
-    return h @ weight.T
 
 
 def choose_rows(

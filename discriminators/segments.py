@@ -1,6 +1,7 @@
 """Segments (the turns of a text, or a source and a text): encodes, cuts and pads them for a classifier."""
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -103,7 +104,9 @@ def pack_segments(
     ([[5, 1, 6], [7, 1, 8]], 0)
     """
     cut = [cut_end(segment, room) for segment in segments]
-    most = -(-len(segments) // -(-len(segments) // turns)) if turns else None
+    most = None
+    if turns and segments:
+        most = math.ceil(len(segments) / math.ceil(len(segments) / turns))
     windows = pack_turns(lengths or [len(segment) for segment in segments], room, most=most)
     kept = [ids for ids, _ in cut]
     packed = [join_ids(kept[window.start : window.stop], [separator]) for window in windows]
@@ -171,19 +174,14 @@ def _bodies(
     turns: int | None,
 ) -> tuple[list[list[int]], int]:
     """What stands between start and end of each row of a text that is cut like its other side; the tokens cut."""
-    room = layout.room
     lengths = [max(map(len, sides)) for sides in zip(segments, other, strict=True)]
-    separators = len(lengths) - 1
-    is_long = sum(lengths) + separators > room
-    if is_long or (turns and len(lengths) > turns):
-        return pack_segments(
-            segments,
-            layout.separator,
-            room,
-            lengths=lengths,
-            turns=turns,
-        )
-    return [join_ids(segments, [layout.separator])], 0
+    return pack_segments(
+        segments,
+        layout.separator,
+        layout.room,
+        lengths=lengths,
+        turns=turns,
+    )
 
 
 def _checked(index: int, text: Segments) -> list[str]:

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from core.errors import SettingError, blame_file
 from core.settings import Count, checked_dataclass, read_settings
 from data.words import RUNS_AND_MARKS, split_chinese
-from discriminators.segments import TokenFrame
+from discriminators.segments import Segments, TokenFrame, clean
 from models.loading import copy_backend
 from models.model import plain_token_ids
 from models.tiny import train_byte_level_bpe
@@ -144,7 +144,7 @@ def _begins(whole: tuple[str, ...], text: tuple[str, ...]) -> bool:
 
 
 def train_vocabulary(
-    segments: Iterable[str],
+    texts: Iterable[Segments],
     kind: str,
     size: int,
     max_length: int,
@@ -152,12 +152,14 @@ def train_vocabulary(
 ) -> Vocabulary:
     """Makes a vocabulary of at most `size` tokens (three are special): those with `min_count` occurrences.
 
-    The most frequent ones come first.
+    The most frequent ones come first. Repeated texts count once (`drop_repeated_texts`).
 
     Raises SettingError for an unknown kind, and for `tokenizer`, which needs `borrowed_vocabulary`.
     """
     if kind not in LEARNED:
         raise SettingError(f"tokens must be {', '.join(LEARNED)}, but are {kind!r}")
+    distinct = drop_repeated_texts(map(tuple, texts))
+    segments = [clean(segment) for text in distinct for segment in text]
     if kind == "bpe":
         tokenizer = train_byte_level_bpe(segments, size, SPECIAL, min_count)
     else:

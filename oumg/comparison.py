@@ -152,20 +152,19 @@ def pair_texts(
     pieces: dict[str, list[str]] = {}
     for example in chain.from_iterable(texts.examples for texts in sets):
         pieces[example.full_text] = split_pieces(normalise_text(example.full_text), settings.tokens)
-    indices = [_group_by_input(texts) for texts in sets]
-    _check(sets, indices, settings, pieces)
-    inputs = sorted(indices[0])
-    held_out = min(math.ceil(settings.test_fraction * len(inputs)), len(inputs) - FEWEST_INPUTS + 1)
+    index = _index_inputs(sets)
+    _check(sets, index, settings, pieces)
+    held_out = min(math.ceil(settings.test_fraction * len(index)), len(index) - FEWEST_INPUTS + 1)
     _, test = split_by(human.examples, input_of, held_out, settings.seed)
     tested = {input_of(example) for example in test}
     starts, ends = _find_templates(sets, pieces, tested)
     stripped = {text: strip_templates(row, starts, ends) for text, row in pieces.items()}
     train_pairs: list[OutputPair] = []
     test_pairs: list[OutputPair] = []
-    for name in inputs:
+    for name, places in sorted(index.items()):
         of_input: list[list[Example]] = []
-        for texts, by_input in zip(sets, indices, strict=True):
-            of_input.append([texts.examples[i] for i in by_input[name]])
+        for texts, at in zip(sets, places, strict=True):
+            of_input.append([texts.examples[i] for i in at])
         pairs = _pair_input(name, of_input, stripped, settings, form_of)
         (test_pairs if name in tested else train_pairs).extend(pairs)
     templates = [("start", "".join(start).strip()) for start in starts]
@@ -219,12 +218,13 @@ def input_of(example: Example) -> str:
     return example.id if example.group is None else example.group
 
 
-def _group_by_input(texts: ScoredSet) -> dict[str, list[int]]:
-    """The indices of the texts of each input."""
-    indices: dict[str, list[int]] = {}
-    for i, example in enumerate(texts.examples):
-        indices.setdefault(input_of(example), []).append(i)
-    return indices
+def _index_inputs(sets: Sequence[ScoredSet]) -> dict[str, list[list[int]]]:
+    """The indices of the texts of each input in each of the sets."""
+    index: dict[str, list[list[int]]] = {}
+    for k, texts in enumerate(sets):
+        for i, example in enumerate(texts.examples):
+            index.setdefault(input_of(example), [[] for _ in sets])[k].append(i)
+    return index
 
 
 def _pair_input(
@@ -269,13 +269,12 @@ def _pair_input(
 
 def _check(
     sets: Sequence[ScoredSet],
-    by_input: Sequence[Mapping[str, list[int]]],
+    index: Mapping[str, Sequence[Sequence[int]]],
     settings: PairSettings,
     pieces: Mapping[str, list[str]],
 ) -> None:
     """Raises InputError with all faults of the three sets; `pieces` are those of every text."""
     human, first, second = sets
-    shared = set.intersection(*map(set, by_input))
     unit = {"characters": "characters", "jieba": "words"}.get(settings.tokens, "words or marks")
     faults: list[str] = []
     for texts in sets:
@@ -283,30 +282,29 @@ def _check(
             if len(pieces[example.full_text]) < 2:
                 what = f"a text needs at least two {unit}, found {format_value(example.full_text)}"
                 faults.append(fault(*texts.locate(i), what))
+    shared = [name for name, places in index.items() if all(places)]
     if not shared:
         rule = "the three files must share inputs (the same group, or the same id where there is no group)"
         names = ", ".join(texts.name for texts in sets)
-        faults.append(fault(human.name, 0, f"{rule}, but none is in all of {names}"))
-        raise InputError(faults)
-    for texts, places in zip(sets, by_input, strict=True):
-        for name in [name for name in places if name not in shared]:
-            absent = [other.name for other, known in zip(sets, by_input, strict=True) if name not in known]
+        raise InputError([*faults, fault(human.name, 0, f"{rule}, but none is in all of {names}")])
+    for name, places in index.items():
+        shown = format_value(name)
+        absent = [texts.name for texts, at in zip(sets, places, strict=True) if not at]
+        present = [(texts, at) for texts, at in zip(sets, places, strict=True) if at]
+        if absent:
             rule = "each input needs a human text and outputs of both systems"
-            what = f"{rule}, but {format_value(name)} is not in {' and '.join(absent)}"
-            faults.append(fault(*texts.locate(places[name][0]), what))
-    for name in sorted(shared):
-        of_human, of_first, of_second = (places[name] for places in by_input)
+            what = f"{rule}, but {shown} is not in {' and '.join(absent)}"
+            faults += [fault(*texts.locate(at[0]), what) for texts, at in present]
+            continue
+        of_human, of_first, of_second = places
         if len(of_first) != len(of_second):
             rule = "both systems need equally many outputs for an input"
-            counts = f"{format_value(name)} has {len(of_second)} here and {len(of_first)} in {first.name}"
+            counts = f"{shown} has {len(of_second)} here and {len(of_first)} in {first.name}"
             faults.append(fault(*second.locate(of_second[0]), f"{rule}, but {counts}"))
-        contexts: set[str] = set()
-        for texts, places in zip(sets, by_input, strict=True):
-            contexts |= {normalise_text(texts.examples[i].context or "") for i in places[name]}
-        contexts.discard("")
+        contexts = {normalise_text(texts.examples[i].context or "") for texts, at in present for i in at} - {""}
         if settings.source and len(contexts) != 1:
-            count = f"{format_value(name)} has {len(contexts) or 'none'}"
-            faults.append(fault(*human.locate(of_human[0]), f"each input needs one context, but {count}"))
+            what = f"each input needs one context, but {shown} has {len(contexts) or 'none'}"
+            faults.append(fault(*human.locate(of_human[0]), what))
     if len(shared) < FEWEST_INPUTS:
         rule = f"a comparison needs at least {FEWEST_INPUTS} inputs"
         faults.append(fault(human.name, 0, f"{rule}, but {len(shared)} are in all files"))

@@ -62,13 +62,13 @@ def choose_prompts(data: Corpus, sampling: SamplingSettings) -> tuple[list[str],
     prefixes = list_prefixes(data.held_out)
     prompts = prefixes or first_words(data.held_out, sampling.prompt_words)
     if not prompts:
-        lack = f"{data.name} has no held-out texts to take prompts from: set"
-        if data.held_out:
-            lack = (
-                f"none of the {len(data.held_out)} held-out texts of {data.name} has more than {sampling.prompt_words} "
-                "words, so they give no prompts: set sampling.prompt_words to a smaller number, or"
-            )
-        raise InputError([f"{lack} sampling.prompts to a list of texts"])
+        raise InputError(
+            [
+                f"none of the {len(data.held_out)} held-out texts of {data.name} has a prefix or more than "
+                f"{sampling.prompt_words} words, so they give no prompts: set sampling.prompts to a list of texts, or "
+                "sampling.prompt_words to a smaller number"
+            ]
+        )
     number = min(sampling.inputs, len(prompts))
     spread = [prompts[i * len(prompts) // number] for i in range(number)]
     if prefixes:

@@ -63,19 +63,17 @@ def frequent_characters(texts: Iterable[str], min_count: int = 1) -> list[str]:
 
 
 class SongNetConfig(GPT2Config):
-    """GPT-2's settings, and the maximum number and length of phrases."""
+    """GPT-2's settings, and the maximum number of phrases."""
 
     model_type = "songnet"
 
     def __init__(
         self,
         phrases: int = 64,
-        longest_phrase: int = LONGEST_PHRASE,
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
         self.phrases = phrases
-        self.longest_phrase = longest_phrase
 
 
 class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
@@ -89,7 +87,7 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
         self.transformer = GPT2Model(config)
         self.kinds = nn.Embedding(len(SlotKind), config.n_embd)
         self.phrases = nn.Embedding(config.phrases + 1, config.n_embd)
-        self.left = nn.Embedding(config.longest_phrase + 1, config.n_embd)
+        self.left = nn.Embedding(LONGEST_PHRASE + 1, config.n_embd)
         self.lm_head = Float32Linear(config.n_embd, config.vocab_size, bias=False)
         self.post_init()
 
@@ -115,7 +113,7 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
             self.transformer.wte(input_ids)
             + self.kinds(kinds)
             + self.phrases(phrases.clamp(max=self.config.phrases))
-            + self.left(left.clamp(max=self.config.longest_phrase))
+            + self.left(left.clamp(max=LONGEST_PHRASE))
         )
         output: Any = self.transformer(
             inputs_embeds=embedded,
@@ -151,7 +149,7 @@ class SongNet(CausalLM):
         Raises ValueError for a form with more or longer phrases than the model knows, and for a poem that does not fit.
         """
         config = self.model.config
-        misfit = find_misfit(tune, form, config.phrases, config.longest_phrase, config.n_positions)
+        misfit = find_misfit(tune, form, config.phrases, config.n_positions)
         if misfit:
             raise ValueError(misfit)
         plan = [token for length, mark in form.phrases for token in (f"<{length}>", mark)]
@@ -232,7 +230,6 @@ def find_misfit(
     tune: str,
     form: Form,
     phrases: int,
-    longest_phrase: int,
     max_length: int,
 ) -> str | None:
     """Returns the reason why a poem and its prompt do not fit into a generator of this size; None if both fit."""
@@ -240,8 +237,8 @@ def find_misfit(
     longest = max(length for length, _ in form.phrases)
     prompt = len(tune) + 2 * number + 1
     poem = len(form) + 1
-    if longest > longest_phrase or number > phrases:
-        known = f"the generator knows forms of at most {phrases} phrases of at most {longest_phrase} characters"
+    if longest > LONGEST_PHRASE or number > phrases:
+        known = f"the generator knows forms of at most {phrases} phrases of at most {LONGEST_PHRASE} characters"
         return f"{known}, but got {number} phrases, the longest of {longest}"
     if prompt + poem > max_length:
         return (
@@ -316,7 +313,7 @@ class SongNetPlan:
         form: Form,
     ) -> bool:
         """Whether a poem of this tune and form fits into the generator together with its prompt."""
-        return find_misfit(tune, form, self.phrases, LONGEST_PHRASE, self.max_length) is None
+        return find_misfit(tune, form, self.phrases, self.max_length) is None
 
     def build(
         self,

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration
 
 from baselines.bleurt import Bleurt, Regressor
 from cdm.discriminative import FEATURES, ClassifierPooler
-from cdm.infilling import SEPARATOR, Pair
+from cdm.infilling import SEPARATOR, Pair, PairReading
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from models.causal import CausalLM
 from models.model import ConditionalLM
@@ -123,7 +123,7 @@ def toy_pair(texts: Sequence[str], **settings: Any) -> Pair:
     models = [
         TinyT5(400, width, 2 * width, 2, 1, 1).build(texts, (SEPARATOR,), seed) for seed, width in ((1, 16), (2, 32))
     ]
-    return Pair(*models, max_length=60, **settings)
+    return Pair(*models, PairReading(60, **settings))
 
 
 def refuse_large_batches(forward: Callable[..., Any], rows: int) -> Callable[..., Any]:

@@ -19,9 +19,7 @@ from discriminators.networks import (
     Pool,
     attend,
     choose_rows,
-    input_table,
     lstm_cell,
-    recurrent,
     tanh,
 )
 
@@ -121,7 +119,8 @@ class CausalLSTM(nn.Module):
         """What each token contributes to the gates (W_ih x + b), computed once; the last row is for unknown ids."""
         if self._table is None:
             with_unknown = F.pad(self.embedding.weight, (0, 0, 0, 1))  # embedded as 0
-            self._table = input_table(with_unknown, self.lstm)
+            bias = self.lstm.get_parameter("bias_ih_l0") + self.lstm.get_parameter("bias_hh_l0")
+            self._table = with_unknown @ self.lstm.get_parameter("weight_ih_l0").T + bias
         return self._table
 
     def start(self, rows: int) -> CausalState:
@@ -147,7 +146,7 @@ class CausalLSTM(nn.Module):
         h, c = lstm_cell(gates + state.recurrent, state.c)
         energy = tanh(h) @ self.w
         pool = attend(state.pool, energy, h)
-        after = CausalState(recurrent(self.lstm, h), c, *pool)
+        after = CausalState(h @ self.lstm.get_parameter("weight_hh_l0").T, c, *pool)
         if read is None:
             return after
         chosen = [choose_rows(read, new, old) for new, old in zip(after, state, strict=True)]

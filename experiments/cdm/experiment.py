@@ -28,7 +28,7 @@ from cdm.discriminative import (
     load_steps,
     save_steps,
 )
-from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, Untrained, get_turns
+from cdm.infilling import Pair, PairReading, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import (
     Negatives,
     NegativeSampler,
@@ -121,9 +121,7 @@ class TrainedPair:
         return {
             "amateur": self.amateur.identity,
             "expert": self.expert.identity,
-            "max_length": self.pair.max_length,
-            "prompt_turns": self.pair.prompt_turns,
-            "spelling": self.pair.spelling,
+            "reading": self.pair.reading,
             "infilling": self.pair.infilling,
             "dtype": self.pair.expert.dtype,
         }
@@ -135,7 +133,7 @@ def cdm(
     amateur: LanguageModelPlan | Pretrained,
     expert: LanguageModelPlan | Pretrained,
     keep: Literal["loss", "discrepancy"],
-    untrained: Untrained | None,
+    untrained: PairReading | None,
     device: str,
     dtype: str,
     negatives: NegativesPlan,
@@ -174,9 +172,9 @@ def cdm(
     if baseline is not None:
         learned[BASELINE] = get_negatives(run, trained, data, negatives.without_contrast())
     for rule in rules:
-        dialogues = spell(choose_dialogues(data, negatives, run.seed), pair.spelling)
+        dialogues = spell(choose_dialogues(data, negatives, run.seed), pair.reading.spelling)
         learned[rule] = make_by_rule("model.rules", rule, dialogues, run.seed, pair)
-    with set_aside(pair.amateur.model, pair.expert.model):
+    with set_aside(*pair.models):
         judges = train_discriminators(run, learned, discriminators, baseline)
     pooler_folder = get_pooler(run, trained, data, pooler)
     fitted = ClassifierPooler.load(pooler_folder / "pooler.json")
@@ -207,7 +205,7 @@ def cdm(
         notes=notes,
         settings={
             "data": data.name,
-            "spelling": pair.spelling,
+            "spelling": pair.reading.spelling,
             "strategy": negatives.strategy,
             "gamma": negatives.sampling.gamma,
             "pooler": pooler.negatives,
@@ -248,7 +246,7 @@ def train_pair(
     amateur: LanguageModelPlan | Pretrained,
     expert: LanguageModelPlan | Pretrained,
     keep: str,
-    loading: tuple[str, str, Untrained | None],
+    loading: tuple[str, str, PairReading | None],
 ) -> TrainedPair:
     """Trains amateur and expert, and compares them on held-out dialogues (the partial order).
 
@@ -351,7 +349,7 @@ def make_by_rule(
     pair: Pair,
 ) -> Negatives:
     """Makes the negatives of a rule. Raises SettingError, which names `setting`, if it changes no dialogue."""
-    negatives = make_rule_negatives(dialogues, rule, seed, pair.prompt_turns)
+    negatives = make_rule_negatives(dialogues, rule, seed, pair.reading.prompt_turns)
     refuse_unchanged(negatives, f"{setting} is {rule}", dialogues, seed, pair)
     return negatives
 
@@ -366,7 +364,8 @@ def refuse_unchanged(
     """Raises SettingError if no dialogue got a negative; the message names rules that would change the dialogues."""
     if negatives.indices:
         return
-    rules = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, pair.prompt_turns).indices]
+    given = pair.reading.prompt_turns
+    rules = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, given).indices]
     raise SettingError(
         f"{setting}, but this changes none of the {len(dialogues)} dialogues; "
         f"rules that change some: {', '.join(rules) or 'none'}"

@@ -24,7 +24,6 @@ from cdm.discriminative import (
 )
 from cdm.infilling import Pair
 from core.errors import InputError
-from core.example import Example
 from tests.toy_models import toy_pooler
 
 
@@ -57,16 +56,6 @@ def test_explanations_hold_the_momentum_of_every_turn_and_token(pair: Pair) -> N
         assert turn["momentum"] == pytest.approx(expected.mean(), abs=6e-4)
 
 
-def test_the_features_of_the_classifier_add_up_to_its_score(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
-    found = find_steps(pair, pair.tokenise(dialogues[:12]))
-    metric = DiscriminativeCDM(pair, "classifier", ClassifierPooler.fit(found[:6], found[6:]))
-    scores = metric.score([Example(str(i), turns=turns) for i, turns in enumerate(dialogues[:3])])
-    for value, explanation in zip(scores.values["quality"], scores.explanations, strict=True):
-        assert metric.pooler is not None
-        assert sum(explanation["features"].values()) + metric.pooler.intercept == pytest.approx(value)
-        assert len(explanation["turns"]) > 1
-
-
 def test_poolings_by_hand() -> None:
     s = steps([1.0, -2.0, 4.0])
     assert [pool(s, p) for p in ("average", "sum", "max", "min")] == [1.0, 3.0, 4.0, -2.0]
@@ -76,11 +65,6 @@ def test_poolings_by_hand() -> None:
         pool(s, "mode")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"^a pooler needs good and damaged dialogues, but got 1 and 0$"):
         ClassifierPooler.fit([s], [])
-
-
-def test_beta_weighs_the_amateur() -> None:
-    s = Steps(np.array([-1.0, -3.0]), np.array([-2.0, -1.0]), np.array([0, 1]), dropped=0)
-    assert [pool(s, "sum", beta=beta) for beta in (0.0, 0.5, 1.0)] == [-3.0, -1.0, 1.0]
 
 
 def test_features_summarise_steps_and_turns() -> None:

@@ -14,16 +14,14 @@ import torch
 from tokenizers.processors import TemplateProcessing
 
 from cdm.discriminative import DiscriminativeCDM, find_steps
-from cdm.infilling import SEPARATOR, Gaps, Pair, Untrained, find_infilling, tokenise
+from cdm.infilling import SEPARATOR, UNTRAINED, Gaps, Pair, PairReading
 from cdm.negatives import sample_negatives
 from cdm.sampling import Sampling, sample_segments, warp_probabilities
-from cdm.segments import Gap, InfillingTask
+from cdm.segments import Gap
 from core.errors import SettingError
 from core.example import Example
-from models.batching import join_ids
 from models.causal import CausalLM
 from models.conditional import PretrainedLM
-from models.infilling import Infilling
 from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5, train_tokenizer
@@ -50,27 +48,31 @@ def save_bart(dialogues: Dialogues, folder: Path, seed: int) -> None:
     toy_bart(len(tokenizer), start, end, 0.3, seed).save_pretrained(folder)
 
 
+def gaps(family: str) -> Gaps:
+    return Gaps(LONGEST, order=CAUSAL.get(family))
+
+
 def build(family: str, dialogues: Dialogues, folder: Path, seed: int) -> ConditionalLM:
     """A small random model as an experiment builds it."""
     texts = [turn for turns in dialogues for turn in turns]
     match family:
         case "t5":
-            return Gaps(LONGEST).build(TinyT5(400, 16, 32, 2, 1, 1), dialogues, seed)
+            plan: Any = TinyT5(400, 16, 32, 2, 1, 1)
         case "bart":
             save_bart(dialogues, folder, seed)
-            return Gaps(LONGEST).build(PretrainedLM(str(folder)), dialogues, seed)
+            plan = PretrainedLM(str(folder))
         case "gpt2":
             TinyCausal(400, 16, 2, 1, 32, max_length=128).build(texts, (), seed).save_pretrained(folder)
-            return Gaps(LONGEST, order=CAUSAL[family]).build(PretrainedLM(str(folder)), dialogues, seed)
+            plan = PretrainedLM(str(folder))
         case _:
             plan = TinyCausal(400, 16, 2, 1, 32, max_length=128, shape=family)  # pyright: ignore[reportArgumentType]
-            return Gaps(LONGEST, order=CAUSAL[family]).build(plan, dialogues, seed)
+    return gaps(family).build(plan, dialogues, seed)
 
 
 @pytest.fixture(scope="module", params=[*ENCODER_DECODERS, *CAUSAL])
 def pair(request: pytest.FixtureRequest, dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     amateur, expert = (build(request.param, dialogues, tmp_path_factory.mktemp("lm"), seed) for seed in (1, 2))
-    return Pair(amateur, expert, LONGEST)
+    return Pair(amateur, expert, gaps(request.param))
 
 
 @pytest.fixture(scope="module")
@@ -109,26 +111,10 @@ def sample_plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: 
 
 @pytest.mark.parametrize("gamma", [0.0, -1.0, 0.8])
 def test_sampling_equals_the_plain_way_token_for_token(pair: Pair, sources: list[list[int]], gamma: float) -> None:
-    sampling = Sampling(gamma=gamma, temperature=0.7, top_k=40, top_p=0.95)
+    sampling = Sampling(gamma=gamma, temperature=0.7, top_p=0.95)
     uniforms = np.random.default_rng(1).random((len(sources), 6))
     found = sample_segments(pair, sources, sampling, uniforms)
     assert found == [sample_plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
-
-
-@pytest.mark.parametrize("token_budget", [1, 150])
-def test_a_row_does_not_depend_on_its_batch(pair: Pair, sources: list[list[int]], token_budget: int) -> None:
-    uniforms = np.random.default_rng(2).random((len(sources), 5))
-    expected = sample_segments(pair, sources, Sampling(gamma=0.5), uniforms)
-    batched = sample_segments(pair, sources[::-1], Sampling(gamma=0.5), uniforms[::-1], token_budget=token_budget)
-    assert batched[::-1] == expected
-
-
-def test_the_steps_of_a_dialogue_do_not_depend_on_its_company(pair: Pair, dialogues: Dialogues) -> None:
-    together = find_steps(pair, pair.tokenise(dialogues[:3]))
-    for i in (0, 2):
-        (alone,) = find_steps(pair, pair.tokenise([dialogues[i]]), token_budget=1)
-        np.testing.assert_allclose(alone.momentum, together[i].momentum, atol=1e-5)
-        np.testing.assert_array_equal(alone.turn, together[i].turn)
 
 
 def test_positives_and_negatives_are_plain_text_that_is_written_alike(pair: Pair, dialogues: Dialogues) -> None:
@@ -162,7 +148,7 @@ def make(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Call
 
 @pytest.fixture(scope="module")
 def bart(make: Callable[[str], ConditionalLM]) -> Pair:
-    return Pair(make("bart"), make("bart"), LONGEST)
+    return Pair(make("bart"), make("bart"), gaps("bart"))
 
 
 def test_turns_that_a_model_has_no_positions_for_are_refused(bart: Pair) -> None:
@@ -172,44 +158,21 @@ def test_turns_that_a_model_has_no_positions_for_are_refused(bart: Pair) -> None
     ):
         bart.tokenise([("a " * 126,)])
     with pytest.raises(SettingError, match="128 positions, but reads sources of 129"):
-        Pair(bart.amateur, bart.expert, 129).tokenise([("a",)])
-
-
-def put_together(infilling: Infilling, task: InfillingTask) -> list[int]:
-    """The tokens of turns and separators that a task reads and writes, in their order."""
-    source = list(task.source)
-    shape = infilling.read([-1], [-2])  # where the two texts stand among the marks
-    before = shape.index(-1)
-    if not infilling.reads_after:
-        return [*source[before:], *task.segment]
-    mask = shape[before + 1]
-    end = len(source) - (len(shape) - 1 - shape.index(-2))
-    gap = source.index(mask)
-    return [*source[before:gap], *task.segment, *source[gap + 1 : end]]
+        Pair(bart.amateur, bart.expert, PairReading(129)).tokenise([("a",)])
 
 
 def test_an_epoch_reads_every_token_of_every_dialogue(pair: Pair, dialogues: Dialogues) -> None:
     long = [tuple(turn for turns in dialogues[i : i + 3] for turn in turns) for i in range(0, 12, 3)]
     tokenised = pair.tokenise(long)
-    (separator, infilling) = tokenised.separator, tokenised.infilling
-    boundaries: set[tuple[int, ...]] = set()
+    length = sum(len(turn) for turns in tokenised.dialogues for turn in turns)
+    sizes: list[list[int]] = []
     for seed in (0, 1):
-        read: list[list[int]] = [[]]
-        sizes: list[int] = []
-        for task in tokenised.tasks(seed):
-            part = put_together(infilling, task)
-            read[-1] += [*(separator if read[-1] else []), *part]
-            sizes.append(len(part))
-            assert len(task.source) <= LONGEST
-            assert task.dropped == len(join_ids(tokenised.dialogues[len(read) - 1], separator)) - len(part)
-            if len(read[-1]) >= len(join_ids(tokenised.dialogues[len(read) - 1], separator)):
-                read.append([])
-        assert read == [*(join_ids(turns, separator) for turns in tokenised.dialogues), []]
-        assert len(sizes) > 3 * len(long)
-        boundaries.add(tuple(sizes))
-    assert len(boundaries) == 2  # other parts in another epoch
-    assert tokenised.share_read(tokenised.tasks(0)) == 1
-    assert tokenised.share_read(tokenised.tasks(0)[::3]) < 0.5
+        tasks = tokenised.tasks(seed)
+        assert max(len(task.source) for task in tasks) <= LONGEST
+        sizes.append([task.read + len(task.segment) for task in tasks])
+        assert sum(sizes[-1]) == length
+        assert len(tasks) > 3 * len(long)
+    assert sizes[0] != sizes[1]  # other parts in another epoch
 
 
 def test_an_amateur_that_stops_early_learns_the_first_gaps_of_the_expert(bart: Pair, dialogues: Dialogues) -> None:
@@ -225,21 +188,23 @@ def test_how_causal_models_read_a_gap(make: Callable[[str], ConditionalLM]) -> N
     turns, gap = [[300], [301, 302, 303], [304]], Gap(1, 1, 2)
     ids = middle.tokenizer.get_vocab()
     begin, suffix, end = (ids[f"<fim_{name}>"] for name in ("prefix", "suffix", "middle"))
-    filled = tokenise(middle, [], LONGEST).task(turns, gap)
+    filled = gaps("llama").tokenise(middle, []).task(turns, gap)
     separator, close = ids[SEPARATOR], ids["</s>"]
     assert filled.source == (begin, 300, separator, 301, suffix, 303, separator, 304, end)
-    assert find_infilling(middle).target(filled.segment) == [302, close]
-    tokenised = tokenise(left_to_right, [], LONGEST)
+    assert gaps("llama").find_infilling(middle).target(filled.segment) == [302, close]
+    tokenised = gaps("gpt_neox").tokenise(left_to_right, [])
     continued = tokenised.task(turns, Gap(1, 1, 3))
     separator, close = (left_to_right.tokenizer.get_vocab()[token] for token in (SEPARATOR, "</s>"))
     assert (continued.source, continued.dropped) == ((close, 300, separator, 301), 0)
-    assert find_infilling(left_to_right).target(continued.segment) == [302, 303, separator]
-    windowed = tokenise(left_to_right, [], 4).task([[300] * 5, [301] * 9], Gap(1, 6, 9))
+    assert tokenised.infilling.target(continued.segment) == [302, 303, separator]
+    windowed = (
+        PairReading(4, order="left-to-right").tokenise(left_to_right, []).task([[300] * 5, [301] * 9], Gap(1, 6, 9))
+    )
     assert (windowed.source, windowed.dropped) == ((close, 301, 301, 301), 3 + 6)
 
 
 def test_left_to_right_the_gap_is_the_last_turn_with_text(make: Callable[[str], ConditionalLM]) -> None:
-    tokenised = tokenise(make("gpt_neox"), [("i am", "it is", "")], LONGEST)
+    tokenised = gaps("gpt_neox").tokenise(make("gpt_neox"), [("i am", "it is", "")])
     (first, last, _), (task,) = tokenised.dialogues[0], tokenised.tasks(seed=0)
     assert (list(task.source[1:]), list(task.segment)) == ([*first, *tokenised.separator], list(last))
 
@@ -249,13 +214,13 @@ def test_logits_beyond_the_tokenizer_change_nothing(make: Callable[..., Any], di
     middle, expert = make("llama"), build("llama", dialogues, tmp_path, 2)
     wide = deepcopy(expert.model)
     wide.resize_token_embeddings(expert.model.config.vocab_size + 30)
-    even, uneven = Pair(middle, expert, LONGEST), Pair(middle, CausalLM(wide, expert.tokenizer), LONGEST)
+    even, uneven = (Pair(middle, lm, gaps("llama")) for lm in (expert, CausalLM(wide, expert.tokenizer)))
     sources = [list(task.source) for task in even.tokenise(dialogues[:5]).tasks(seed=4)[:5]]
     uniforms = np.random.default_rng(1).random((5, 9))
     for gamma in (0.5, -1.0):
         expected = sample_segments(even, sources, Sampling(gamma=gamma), uniforms)
         assert sample_segments(uneven, sources, Sampling(gamma=gamma), uniforms) == expected
-        swapped = [Pair(pair.expert, pair.amateur, LONGEST) for pair in (even, uneven)]
+        swapped = [Pair(pair.expert, pair.amateur, pair.reading) for pair in (even, uneven)]
         first, second = (sample_segments(p, sources, Sampling(gamma=gamma), uniforms) for p in swapped)
         assert first == second
 
@@ -263,7 +228,7 @@ def test_logits_beyond_the_tokenizer_change_nothing(make: Callable[..., Any], di
 def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogues: Dialogues) -> None:
     middle = make("llama")
     with pytest.raises(SettingError, match="must have the same tokenizer"):
-        Pair(middle, make("gpt_neox"))
+        Pair(middle, make("gpt_neox"), gaps("llama"))
     with pytest.raises(SettingError, match=r"order must be .* null for others, but is None for a LlamaForCausalLM"):
         Gaps(LONGEST).build(TinyCausal(400, 16, 2, 1, 32, shape="llama"), dialogues, 0)
     with pytest.raises(SettingError, match="left-to-right for a T5"):
@@ -273,16 +238,16 @@ def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogue
     with pytest.raises(
         SettingError, match="must fill gaps in the same way, but are T5ForConditionalGeneration and GPTNeoX"
     ):
-        Pair(encoder_decoder, CausalLM(make("gpt_neox").model, encoder_decoder.tokenizer))
+        Pair(encoder_decoder, CausalLM(make("gpt_neox").model, encoder_decoder.tokenizer), PairReading(60))
     unmarked = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (), 0)
     with pytest.raises(SettingError, match=rf"the pair's tokenizer needs the token {SEPARATOR} between turns"):
-        Pair(unmarked, unmarked)
+        Pair(unmarked, unmarked, PairReading(60))
 
 
 def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(bart: Pair) -> None:
     lm = TinyCausal(400, 16, 2, 1, 32).build(["text"], (), 0)
     with pytest.raises(SettingError, match=r"infilling needs '<mask>' as one token"):
-        find_infilling(Seq2SeqLM(bart.amateur.model, lm.tokenizer))
+        PairReading(60).find_infilling(Seq2SeqLM(bart.amateur.model, lm.tokenizer))
 
 
 PRETRAINED_TEXT = "<|endoftext|>"
@@ -305,7 +270,7 @@ def pretrained(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -
 
 def test_a_pretrained_pair_needs_no_training(pretrained: tuple[str, str], dialogues: Dialogues) -> None:
     """The marks are those of its own family, the separator is text, and the end of a text ends a segment."""
-    pair = Pair.from_pretrained(*pretrained, untrained=Untrained(max_length=100))
+    pair = Pair.from_pretrained(*pretrained, untrained=PairReading(100, separator="\n"))
     ids = pair.amateur.tokenizer.get_vocab()
     turns, gap = [[300], [301, 302, 303], [304]], Gap(1, 1, 2)
     (line_break,) = pair.amateur.tokenizer("\n")["input_ids"]
@@ -337,7 +302,7 @@ def test_a_drawn_segment_ends_where_a_token_holds_the_separator(
     del vocabulary["model"]["vocab"][replaced]
     vocabulary["model"]["vocab"][".ĊĊ"] = last
     (folder / "tokenizer.json").write_text(json.dumps(vocabulary), "utf-8")
-    pair = Pair.from_pretrained(folder, folder, untrained=Untrained(order=order, max_length=100))
+    pair = Pair.from_pretrained(folder, folder, untrained=PairReading(100, order=order, separator="\n"))
     ids = pair.amateur.tokenizer.get_vocab()
     assert pair.ends == {ids[closing]: (), ids["Ċ"]: (), ids[".ĊĊ"]: (stop,)}
     head = pair.amateur.model.get_output_embeddings()
@@ -361,17 +326,6 @@ def test_a_pretrained_pair_reads_left_to_right_where_it_is_asked_to(
     examples = [Example(str(i), text="", turns=turns) for i, turns in enumerate(dialogues[:3])]
     metric = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert, order="left-to-right", max_length=400)
     assert "|infilling=left_to_right|" in metric.signature
-    steps = find_steps(metric.pair, metric.pair.tokenise([examples[0].turns or ()]))[0]
-    lm = metric.pair.expert
-    assert isinstance(lm, CausalLM)
-    (line_break,) = lm.tokenizer("\n")["input_ids"]
-    read = [lm.start]
-    expected: list[float] = []
-    for turn in examples[0].turns or ():
-        for token in [*lm.tokenizer(turn)["input_ids"], line_break]:
-            expected.append(float(next_log_probabilities(lm, read, [])[0, token]))
-            read.append(token)
-    np.testing.assert_allclose(steps.expert, expected, atol=1e-5)
     middle = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert, max_length=400)
     assert "|infilling=qwen|" in middle.signature
     assert not np.allclose(middle.score(examples).values["quality"], metric.score(examples).values["quality"])
@@ -382,9 +336,9 @@ def test_settings_of_pretrained_pairs_are_refused_where_they_say_nothing(
 ) -> None:
     make("llama").save_pretrained(tmp_path)
     with pytest.raises(SettingError, match="cannot be set for"):
-        Pair.from_pretrained(tmp_path, tmp_path, untrained=Untrained())
+        Pair.from_pretrained(tmp_path, tmp_path, untrained=UNTRAINED)
     with pytest.raises(SettingError, match="must be one token, but ' </UTT> ' has"):
-        Pair.from_pretrained(*pretrained, untrained=Untrained(separator=" </UTT> ", order="left-to-right"))
+        Pair.from_pretrained(*pretrained, untrained=PairReading(60, order="left-to-right", separator=" </UTT> "))
     with pytest.raises(SettingError, match="either models, the folder of a trained pair, or amateur and expert"):
         DiscriminativeCDM.from_pretrained(amateur=pretrained[0])
     with pytest.raises(SettingError, match="classifier pooling needs the pooler of a trained pair"):

@@ -49,19 +49,6 @@ def test_a_dialogue_that_cannot_be_changed_again_keeps_its_earlier_changes(pair:
     assert (found.negatives, found.indices, found.failures) == (((same, same),), (0,), 0)
 
 
-@pytest.mark.parametrize("segment", [None, [260]])
-def test_progress_counts_every_dialogue_once(
-    pair: Pair, dialogues: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, segment: list[int] | None
-) -> None:
-    """Also dialogues whose manipulations fail, and those that are manipulated several times."""
-    if segment is not None:
-        monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [segment for _ in sources])
-    advanced: list[int] = []
-    sample_negatives(pair, dialogues[:10], "mixed-multi", SAMPLING, seed=1, advance=advanced.append)
-    assert sum(advanced) == 10
-    assert min(advanced) >= 0
-
-
 def test_segments_that_do_not_end_are_drawn_again_then_counted(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     draws: list[int] = []
 
@@ -83,18 +70,10 @@ def test_segments_that_do_not_end_are_drawn_again_then_counted(pair: Pair, monke
 def test_of_several_segments_the_one_of_the_nearest_length_stays(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     talk = ("good morning to you", "good morning to you")
     removed = len(pair.tokenise([talk]).dialogues[0][0])
-    lengths = [1, removed + 1, removed + 3, removed + 30]
-    rows: list[int] = []
-
-    def sample(_pair: Pair, sources: list[list[int]], _sampling: Sampling, uniforms: np.ndarray, *_: object):  # type: ignore[no-untyped-def]
-        rows.append(len(sources))
-        assert len(np.unique(uniforms)) == uniforms.size
-        return [[270] * length for length in lengths]
-
-    monkeypatch.setattr("cdm.negatives.sample_segments", sample)
-    found = sample_negatives(pair, [talk], "utterance-single", Sampling(candidates=4, longest=25), seed=2)
-    assert rows == [4]
-    (nearest,) = pair.amateur.tokenizer.batch_decode([[270] * (removed + 1)])
+    drawn = [[270] * length for length in (1, removed + 1, removed + 30)]
+    monkeypatch.setattr("cdm.negatives.sample_segments", lambda *_: drawn)
+    found = sample_negatives(pair, [talk], "utterance-single", Sampling(candidates=3, longest=25), seed=2)
+    (nearest,) = pair.amateur.tokenizer.batch_decode(drawn[1:2])
     assert " ".join(nearest.split()) in found.negatives[0]
 
 
@@ -175,10 +154,10 @@ def graphs(tmp_path: Path) -> Graphs:
 
 def test_gaps_are_whole_tokens_around_a_place_and_short_enough(graphs: Graphs, monkeypatch: pytest.MonkeyPatch):
     turns = [["I", "Ġknow", "ĠAn", "n", "."], ["Ġ", "▁no", "▁graph"]]
-    assert draw_amr_gap(turns, graphs, random.Random(0), prompt_turns=1) is None
+    assert draw_amr_gap(turns, random.Random(0), prompt_turns=1, graphs=graphs) is None
     for longest, expected in ((2, {(0, 1, 2), (0, 0, 2), (0, 2, 4)}), (1, {(0, 1, 2)})):
         monkeypatch.setattr("cdm.amr.LONGEST_SEGMENT", longest)
-        gaps = {draw_amr_gap(turns, graphs, random.Random(i)) for i in range(30)}
+        gaps = {draw_amr_gap(turns, random.Random(i), graphs=graphs) for i in range(30)}
         assert {(gap.turn, gap.start, gap.stop) for gap in gaps if gap} == expected
 
 
@@ -207,23 +186,15 @@ def test_graphs_that_do_not_fit_their_tokens_are_refused_at_their_lines(graphs: 
     ]
 
 
-def test_negatives_change_turns_with_a_graph_and_need_one(pair: Pair, graphs: Graphs) -> None:
-    talk = [("the boy wants to sing.", "good.")] * 3
-    sampling = Sampling(gamma=0.0, longest=9)
-    found = sample_negatives(pair, talk, "amr-multi", sampling, seed=1, graphs=graphs)
-    assert len(found.negatives) == 3
-    for positive, negative in zip(found.positives, found.negatives, strict=True):
-        assert positive[0] != negative[0]
-    for none in (None, Graphs({"other": [(0, 5)]})):
-        with pytest.raises(SettingError, match="needs AMR graphs"):
-            sample_negatives(pair, talk, "amr-multi", sampling, seed=1, graphs=none)
-
-
 def test_graphs_must_cover_half_of_the_dialogues_and_others_are_counted(pair: Pair, graphs: Graphs) -> None:
     known, other = ("the boy wants to sing.", "good."), ("it is.", "no it is not.")
     sampling = Sampling(gamma=0.0, longest=9)
     found = sample_negatives(pair, [known, other, known, other], "amr-multi", sampling, seed=1, graphs=graphs)
     assert found.uncovered == 2
+    for positive, negative in zip(found.positives[::2], found.negatives[::2], strict=True):
+        assert positive[0] != negative[0]  # the turn with a graph
+    with pytest.raises(SettingError, match="needs AMR graphs"):
+        sample_negatives(pair, [known], "amr-multi", sampling, seed=1)
     rule = "for 50% of the dialogues, but only 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
     with pytest.raises(SettingError, match=rule):
         sample_negatives(pair, [known, other, other], "amr-multi", sampling, seed=1, graphs=graphs)

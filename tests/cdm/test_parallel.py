@@ -34,15 +34,6 @@ def test_negatives_by_a_trainer_are_those_of_a_plain_call(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_negative_depends_on_the_seed_and_its_index_alone(sampler: NegativeSampler) -> None:
-    whole = sampler.draw(range(7))
-    negatives = dict(zip(whole.indices, whole.negatives, strict=True))
-    parts = [sampler.draw(indices) for indices in ([6, 2], [5], [0, 1, 3, 4])]
-    assert {i: n for part in parts for i, n in zip(part.indices, part.negatives, strict=True)} == negatives
-    assert sum(part.ranked for part in parts) == whole.ranked
-    assert Negatives.join([sampler.draw([0, 1, 2]), sampler.draw([3, 4, 5, 6])]) == whole
-
-
 def test_momentum_by_a_trainer_is_that_of_a_plain_call(pair: Pair, dialogues: Dialogues, tmp_path: Path) -> None:
     tokenised = pair.tokenise([*dialogues[:4], ("", "hi")])
     found = find_steps_on_all(pair, tokenised, tmp_path, QUIET, size=2)

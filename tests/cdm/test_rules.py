@@ -1,6 +1,5 @@
 """Negatives by rules: another text of as many turns, the same for the same seed, of the turns and words they should."""
 
-from collections import Counter
 from typing import get_args
 
 import pytest
@@ -77,22 +76,9 @@ def test_a_seed_gives_the_same_negatives_in_every_version(rule: Rule) -> None:
     assert make_rule_negatives(dialogues, rule, seed=3).negatives == KEPT[rule]
 
 
-def test_mesgar_draws_the_speaker_whose_turns_change_their_order() -> None:
-    found = Counter(make_rule_negatives([("a", "b", "c", "d")], "mesgar", seed).negatives[0] for seed in range(600))
-    assert abs(found["c", "b", "a", "d"] - found["a", "d", "c", "b"]) < 40
-
-
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_turns_without_blanks_are_changed(rule: Rule) -> None:
     dialogues = [(f"医生{verb}音乐？", f"孩子想念{noun}！") for verb in "爱听看" for noun in ("雨天", "城市", "苹果")]
     found = make_rule_negatives(dialogues, rule, seed=0)
     assert found.failures == 0
     assert not any(" " in turn for turns in found.negatives for turn in turns)
-
-
-def test_deam_like_takes_foreign_letters_and_leaves_the_end_of_turns_without_blanks() -> None:
-    dialogues = [("我们喜欢 NLP。", "你好"), ("孩子看见城市！", "猫")]
-    found = {make_rule_negatives(dialogues, "deam_like", seed).negatives[0][0] for seed in range(200)}
-    letters = {letter for turn in found for letter in turn}
-    assert "我。" in found  # a third of five words, and the final punctuation
-    assert letters == set("我们喜欢 NLP。") | set("孩子看见城市猫") | set("你好")

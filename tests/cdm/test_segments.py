@@ -38,7 +38,7 @@ def as_words(turns: list[list[int]]) -> list[list[str]]:
 
 @given(turns_strategy, st.integers(0, 10**6), st.booleans())
 def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int]], seed: int, utterance: bool) -> None:
-    gap = draw_gap(as_words(turns), random.Random(seed), utterance)
+    gap = draw_gap(as_words(turns), random.Random(seed), utterance=utterance)
     task = make_task(turns, gap, INFILLING, SEPARATOR, max_length=1000)
     assert task.dropped == 0
     at = task.source.index(1)
@@ -100,13 +100,13 @@ def test_strategies() -> None:
 def test_a_gap_cuts_no_word_but_longer_ones_than_a_segment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdm.segments.LONGEST_SEGMENT", 4)
     words = [["Ġx" if i in (0, 2, 3, 9) else "x" for i in range(10)]]  # (0, 2), (2, 3), (3, 9), (9, 10)
-    gaps = {draw_gap(words, random.Random(i), False) for i in range(400)}
+    gaps = {draw_gap(words, random.Random(i)) for i in range(400)}
     inside = {(start, stop) for start in range(3, 9) for stop in range(start + 1, min(9, start + 4) + 1)}
     beside = {(0, 2), (2, 3), (0, 3), (9, 10)}
     across = {(0, 4), (2, 4), (2, 5), (2, 6), (8, 10), (7, 10), (6, 10)}
     assert {(gap.start, gap.stop) for gap in gaps} == inside | beside | across
     with pytest.raises(ValueError, match="a gap needs a dialogue with at least one token"):
-        draw_gap([["Ġx"], []], random.Random(0), False, prompt_turns=1)
+        draw_gap([["Ġx"], []], random.Random(0), prompt_turns=1)
 
 
 def test_a_gap_holds_a_content_word_and_whole_words_around_it(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
@@ -121,4 +121,4 @@ def test_a_gap_holds_a_content_word_and_whole_words_around_it(pair: Pair, dialog
         assert 1 <= len(words) <= 5
         assert set(words) <= set(text.split())
         assert any(is_content(word) for word in words)
-    assert draw_content_gap([["Ġhi"], ["Ġof", "Ġthe"]], random.Random(0), prompt_turns=1) is None
+    assert draw_content_gap([["Ġhi"], ["Ġof", "Ġthe"], []], random.Random(0), prompt_turns=1) is None

@@ -1,7 +1,6 @@
 """Guides: the exact one beside a plain recomputation of every text, and that the causal one learns and steers."""
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,17 +10,13 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
-from core.errors import InputError, SettingError
-from discriminators.architectures.bilstm import BiLSTMGuide, map_tokens
-from discriminators.discriminator import Discriminator, new_token_bilstm
+from core.errors import InputError
 from discriminators.guides import CausalGuide
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText
 from discriminators.training import DiscriminatorModule, LabelledTextDataModule, TrainingSettings, train_classifier
-from models.tiny import train_tokenizer
 from oumg.guidance import Guidance
-from oumg.songnet import character_tokenizer
-from tests.toy_models import QUIET, randomise
+from tests.toy_models import QUIET
 
 
 def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:
@@ -106,76 +101,3 @@ def test_faults_are_named(tmp_path: Path, builds: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"a text of enough tokens \(2 for a guide\) on each side"):
         train_classifier(builds["guide"], empty, tmp_path / "empty", QUIET)
     assert not (tmp_path / "empty").exists()  # free for texts that are in order
-
-
-POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，故国不堪回首月明中。"]
-
-
-@pytest.fixture(scope="module")
-def judge() -> Discriminator:
-    made = new_token_bilstm([(poem,) for poem in POEMS], TOKENIZER, embedding_dim=8, hidden_dim=6)
-    randomise(made.network)
-    return made
-
-
-@pytest.fixture(scope="module")
-def guide(judge: Discriminator) -> BiLSTMGuide:
-    return BiLSTMGuide(judge.network, judge.tokens, TOKENIZER)  # pyright: ignore[reportArgumentType]
-
-
-TOKENIZER = character_tokenizer(POEMS)
-
-
-def encoded(text: str) -> list[int]:
-    return TOKENIZER(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
-
-
-def check_logits(found: torch.Tensor, judge: Discriminator, texts: Sequence[str]) -> None:
-    """Those of the judge, and 0 where it reads nothing."""
-    plain = [judge.logits([(text,)])[0][0] if text else 0.0 for text in texts]
-    torch.testing.assert_close(found.flatten(), torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5)
-
-
-def test_candidates_equal_a_plain_recomputation(judge: Discriminator, guide: BiLSTMGuide) -> None:
-    prefixes = [POEMS[0][:7], POEMS[1][:7]]
-    state = guide.start(2)
-    for t in range(7):
-        chosen = torch.tensor([encoded("春花秋楼。")] * 2)
-        check_logits(
-            guide.candidates(state, chosen), judge, [prefix[:t] + c for prefix in prefixes for c in "春花秋楼。"]
-        )
-        state = guide.advance(state, torch.tensor([encoded(prefix[t])[0] for prefix in prefixes]))
-
-
-def test_rows_of_unlike_length(judge: Discriminator, guide: BiLSTMGuide) -> None:
-    state = guide.start(3)
-    steps = [("春", "小", "月"), ("花", None, "明"), (None, "昨", "中"), ("秋", None, "风"), (None, "夜", "了")]
-    texts = ["", "", ""]
-    for step in steps:
-        tokens = torch.tensor([encoded(c)[0] if c else 0 for c in step])
-        state = guide.advance(state, tokens, torch.tensor([c is not None for c in step]))
-        texts = [text + (c or "") for text, c in zip(texts, step, strict=True)]
-    assert state.lengths.tolist() == [3, 3, 5]
-    candidates = "了往事"
-    found = guide.candidates(state, torch.tensor([encoded(candidates)] * 3))
-    check_logits(found, judge, [text + c for text in texts for c in candidates])
-    turned = guide.candidates(type(state)(*(each[[2, 0]] for each in state)), torch.tensor([encoded(candidates)] * 2))
-    torch.testing.assert_close(turned, found[[2, 0]], atol=1e-6, rtol=1e-6)
-
-
-def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> None:
-    words = train_tokenizer(["the cat sat on the mat"] * 3, 300, sentinels=())
-    with pytest.raises(SettingError, match=r"vocabulary has \d+ tokens and the generator's \d+ different ones: train "):
-        map_tokens(judge.tokens, words)  # pyright: ignore[reportArgumentType]
-    own = new_token_bilstm([], words, embedding_dim=8, hidden_dim=6)
-    randomise(own.network)
-    found = map_tokens(own.tokens, words)  # pyright: ignore[reportArgumentType]
-    assert found[:4].tolist() == [-1, -1, -1, 6]  # behind the three special tokens of the guide
-    assert found[-1] == -1
-    guide = BiLSTMGuide(own.network, own.tokens, words)  # pyright: ignore[reportArgumentType]
-    ids = words("the cat sat", add_special_tokens=False)["input_ids"]
-    state = guide.start(1)
-    for token in ids[:-1]:
-        state = guide.advance(state, torch.tensor([token]))
-    found = guide.candidates(state, torch.tensor([ids[-1:]]))
-    assert found.item() == pytest.approx(own.logits([("the cat sat",)])[0][0], abs=1e-5)

@@ -53,9 +53,7 @@ def test_a_guide_by_its_hub_name_is_that_of_its_folder(builds: Builds, cache: Pa
 def test_a_pair_by_its_hub_name_is_that_of_its_folder(cache: Path, tmp_path: Path) -> None:
     pair = toy_pair(TEXTS)
     for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
-        lm.tokenizer.model_max_length = 60
-        lm.model.config.given_turns = 0
-        lm.model.config.spelling = "as_is"
+        pair.reading.save(lm)
         lm.save_pretrained(tmp_path / "models" / name)
     into_cache(tmp_path / "models", cache, "someone/pair")
     local, shared = (DiscriminativeCDM.from_pretrained(name) for name in (tmp_path / "models", "someone/pair"))

@@ -1,7 +1,6 @@
 """Prompts and continuations: a strength of 0 is unguided, padding changes nothing, steps are those of a whole text."""
 
 import copy
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -22,7 +21,6 @@ from oumg.generation import (
     continue_prompts,
     encode_prompts,
     make_guidance,
-    measure_overhead,
     write_tokens,
 )
 from oumg.guidance import Guidance
@@ -50,10 +48,8 @@ def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: 
     assert choose_prompts(chinese, SamplingSettings(3, 1, 4, 4, (0,))) == (["今天天"], [NOTE.format(3)])
     prefixed = own_data(["t", "u"], ["x", "y"], [*held_out, Example("p", text="Once more.", prefix="Once ", label="y")])
     assert choose_prompts(prefixed, SamplingSettings(3, 1, 4, 4, (0,))) == (["Once"], [])
-    with pytest.raises(InputError, match=r"mine has no held-out texts to take prompts from: set sampling\.prompts"):
-        choose_prompts(own_data(["t", "u"], ["x", "y"]), SamplingSettings(3, 1, 4, 4, (0,)))
     short = own_data(["t", "u"], ["x", "y"], [Example("h", text="Delicious", label="x")])
-    with pytest.raises(InputError, match="none of the 1 held-out texts of mine has more than 3 words"):
+    with pytest.raises(InputError, match="none of the 1 held-out texts of mine has a prefix or more than 3 words"):
         choose_prompts(short, SamplingSettings(3, 1, 4, 4, (0,)))
 
 
@@ -73,22 +69,6 @@ def test_what_pads_the_prompts_changes_nothing(lm: CausalLM, guide: CausalGuide)
     bare = CausalLM(lm.model, tokenizer)
     prompts = encode(bare, "the cat", "a", "the red cat sat on")
     assert steered(bare, guide, prompts, 4) == steered(lm, guide, prompts, 4)
-
-
-def test_the_overhead_is_that_of_generation_alone(lm: CausalLM, guide: CausalGuide, monkeypatch: pytest.MonkeyPatch):
-    clock = [0.0]
-
-    def tick() -> float:
-        clock[0] += 1
-        return clock[0]
-
-    def build() -> Guidance:
-        clock[0] += 100
-        return Guidance(guide, lm.tokenizer, 2.0, 5)
-
-    monkeypatch.setattr(time, "perf_counter", tick)
-    prompts = encode(lm, "the cat")
-    assert measure_overhead(lm, prompts, new_tokens=2, k=5, guidance=build) == 1.0
 
 
 def guidance_of(lm: CausalLM, guide: CausalGuide):

@@ -64,26 +64,6 @@ def test_weights_count_texts() -> None:
     )
 
 
-def slow_interval(statistic, number: int, resamples: int, seed: int) -> tuple[float, float]:
-    """A plain bootstrap: lists of drawn inputs."""
-    rng = np.random.default_rng(seed)
-    found = [statistic(rng.integers(0, number, number)) for _ in range(resamples)]
-    return float(np.percentile(found, 2.5)), float(np.percentile(found, 97.5))
-
-
-def test_intervals_are_those_of_a_plain_bootstrap() -> None:
-    rng = np.random.default_rng(1)
-    first, second, human = rng.normal(0.5, 1, (2, 80)), rng.normal(0, 1, (2, 80)), rng.normal(1, 1, (2, 80))
-    found = scores(human, first, second)
-    for name, statistic in {
-        "accuracy": lambda at: accuracy(human[:, at], first[:, at], second[:, at]).mean(),
-        "hsrd": lambda at: high_score_rate_difference(first[:, at], second[:, at]).mean(),
-        "ur": lambda at: upgrade_rate(first[:, at], second[:, at]).mean(),
-    }.items():
-        estimate = getattr(found, name)
-        assert (estimate.low, estimate.high) == pytest.approx(slow_interval(statistic, 80, 6000, 5), abs=0.02)
-
-
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=20))
 def test_exchanging_the_systems_turns_the_scores_round(logits: list[tuple[int, int]]) -> None:
     first, second = np.array(logits, dtype=float).T

@@ -24,7 +24,7 @@ from baselines.sentence_mover import SentenceMover
 from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
-from cdm.infilling import Pair
+from cdm.infilling import Pair, PairReading
 from core.example import Example
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
@@ -155,7 +155,7 @@ class Toys:
     ) -> Metric:  # fmt: skip
         amateur, expert = (toy_t5(seed, texts, self.side) for seed in seeds)
         pooler = toy_pooler(weight) if pooling == "classifier" else None
-        return DiscriminativeCDM(Pair(amateur, expert, length), pooling, pooler, token_budget=self.budget)
+        return DiscriminativeCDM(Pair(amateur, expert, PairReading(length)), pooling, pooler, token_budget=self.budget)
 
     def ctrleval(self, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
         usual = {"prompts": PROMPTS, "truncation": "warn", "token_budget": self.budget}

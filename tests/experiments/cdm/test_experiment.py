@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cdm.discriminative import ClassifierPooler, DiscriminativeCDM, Steps
-from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, held_out_nll, tokenise
+from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, held_out_nll
 from cdm.rules import Rule, make_rule_negatives
 from core.errors import SettingError
 from core.example import Example
@@ -240,7 +240,7 @@ def test_both_models_of_a_pair_keep_the_epoch_of_the_largest_discrepancy(kept: R
         assert found == pytest.approx(expected, abs=1e-6)
         assert trained.held_out_nll == pytest.approx(of_epochs[best], abs=1e-6)
         lm, texts = load_conditional(trained.source), split_held_out(CORPUS)[0]
-        held_out = tokenise(lm, texts, 200)
+        held_out = Gaps(200).tokenise(lm, texts)
         assert held_out_nll(lm, held_out.infilling, held_out.tasks(run.seed)) == pytest.approx(
             of_epochs[best], abs=1e-4
         )
