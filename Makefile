@@ -105,7 +105,7 @@ oldest newest:
 	.venv-$@/bin/python -m pytest $(WARNINGS)
 
 bench: setup
-	for c in ctrl_eval mars cdm; do $(BIN)/python -m benchmarks.bench $$c || exit 1; done
+	for c in ctrl_eval mars; do $(BIN)/python -m benchmarks.bench $$c || exit 1; done
 
 gpu: setup
 	$(BIN)/python -m benchmarks.gpu

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint as a chat model: which questions are asked again, and when a run stops."""
+"""An OpenAI-compatible endpoint as a chat model: what is sent, which questions are asked again, when a run stops."""
 
 from __future__ import annotations
 
@@ -6,195 +6,242 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
-from baselines.asking import HEEDED, Asking
-from baselines.chat import Question, Replies, ask_in_threads
-from baselines.replies import ChatFault, Choice, Reply, read_completion, read_reply
+from baselines.chat import Question, Replies
+from baselines.replies import ChatFault, Completion, Reply, read_completion
 from baselines.verdicts import Form
-from core.errors import OutsideError, SettingError, check_names, printable
+from core.errors import OutsideError, SettingError, printable
 from core.extras import suggest_extra
 from core.hosts import check_network
-from core.settings import Positive, Size, check
+from core.settings import Count, NonNegative, Positive, Seed, Size, Text, checked_dataclass
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from baselines.posting import Poster
 
 GIVEN_UP = 20  # questions without an answer for the same cause, before any answer
-AGAIN = {408, 409, 429}  # statuses after which the same question may get an answer; those from 500 on too
-FEW_RETRIES = 2  # of an endpoint that has not answered yet
 SHORTEST_SECRET = 12  # characters: many local servers take a word as key, which an answer may have by chance
 REFUSED = {"400", "422", "501"}  # statuses of an endpoint that does not take a setting
+TOP = 20  # alternatives asked for; the most that hosted endpoints give
+ANSWERED = ""  # no cause of a fault
+SENT = ("answer_tokens", "temperature", "reasoning_effort", "system", "seed", "extra")
+TRIAL = Question("Answer with the number 1.")
+Wish = bool | Literal["auto"]
+# of answers that are a verdict alone, by form; not every endpoint takes the limits of a number
+SCHEMAS: Mapping[Form, tuple[str, dict[str, Any]]] = {
+    "number": ("rating", {"type": "integer"}),
+    "letter": ("choice", {"type": "string", "enum": ["A", "B", "C"]}),
+    "word": ("answer", {"type": "string", "enum": ["yes", "no"]}),
+}
 
 
+@checked_dataclass
 class EndpointChat:
     """A model behind an OpenAI-compatible endpoint (vLLM, llama.cpp, `transformers serve`, hosted ones).
 
     The openai library asks a question again, at most `retries` times, after 408, 409, 429, 5xx and cut connections. It
     waits as long as the endpoint asks for (`Retry-After`, up to two minutes). Each try has `timeout` seconds for a
     whole answer. The key is read from the environment, goes to `base_url` alone and is never written: where the
-    endpoint repeats it, the reply has the variable's name in its place.
+    endpoint repeats it, the reply has the variable's name in its place. A setting of a request that is None is left
+    out, for endpoints that refuse it.
 
     Raises SettingError for a URL that is none, and for other settings.
     """
 
-    def __init__(
-        self,
-        model: str,
-        base_url: str,
-        *,
-        key_variable: str = "OPENAI_API_KEY",
-        retries: int = 5,
-        timeout: float = 60.0,
-        **asking: Any,
-    ) -> None:
-        check(Size, retries=retries)
-        check(Positive, timeout=timeout)
-        check_names(asking, [each.name for each in fields(Asking)], "an endpoint")
-        self.asking = Asking(**asking)
-        self.model = self.name = model
-        self.url, self.place = split_url(base_url)
-        self.key_variable = key_variable
-        self.retries = retries
-        self.timeout = timeout
-        key = os.environ.get(key_variable, "").strip()
-        self.secrets = sorted(list_written_forms(key), key=len, reverse=True)
-        self.trying = threading.RLock()
-        self.is_reached = False
-        self.has_answered = False
-        self.failed = Counter[str]()  # questions by the cause of their faults
+    name: str
+    base_url: str
+    key_variable: str = "OPENAI_API_KEY"
+    retries: Size = 5
+    timeout: Positive = 60.0
+    # maximum tokens of an answer, those of its reasoning included where the endpoint counts them
+    answer_tokens: Count | None = 1024
+    temperature: NonNegative | None = 0.0
+    # whether to ask for the probabilities of tokens, which one question finds out; true: the endpoint must give them
+    logprobs: Wish = "auto"
+    # whether to ask for the verdict alone, as JSON of a schema; as above
+    structured: Wish = "auto"
+    # of a reasoning model, such as low
+    reasoning_effort: Text | None = None
+    # an instruction before the question
+    system: Text | None = None
+    seed: Seed | None = None
+    # further keys of the request's body, such as {max_completion_tokens: 2048}
+    extra: dict[str, Any] | None = None
+    # questions by the cause of their faults; those that were answered have none
+    outcomes: Counter[str] = field(default_factory=Counter, init=False, repr=False, compare=False)
+    trying: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        split_url(self.base_url)
+        if taken := sorted({"model", "messages", "stream", "n"} & set(self.extra or {})):
+            raise ValueError(f"extra must not have the keys {', '.join(taken)}")
+
+    @property
+    def place(self) -> str:
+        """The name of the endpoint in messages."""
+        return split_url(self.base_url)[1]
 
     @cached_property
-    def client(self) -> OpenAI:
-        """The client, which is opened at the first question: its library takes long to import."""
+    def poster(self) -> Poster:
+        """What sends the questions. It is made at the first one: its library takes long to import."""
         with suggest_extra():
-            from baselines.posting import open_client
+            from baselines.posting import Poster
 
-        key = os.environ.get(self.key_variable, "").strip()
-        return open_client(self.url, key, timeout=self.timeout, retries=self.retries)
+        return Poster(*split_url(self.base_url), self.key_variable, timeout=self.timeout, retries=self.retries)
 
     @property
     def depends(self) -> dict[str, Any]:
-        """The settings that change answers, by name. Raises errors as `settled` does."""
-        return {"model": self.model, "endpoint": self.place, **asdict(self.settled)}
-
-    @property
-    def settled(self) -> Asking:
-        """The settings of requests. A test question shows whether the endpoint supports `logprobs` and `structured`.
-
-        Raises OutsideError if the endpoint does not answer the test question. Raises SettingError if it refuses the
-        key or the model, or ignores a setting that the user set to true.
-        """
-        with self.trying:
-            return self._settled
-
-    @cached_property
-    def _settled(self) -> Asking:
-        asked = {name: getattr(self.asking, name) for name in HEEDED}
-        settled = replace(self.asking, **dict.fromkeys(asked, False))
-        for name, wanted in asked.items():
-            if wanted:
-                tried = replace(settled, **{name: True})
-                if self._heeds(tried, HEEDED[name]):
-                    settled = tried
-                elif wanted != "auto":
-                    raise SettingError(f"{name}=true, but {self.place} ignores it: {name}=auto does without")
-        return settled
-
-    def _heeds(self, tried: Asking, is_heeded: Callable[[Choice], bool]) -> bool:
-        try:
-            answer = self._send(tried.body(self.model, "Answer with the number 1."))
-            return is_heeded(read_completion(answer).choices[0])
-        except ChatFault as fault:
-            if fault.cause in REFUSED:
-                return False
-            raise OutsideError(f"{self.place} does not answer: {self._shown(str(fault))}") from None
+        """The settings that change answers, by name. Raises errors as `heeded` does."""
+        sent = {name: getattr(self, name) for name in SENT}
+        return {"model": self.name, "endpoint": self.place, **sent, **self.heeded}
 
     @property
     def most_tokens(self) -> int | None:
-        return self.asking.answer_tokens
+        return self.answer_tokens
 
-    def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
-        """Yields the replies as they come; raises errors as `ask` does."""
-        return ask_in_threads(
-            ask=lambda question: self.ask(question.text, question.repeat, question.form),
-            questions=questions,
-            parallel=parallel,
-            stop=self.stop,
-        )
+    @property
+    def heeded(self) -> dict[str, bool]:
+        """Whether requests ask for `logprobs`, and for `structured` answers; test questions show what is supported.
 
-    def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
+        Raises OutsideError if the endpoint does not answer them. Raises SettingError if it refuses the key or the
+        model, or ignores a setting that the user set to true.
+        """
+        with self.trying:
+            return self._heeded
+
+    @cached_property
+    def _heeded(self) -> dict[str, bool]:
+        found = {"logprobs": False, "structured": False}
+        for name in found:
+            wanted: Wish = getattr(self, name)
+            if not wanted:
+                continue
+            answer = self._try({**found, name: True})
+            found[name] = answer is not None and HEEDED[name](answer)
+            if wanted is True and not found[name]:
+                raise SettingError(f"{name}=true, but {self.place} ignores it: {name}=auto does without")
+        return found
+
+    def _try(self, heeded: Mapping[str, bool]) -> Completion | None:
+        """The answer to the test question; None if the endpoint does not take the settings."""
+        try:
+            return self._post(self._body(TRIAL, **heeded))
+        except ChatFault as fault:
+            if fault.cause in REFUSED:
+                return None
+            raise OutsideError(f"{self.place} does not answer: {self._show(str(fault))}") from None
+
+    def _body(self, question: Question, logprobs: bool, structured: bool) -> dict[str, Any]:
+        """The body of a request; each repeat of a question has a different seed."""
+        settings: dict[str, Any] = {
+            "temperature": self.temperature,
+            "max_tokens": self.answer_tokens,
+            "reasoning_effort": self.reasoning_effort,
+            "seed": None if self.seed is None else self.seed + question.repeat,
+            "logprobs": logprobs or None,
+            "top_logprobs": TOP if logprobs else None,
+            "response_format": write_schema(question.form) if structured else None,
+        }
+        sent = {key: value for key, value in settings.items() if value is not None}
+        messages = [{"role": "user", "content": question.text}]
+        if self.system is not None:
+            messages.insert(0, {"role": "system", "content": self.system})
+        return {"model": self.name, "messages": messages, **sent, **(self.extra or {})}
+
+    def ask(self, question: Question) -> Reply:
         """Asks a question. Raises ChatFault if there is no reply, SettingError if the key or the model is refused.
 
         Raises OutsideError if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for the same
         reason.
         """
-        body = self.settled.body(self.model, question, repeat, form)
+        body = self._body(question, **self.heeded)
         try:
-            reply = self._redact(read_reply(self._send(body)))
+            reply = self._redact(self._post(body).to_reply())
         except ChatFault as fault:
-            said = self._shown(str(fault))
-            self.failed[fault.cause] += 1
-            if not self.has_answered and self.failed[fault.cause] >= GIVEN_UP:
+            said = self._show(str(fault))
+            self.outcomes[fault.cause] += 1
+            if not self.outcomes[ANSWERED] and self.outcomes[fault.cause] >= GIVEN_UP:
                 raise OutsideError(f"{self.place} answered none of {GIVEN_UP} questions: {said}") from None
             raise ChatFault(said, fault.cause, fault.passes) from None
-        self.has_answered = True
+        self.outcomes[ANSWERED] += 1
         return reply
 
-    def stop(self) -> None:
-        """Ends the questions that are being asked. Later questions are asked as usual, by a client of their own."""
-        if client := self.__dict__.pop("client", None):
-            client.close()
+    def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
+        """Yields the replies as they come; raises errors as `ask` does.
 
-    def _send(self, body: dict[str, Any]) -> bytes:
-        """The body of the answer; raises as `ask`."""
-        with self.trying:
-            client = self.client
-        from baselines.posting import post
+        If the caller ends early, as by Ctrl-C, nobody waits for the questions that are being asked.
+        """
 
+        def try_to_ask(question: Question) -> Reply | ChatFault:
+            try:
+                return self.ask(question)
+            except ChatFault as fault:
+                return fault
+
+        pool = ThreadPoolExecutor(parallel)
         try:
-            status, answer = post(client, body, self.retries if self.is_reached else min(self.retries, FEW_RETRIES))
-        except ConnectionError as error:
-            said = self._shown(str(error))
-            if not self.is_reached:
-                raise OutsideError(f"{self.place} cannot be reached: {said}") from None
-            raise ChatFault(f"the endpoint failed: {said}", "connection", passes=True) from None
-        self.is_reached = True
-        if status < 300:
-            return answer
-        raise self._status_fault(status, answer)
+            asked = {pool.submit(try_to_ask, question): place for place, question in enumerate(questions)}
+            for answered in as_completed(asked):
+                yield asked[answered], answered.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            if poster := self.__dict__.pop("poster", None):  # later questions are sent by a new one
+                poster.client.close()
+            raise
+        pool.shutdown()
 
-    def _status_fault(self, status: int, body: bytes) -> ChatFault:
-        """What a status says. Raises SettingError where it says so of every question."""
-        if status in (401, 403):
-            raise SettingError(f"{self.place} refuses the key in {self.key_variable} ({status})")
-        if status == 404:
-            raise SettingError(f"{self.place} has no model {self.model} (404)")
-        if status < 400:
-            what = "sends the question elsewhere, which is not followed: set base_url to the endpoint itself"
-            return ChatFault(f"the endpoint {what} ({status})", str(status))
-        said = self._shown(body.decode("utf-8", "replace"))
-        passes = status in AGAIN or status >= 500
-        return ChatFault(f"the endpoint failed with status {status}: {said}", str(status), passes)
+    def _post(self, body: dict[str, Any]) -> Completion:
+        with self.trying:
+            poster = self.poster
+        return read_completion(poster.post(body))
 
     def _redact(self, reply: Reply) -> Reply:
         """The reply without secrets. Where there was one, its tokens are dropped, as they spell it in parts."""
         text = self._hide(reply.text)
-        shown = reply.model_copy(update={"instead": self._shown(reply.instead)})
+        shown = reply.model_copy(update={"instead": self._show(reply.instead)})
         return shown if text == reply.text else shown.model_copy(update={"text": text, "chosen": ()})
 
     def _hide(self, text: str) -> str:
-        for form in self.secrets:
+        """The text with the name of the variable in place of the key, however it is written."""
+        key = os.environ.get(self.key_variable, "").strip()
+        if len(key) < SHORTEST_SECRET:
+            return text
+        forms = {key, json.dumps(key)[1:-1], repr(key)[1:-1], quote(key, safe="")}  # of JSON, Python and URLs
+        for form in sorted(forms, key=len, reverse=True):
             text = text.replace(form, f"<{self.key_variable}>")
         return text
 
-    def _shown(self, text: str) -> str:
+    def _show(self, text: str) -> str:
         """The beginning of a text on one line, printable and without secrets."""
         return printable(" ".join(self._hide(text).split())[:200])
+
+
+def write_schema(form: Form) -> dict[str, Any]:
+    """Writes the schema of an answer that is a verdict alone, for a request."""
+    name, kind = SCHEMAS[form]
+    schema = {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": schema}}
+
+
+def follows_schema(answer: Completion) -> bool:
+    """Whether the answer to the test question is JSON of the schema of a number."""
+    try:
+        verdict = json.loads(answer.content or "")
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(verdict, dict) and [*verdict] == ["rating"]
+
+
+# by setting, what tells that an answer heeds it
+HEEDED: Mapping[str, Callable[[Completion], bool]] = {
+    "logprobs": lambda answer: answer.has_probabilities,
+    "structured": follows_schema,
+}
 
 
 def split_url(base_url: str) -> tuple[str, str]:
@@ -213,9 +260,3 @@ def split_url(base_url: str) -> tuple[str, str]:
         raise SettingError("base_url must have no user and no password: a key belongs into the environment")
     check_network("base_url", base_url)
     return parts._replace(path=quote(parts.path.rstrip("/"), safe="/%"), fragment="").geturl(), place
-
-
-def list_written_forms(secret: str) -> set[str]:
-    """How a secret may be written in an answer: as it is, and as JSON, Python and URLs write it."""
-    forms = {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], quote(secret, safe="")}
-    return forms if len(secret) >= SHORTEST_SECRET else set()

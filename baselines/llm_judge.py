@@ -6,40 +6,24 @@ Pairs are shown in both orders, because such judges prefer a position (Zheng et 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, product
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 
-from baselines.chat import Chat, Question
-from baselines.chat_settings import (
-    Price,
-    check_repeats,
-    choose_aspects,
-    find_answer_tokens,
-    keep_replies,
-    load_chats,
-    open_endpoint,
-    read_price,
-)
-from baselines.costs import describe_costs
-from baselines.judged import (
-    AspectQuestion,
-    Judged,
-    check_faults,
-    explain_pairs,
-    join_explanations,
-    join_reasons,
-    judge_reply,
-    list_pair_answers,
-    list_verdicts,
-)
-from baselines.replies import ChatFault, Reply
+from baselines.chat import Chat, Question, ask_once
+from baselines.endpoint import EndpointChat
+from baselines.judged import Judged, check_faults, join_reasons, judge_reply, list_verdicts
+from baselines.replies import ChatFault
 from baselines.rubrics import Aspect, fields_of, is_of_pairs, read_prompt, read_rubric, show
 from core.errors import SettingError
 from core.example import Example
@@ -47,14 +31,27 @@ from core.metric import BaseMetric
 from core.progress import step
 from core.scores import Scores, fields_by_settings, name_models
 from core.selection import describe_missing_fields
-from core.settings import Count, Several, Text, check
+from core.settings import Count, NonNegative, Several, Text, check, to_tuple
 from core.signature import Setting, signature
-from core.stages import fingerprint
+from core.stages import Cache, Stages, fingerprint
 from meta_eval.preferences import PairAnswer, Verdicts
 
 log = logging.getLogger(__name__)
 
+Price = Annotated[tuple[NonNegative, NonNegative], BeforeValidator(to_tuple)]
+
 SAMPLE = Example("", text="text", turns=("a", "b"), context="context", prefix="prefix", label="label")
+USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless others are named
+PER_TOKEN = 4  # characters, for estimates
+
+
+def choose_aspects(rubric: str | None, aspects: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Chooses the names of the aspects to ask about; empty for all aspects of the user's rubric."""
+    if isinstance(aspects, str):
+        return (aspects,)
+    if aspects is not None:
+        return tuple(aspects)
+    return USUAL if rubric is None else ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,10 @@ class LLMJudge(BaseMetric):
     prompt: str | None = None
     # whether the models give their reasons before each verdict
     explain: bool = False
-    spent: dict[str, int] = field(default_factory=lambda: {"prompt_tokens": 0, "answer_tokens": 0}, compare=False)
+    # a folder of stages for replies, so that a killed run asks nothing twice; None keeps none
+    kept: Path | None = None
+    # tokens of questions and of answers so far
+    spent: Counter[str] = field(default_factory=Counter, compare=False)
     announced: list[int] = field(default_factory=list, compare=False)
 
     @classmethod
@@ -111,8 +111,6 @@ class LLMJudge(BaseMetric):
         dtype: str = "float32",
         prompt: str | None = None,
         explain: bool = False,
-        timeout: float = 60.0,
-        key_variable: str = "OPENAI_API_KEY",
         **asking: Any,
     ) -> LLMJudge:
         """Builds a judge behind `base_url`, or a local one by transformers; several models are a panel.
@@ -129,21 +127,24 @@ class LLMJudge(BaseMetric):
         names = choose_aspects(rubric, aspects)
         asked = read_rubric(rubric, names)  # before a model is loaded
         read_prompt(prompt)
-        check_repeats(repeats, base_url, asking)
-        if base_url is None:
-            chats = load_chats(
-                models,
-                device=device,
-                dtype=dtype,
-                aspects=[*asked.values()],
-                has_prompt=prompt is not None,
-                answer_tokens=find_answer_tokens(asking, explain),
-            )
+        if repeats > 1 and (base_url is None or not asking.get("temperature")):
+            raise SettingError("repeats need base_url and a temperature above 0: the answers are equal otherwise")
+        if explain and asking.get("structured") is True:
+            raise SettingError("structured asks for the verdict alone, but explain for reasons before it")
+        chats: list[Chat] = []
+        if base_url is not None:
+            if explain:
+                asking["structured"] = False
+            chats += [EndpointChat(name, base_url, **asking) for name in models]
         else:
-            chats = open_endpoint(
-                models, base_url, explain, {**asking, "timeout": timeout, "key_variable": key_variable}
-            )
-        chats = keep_replies(chats, cache)
+            from baselines.local_chat import LocalChat  # an endpoint needs no torch
+
+            answer_tokens = count_tokens(asking, explain)
+            for name in models:
+                chat = LocalChat(name, device, dtype, prompt is not None, answer_tokens)
+                for aspect in asked.values():
+                    chat.check_scale(*aspect.scale)
+                chats.append(chat)
         return cls(
             chat=chats[0],
             aspects=names,
@@ -151,9 +152,10 @@ class LLMJudge(BaseMetric):
             parallel=parallel,
             panel=tuple(chats[1:]),
             repeats=repeats,
-            price=read_price(price),
+            price=None if price is None else (price[0], price[1]),
             prompt=prompt,
             explain=explain,
+            kept=None if cache is None else Path(cache),
         )
 
     @cached_property
@@ -169,6 +171,14 @@ class LLMJudge(BaseMetric):
     @property
     def chats(self) -> tuple[Chat, ...]:
         return self.chat, *self.panel
+
+    @cached_property
+    def caches(self) -> list[Cache | None]:
+        """What keeps the replies of each model; opened at the first question."""
+        if self.kept is None:
+            return [None] * len(self.chats)
+        stages = Stages(self.kept)
+        return [stages.open_cache("llm_judge", chat.depends, code=[type(chat)]) for chat in self.chats]
 
     @property
     def called(self) -> str:
@@ -188,21 +198,32 @@ class LLMJudge(BaseMetric):
         orders = [self._ask_in_both_orders(aspect, first, second) for first, second in pairs]
         readable = [both for both, lack in zip(orders, lacking, strict=True) if not lack]
         asked = list(dict.fromkeys(chain.from_iterable(readable)))
-        self._announce(len(pairs), len(asked), sum(map(len, asked)))
-        judged = self._ask_all([AspectQuestion(aspect, question, "letter") for question in asked])
-        panel: dict[str, NDArray[np.float64]] = {}
+        self._announce(len(pairs), [len(question.text) for question in asked])
         answers: list[PairAnswer] = []
-        for rater, found in judged.items():
+        panel: dict[str, NDArray[np.float64]] = {}
+        for rater, found in self._ask_all(asked).items():
             by_question = dict(zip(asked, found, strict=True))
-            of_rater = list(list_pair_answers(rater, orders, lacking, by_question))
-            panel[rater] = np.array([answer.first for answer in of_rater]).reshape(-1, 2)
-            answers += of_rater
-        verdicts = Verdicts.of_panel(
-            panel, [None] * len(pairs), signature("llm_judge_pairs", libraries=(), **self.settings)
-        )
-        reasons = explain_pairs(answers, len(pairs))
-        for pair in np.flatnonzero(~np.isnan(verdicts.outcomes)):
-            reasons[pair] = None
+            begin = len(answers)
+            for pair, (both, lack) in enumerate(zip(orders, lacking, strict=True)):
+                for is_reversed, question in zip((False, True), both, strict=True):
+                    judged = Judged(math.nan, lack) if lack else by_question[question]
+                    answers.append(
+                        PairAnswer(
+                            judge=rater,
+                            pair=pair,
+                            is_reversed=is_reversed,
+                            question=question.text,
+                            first=judged.verdict,
+                            answer=judged.answer,
+                            reason=judged.reason,
+                        )
+                    )
+            panel[rater] = np.array([answer.first for answer in answers[begin:]]).reshape(-1, 2)
+        reasons: list[str | None] = [None] * len(pairs)
+        verdicts = Verdicts.of_panel(panel, reasons, signature("llm_judge_pairs", libraries=(), **self.settings))
+        for answer in answers:
+            if np.isnan(verdicts.outcomes[answer.pair]):
+                reasons[answer.pair] = reasons[answer.pair] or answer.reason
         return replace(verdicts, reasons=reasons, answers=tuple(answers))
 
     def _find_aspect_of_pairs(self) -> Aspect:
@@ -219,9 +240,10 @@ class LLMJudge(BaseMetric):
         aspect: Aspect,
         first: Example,
         second: Example,
-    ) -> tuple[str, str]:
+    ) -> tuple[Question, Question]:
         ask = partial(aspect.ask_choice, first, prompt=self.template, explains=self.explain)
-        return ask(show(first), show(second)), ask(show(second), show(first))
+        one, other = show(first), show(second)
+        return Question(ask(one, other), "letter"), Question(ask(other, one), "letter")
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """One score per aspect of the rubric, and the ratings behind it; NaN with a reason if the model gave no rating.
@@ -232,32 +254,29 @@ class LLMJudge(BaseMetric):
             raise SettingError(f"prompt={self.prompt} must mark one text, {{text}}, to rate it")
         if not self.announced:
             self.announce(examples)
-        questions = [
-            AspectQuestion(aspect, self._ask_rating(aspect, example), aspect.form)
-            for aspect, example in product(self.asked.values(), examples)
-        ]
-        judged = self._ask_all(questions)
+        asked = [self._ask_rating(aspect, example) for aspect, example in product(self.asked.values(), examples)]
+        judged = self._ask_all(asked)
         values: dict[str, NDArray[np.float64]] = {}
         columns: dict[str, Sequence[Judged]] = {}
         for number, aspect in enumerate(self.asked):
             part = slice(number * len(examples), (number + 1) * len(examples))
-            of_aspect = {rater: answers[part] for rater, answers in judged.items()}
-            ratings = np.stack([list_verdicts(answers) for answers in of_aspect.values()])
+            ratings = np.stack([list_verdicts(answers[part]) for answers in judged.values()])
             values[aspect] = self._join_ratings(ratings)
-            for rater, answers in of_aspect.items():
+            for (rater, answers), verdicts in zip(judged.items(), ratings, strict=True):
                 name = f"{aspect} by {rater}" if len(judged) > 1 else aspect
-                columns[name] = answers
-                values[name] = list_verdicts(answers)
-        places = range(len(examples))
+                columns[name] = answers[part]
+                values[name] = verdicts
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return Scores(
             values,
             self.signature,
-            reasons=[join_reasons(columns, place) for place in places],
-            explanations=[join_explanations(columns, place) for place in places],
+            reasons=list(map(join_reasons, rows)),
+            explanations=list(map(join_explanations, rows)),
         )
 
-    def _ask_rating(self, aspect: Aspect, example: Example) -> str:
-        return aspect.ask_rating(example, self.template, explains=self.explain)
+    def _ask_rating(self, aspect: Aspect, example: Example) -> Question:
+        text = aspect.ask_rating(example, self.template, explains=self.explain)
+        return Question(text, aspect.form, aspect.scale, aspect.name)
 
     def _join_ratings(self, ratings: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean over models of the means of their repeats, of ratings of shape (raters, n)."""
@@ -284,26 +303,26 @@ class LLMJudge(BaseMetric):
 
     def announce(self, examples: Iterable[Example]) -> None:
         """Logs what rating these examples may cost."""
-        texts = 0
-        characters = 0
+        lengths: list[int] = []
         for example in examples:
-            texts += 1
-            characters += sum(len(self._ask_rating(aspect, example)) for aspect in self.asked.values())
+            lengths += [len(self._ask_rating(aspect, example).text) for aspect in self.asked.values()]
+        texts = len(lengths) // len(self.asked)
         self.announced.append(texts)
-        self._announce(texts, texts * len(self.asked), characters)
+        self._announce(texts, lengths)
 
-    def _announce(
-        self,
-        texts: int,
-        questions: int,
-        characters: int,
-    ) -> None:
-        """Says what the questions may cost, before every model is asked them as often as `repeats` says."""
-        calls = questions * len(self.chats) * self.repeats
-        costs = describe_costs(questions, characters, self.chats, self.repeats, self.price)
+    def _announce(self, texts: int, characters: Sequence[int]) -> None:
+        """Says what questions of so many characters may cost, each asked of every model as often as `repeats` says."""
+        asked = self.repeats * len(characters)
+        calls = asked * len(self.chats)
+        tokens = self.repeats * len(self.chats) * sum(characters) / PER_TOKEN
+        answered = asked * sum(math.inf if chat.most_tokens is None else chat.most_tokens for chat in self.chats)
+        costs = f"about {tokens:,.0f} tokens of questions (an estimate: characters / {PER_TOKEN})"
+        costs += f", at most {answered:,.0f} of answers"
+        if self.price is not None:
+            costs += f"; at most {np.dot(self.price, (tokens, answered)) / 1e6:.2f} in all"
         log.info("llm_judge: %d texts, at most %d calls, %s", texts, calls, costs)
 
-    def _ask_all(self, questions: Sequence[AspectQuestion]) -> dict[str, list[Judged]]:
+    def _ask_all(self, questions: Sequence[Question]) -> dict[str, list[Judged]]:
         """By rater, which is a model or one of its repeats, its answer to every question.
 
         Raises OutsideError where the endpoint answered none, and where more than a few answers were lost.
@@ -312,34 +331,45 @@ class LLMJudge(BaseMetric):
         faults: list[ChatFault] = []
         total = len(questions) * len(self.chats) * self.repeats
         with step("asking", total) as advance:
-            for chat, repeat in product(self.chats, range(self.repeats)):
+            for (chat, cache), repeat in product(zip(self.chats, self.caches, strict=True), range(self.repeats)):
                 rater = f"{chat.name} {repeat + 1}" if self.repeats > 1 else chat.name
+                sent = [replace(question, repeat=repeat) for question in questions]
                 answers: dict[int, Judged] = {}
-                for place, reply in self._ask(chat, repeat, questions):
-                    faults += [reply] if isinstance(reply, ChatFault) else []
-                    answers[place] = judge_reply(reply, questions[place])
-                    advance(1)
+                with closing(ask_once(chat, sent, self.parallel, cache)) as replies:
+                    for place, reply in replies:
+                        if isinstance(reply, ChatFault):
+                            faults.append(reply)
+                        else:
+                            self.spent.update(questions=reply.prompt_tokens, answers=reply.answer_tokens)
+                        answers[place] = judge_reply(reply, questions[place])
+                        advance(1)
                 judged[rater] = [answers[place] for place in range(len(questions))]
         check_faults(faults, total)
-        spent = self.spent["prompt_tokens"], self.spent["answer_tokens"]
+        spent = self.spent["questions"], self.spent["answers"]
         cost = "" if self.price is None else f", {float(np.dot(spent, self.price)) / 1e6:.4f} in all"
         log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too%s", *spent, cost)
         return judged
 
-    def _ask(
-        self,
-        chat: Chat,
-        repeat: int,
-        questions: Sequence[AspectQuestion],
-    ) -> Iterator[tuple[int, Reply | ChatFault]]:
-        """The replies of one model, by the place of the question, as they come."""
-        sent = [Question(question.text, question.form, repeat) for question in questions]
-        with closing(chat.ask_all(sent, self.parallel)) as replies:
-            for place, reply in replies:
-                if isinstance(reply, Reply):
-                    self.spent["prompt_tokens"] += reply.prompt_tokens
-                    self.spent["answer_tokens"] += reply.answer_tokens
-                yield place, reply
+
+def count_tokens(asking: Mapping[str, Any], explain: bool) -> int:
+    """The maximum number of tokens of a local model's answer: one, unless `explain` asks for reasons.
+
+    Raises SettingError for settings that only an endpoint has.
+    """
+    usual = {name: setting.default for name, setting in EndpointChat.__dataclass_fields__.items()}
+    unread = sorted(name for name, value in asking.items() if value not in (usual.get(name), None))
+    if explain and "answer_tokens" in unread:
+        unread.remove("answer_tokens")
+    if unread:
+        raise SettingError(f"{', '.join(unread)}: these settings need an endpoint, but there is no base_url")
+    answer_tokens = asking.get("answer_tokens") or usual["answer_tokens"]
+    check(Count, answer_tokens=answer_tokens)
+    return answer_tokens if explain else 1
+
+
+def join_explanations(answers: Mapping[str, Judged]) -> dict[str, dict[str, Any]]:
+    """The explanations of the ratings of a text, by the name of the rating."""
+    return {name: judged.explanation for name, judged in answers.items()}
 
 
 def describe_questions(

@@ -1,25 +1,23 @@
 """An instruction model in this process as a chat model, which reads its questions in batches."""
 
-import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from baselines.chat import Question, Replies
 from baselines.replies import ChatFault, ChosenToken, Reply, is_verdict
 from baselines.verdicts import Form
 from core.errors import MissingModelError, SettingError
-from models.batching import batches_by_budget, halve_when_out_of_memory
+from models.batching import batches_by_budget, halve_when_out_of_memory, pad_with_mask
 from models.conditional import load_conditional
-from models.devices import choose_dtype, count_weights
-from models.model import ConditionalLM, Reader, decode_tokens, native_output_layer, output_layer_given
+from models.model import ConditionalLM, decode_tokens
 
-log = logging.getLogger(__name__)
+Likeliest: TypeAlias = tuple[tuple[str, float], ...]  # tokens with their log-probabilities
 
 # What a chat template takes for today, whatever form it asks for, so that scores are the same tomorrow.
 TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"
@@ -51,8 +49,8 @@ class LocalChat:
         has_prompt: bool = False,
         answer_tokens: int = 1,
     ) -> None:
-        announce_memory(model, device, dtype)
         self.lm = load_conditional(model, device, dtype)
+        set_plain_generation(self.lm)
         self.name = name_model(model)
         self.answer_tokens = answer_tokens
         self.budget = BUDGET if answer_tokens == 1 else BUDGET_OF_LONG_ANSWERS
@@ -85,9 +83,9 @@ class LocalChat:
         return self.answer_tokens
 
     def check_scale(self, low: int, high: int) -> None:
-        """Raises SettingError if the greatest number has more tokens than the least: only the first token is read."""
+        """Raises SettingError if the greatest number has several tokens, of which only the first is read."""
         least, most = (len(self.lm.tokenizer(str(end), add_special_tokens=False)["input_ids"]) for end in (low, high))
-        if most > least:
+        if self.answer_tokens == 1 and most > least:
             what = f"takes {high} for several tokens, of which the first is read"
             raise SettingError(f"rubric: the levels must end at 9 or less, since model={self.name} {what}")
 
@@ -109,39 +107,23 @@ class LocalChat:
         A question that is too long, or holds a special token that cannot be read as text, has a ChatFault.
         """
         del parallel
-        places: list[int] = []
-        sources: list[list[int]] = []
-        forms: list[Form] = []
+        sources: dict[int, list[int]] = {}
         for place, question in enumerate(questions):
             try:
-                source = self._read_whole(question.text)
+                sources[place] = self._read_whole(question.text)
             except ChatFault as fault:
                 yield place, fault
-                continue
-            places.append(place)
-            sources.append(source)
-            forms.append(question.form)
+        places = list(sources)
 
         def answer(rows: Sequence[int]) -> list[Reply]:
-            return self._answer([sources[row] for row in rows], [forms[row] for row in rows])
+            batch = [places[row] for row in rows]
+            return self._answer([sources[place] for place in batch], [questions[place].form for place in batch])
 
-        costs = [len(source) + self.answer_tokens - 1 for source in sources]
+        costs = [len(source) + self.answer_tokens - 1 for source in sources.values()]
         for batch in batches_by_budget(costs, self.budget):
             replies = halve_when_out_of_memory(answer, batch)
             for row, reply in zip(batch, replies, strict=True):
                 yield places[row], reply
-
-    def ask(
-        self,
-        question: str,
-        repeat: int = 0,
-        form: Form = "number",
-    ) -> Reply:
-        """Returns the reply to one question. Raises the ChatFault that `ask_all` would yield."""
-        ((_, reply),) = self.ask_all([Question(question, form, repeat)])
-        if isinstance(reply, ChatFault):
-            raise reply
-        return reply
 
     @cached_property
     def template_tokens(self) -> list[str]:
@@ -159,111 +141,77 @@ class LocalChat:
             source = self.read(question)
         except Exception as error:  # a template may raise any class
             raise ChatFault(f"the question cannot be read: {error}") from error
-        room = self.lm.max_length
+        room = self.lm.max_length + 1 - self.answer_tokens
         if len(source) > room:
-            raise ChatFault(f"the question has {len(source)} tokens, but the model reads at most {room}")
+            raise ChatFault(f"the question has {len(source)} tokens, but this model reads at most {room}")
         return source
 
     @torch.inference_mode()
     def _answer(self, sources: Sequence[Sequence[int]], forms: Sequence[Form]) -> list[Reply]:
         """The likeliest tokens of each source, one after the other, up to one that ends an answer."""
-        ends = list_ends(self.lm)
-        answers: list[Written] = []
-        for source, form in zip(sources, forms, strict=True):
-            room = self.lm.max_length + 1 - len(source)
-            answers.append(Written(self.lm, ends, form, len(source), most=min(self.answer_tokens, room)))
-        reader = self.lm.read(sources, ())
-        log_probabilities = reader.next_log_probabilities(None)
-        chosen = log_probabilities.argmax(-1)
-        for row, answer in enumerate(answers):
-            answer.choose(chosen[row], log_probabilities[row])
-        going = answers
-        while True:
-            kept = [row for row, answer in enumerate(going) if answer.goes_on]
-            if not kept:
-                break
-            if len(kept) < len(going):
-                rows = torch.tensor(kept, device=self.lm.device)
-                reader.keep(rows)
-                chosen = chosen[rows]
-                going = [going[row] for row in kept]
-            chosen = self._go_on(reader, chosen, going)
-        return [answer.as_reply() for answer in answers]
-
-    def _go_on(self, reader: Reader, chosen: Tensor, going: Sequence["Written"]) -> Tensor:
-        """The next token of each answer, which is added to it; probabilities in float32 where a verdict may stand."""
         model = self.lm.model
-        with native_output_layer(model), output_layer_given(model, lambda hidden: hidden) as seen:
-            following = reader.next_log_probabilities(chosen).argmax(-1)
-        (hidden,) = seen
-        verdicts = [row for row, answer in enumerate(going) if answer.may_be_verdict(following[row])]
-        exact: dict[int, Tensor] = {}
-        if verdicts:
-            logits = self.lm.project(hidden[verdicts, -1])
-            exact = dict(zip(verdicts, logits.log_softmax(-1), strict=True))
-        for row, answer in enumerate(going):
-            answer.choose(following[row], exact.get(row))
-        return following
+        padded = pad_with_mask(sources, 0, self.lm.device)
+        if not model.config.is_encoder_decoder:
+            turned = pad_with_mask([source[::-1] for source in sources], 0, self.lm.device)
+            padded = {name: tensor.flip(1) for name, tensor in turned.items()}
+        watch = Watch(self.lm.tokenizer, forms)
+        ids = model.generate(**padded, max_new_tokens=self.answer_tokens, logits_processor=LogitsProcessorList([watch]))
+        written: list[list[int]] = ids[:, ids.shape[1] - watch.steps :].tolist()
+        return [self._to_reply(*of_row) for of_row in zip(sources, written, watch.likeliest, strict=True)]
 
-
-@dataclass
-class Written:
-    """An answer that is being written, token by token."""
-
-    lm: ConditionalLM
-    ends: frozenset[int]
-    # of the verdict that it should have
-    form: Form
-    prompt_tokens: int
-    # tokens, at most
-    most: int
-    ids: list[int] = field(default_factory=list)
-    chosen: list[ChosenToken] = field(default_factory=list)
-    has_ended: bool = False
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the answer needs another token."""
-        return not self.has_ended and len(self.ids) < self.most
-
-    def may_be_verdict(self, token: Tensor) -> bool:
-        """Whether a token may be the verdict."""
-        return is_verdict(self._spell([int(token)]), self.form)
-
-    def choose(self, token: Tensor, log_probabilities: Tensor | None) -> None:
-        """Adds a token, with the likeliest tokens at its position if the log-probabilities of all tokens are given."""
-        chosen = int(token)
-        self.has_ended = chosen in self.ends
-        if self.has_ended and self.ids:
-            return
-        if log_probabilities is not None:
-            best = log_probabilities.topk(min(LIKELIEST, len(log_probabilities)))
-            names = self.lm.tokenizer.batch_decode(best.indices[:, None].tolist())
-            likeliest = tuple(zip(names, best.values.tolist(), strict=True))
-            name = str(self.lm.tokenizer.decode([chosen]))
-            self.chosen.append(ChosenToken(place=len(self._spell(self.ids)), token=name, likeliest=likeliest))
-        self.ids.append(chosen)
-
-    def as_reply(self) -> Reply:
-        """Returns the answer as a Reply. If only the first token is wanted, one token is a complete answer."""
+    def _to_reply(self, source: Sequence[int], written: list[int], likeliest: dict[int, Likeliest]) -> Reply:
+        """The reply of one row. An end token that is the first token stays, as it is all that the model says."""
+        ends: list[int] = self.lm.model.generation_config.eos_token_id
+        end = next((step for step, token in enumerate(written) if token in ends), len(written))
+        ids = written[: max(end, 1)]
+        chosen: list[ChosenToken] = []
+        for step, of_step in likeliest.items():
+            if step < len(ids):
+                name = self.lm.tokenizer.decode([ids[step]])
+                chosen.append(ChosenToken(place=len(self._spell(ids[:step])), token=str(name), likeliest=of_step))
         return Reply(
-            text=self._spell(self.ids),
-            chosen=tuple(self.chosen),
-            prompt_tokens=self.prompt_tokens,
-            answer_tokens=len(self.ids),
-            is_cut=self.most > 1 and not self.has_ended,
+            text=self._spell(ids),
+            chosen=tuple(chosen),
+            prompt_tokens=len(source),
+            answer_tokens=len(ids),
+            is_cut=self.answer_tokens > 1 and end == len(written),  # one token is a complete answer if one is wanted
         )
 
     def _spell(self, ids: Sequence[int]) -> str:
         return decode_tokens(self.lm.tokenizer, ids, keep_special=True)
 
 
-def list_ends(lm: ConditionalLM) -> frozenset[int]:
-    """Lists the tokens that end an answer."""
-    stated: Any = lm.model.generation_config.eos_token_id if lm.model.generation_config is not None else None
+class Watch(LogitsProcessor):
+    """Notes the likeliest tokens where the greedy one may be the verdict of its row, and at the first; changes none."""
+
+    def __init__(self, tokenizer: Any, forms: Sequence[Form]) -> None:
+        self.tokenizer = tokenizer
+        self.forms = forms
+        self.steps = 0
+        self.likeliest: list[dict[int, Likeliest]] = [{} for _ in forms]  # by row and step
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        tokens = scores.argmax(-1)[:, None].tolist()
+        for row, (token, form) in enumerate(zip(tokens, self.forms, strict=True)):
+            if self.steps == 0 or is_verdict(decode_tokens(self.tokenizer, token, keep_special=True), form):
+                best = scores[row].float().log_softmax(-1).topk(min(LIKELIEST, scores.shape[1]))
+                names = self.tokenizer.batch_decode(best.indices[:, None].tolist())
+                self.likeliest[row][self.steps] = tuple(zip(names, best.values.tolist(), strict=True))
+        self.steps += 1
+        return scores
+
+
+def set_plain_generation(lm: ConditionalLM) -> None:
+    """Leaves of a model's settings of `generate` only its ends: others change answers, such as penalties."""
+    given = lm.model.generation_config
+    stated: Any = None if given is None else given.eos_token_id
     several = stated if isinstance(stated, list) else [stated]
-    of_tokenizer: Any = lm.tokenizer.eos_token_id
-    return frozenset(token for token in (*several, of_tokenizer) if token is not None)
+    ends = {token for token in (*several, lm.tokenizer.eos_token_id) if token is not None}
+    lm.model.generation_config = GenerationConfig(
+        eos_token_id=sorted(ends),
+        pad_token_id=0,
+        decoder_start_token_id=getattr(lm.model.config, "decoder_start_token_id", None),
+    )
 
 
 def name_model(model: str) -> str:
@@ -273,17 +221,3 @@ def name_model(model: str) -> str:
     'Qwen/Qwen2.5-1.5B-Instruct'
     """
     return Path(model).resolve().name if Path(model).is_dir() else model
-
-
-def announce_memory(
-    model: str,
-    device: str,
-    dtype: str,
-) -> None:
-    """Logs how much memory the weights of a model take, if its files say so."""
-    number = count_weights(model)
-    if number is None:
-        return
-    precision = choose_dtype(device, dtype)
-    size = number * getattr(torch, precision).itemsize / 1e9
-    log.info("llm_judge: %s takes %.1f GB of memory for its weights in %s", name_model(model), size, precision)

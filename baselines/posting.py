@@ -5,6 +5,7 @@ Redirects are not followed and nothing is decompressed. An endpoint on this mach
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import closing
 from typing import Any
@@ -15,10 +16,14 @@ import httpx2
 import openai
 
 from baselines.replies import ChatFault
+from core.errors import OutsideError, SettingError
 from core.hosts import is_this_machine
 
 LARGEST = 2**24  # bytes of an answer: a token with its alternatives takes some 2,000
 CONNECTING = 5.0  # seconds for a connection
+FEW_RETRIES = 2  # of an endpoint that has not answered yet
+AGAIN = {408, 409, 429}  # statuses after which the same question may get an answer; those from 500 on too
+UNREACHED = httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError
 
 
 class AnswerError(openai.OpenAIError):
@@ -59,42 +64,63 @@ class BoundedTransport(httpx2.BaseTransport):
         self.inner.close()
 
 
-def open_client(base_url: str, key: str, *, timeout: float, retries: int) -> openai.OpenAI:
-    """Opens a client that sends questions and the key to one endpoint alone."""
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
-    is_direct = is_this_machine(host) or bool(proxy_bypass(host))
-    proxy = None if is_direct else getproxies().get(parts.scheme)
-    transport = BoundedTransport(httpx2.HTTPTransport(proxy=proxy), timeout)
-    waits = httpx2.Timeout(timeout, connect=min(timeout, CONNECTING))
-    headers: dict[str, Any] = {"Accept-Encoding": "identity"}
-    # of hosted accounts, which the library reads from the environment
-    headers |= dict.fromkeys(("OpenAI-Organization", "OpenAI-Project"), openai.Omit())
-    return openai.OpenAI(
-        base_url=parts._replace(query="", fragment="").geturl(),
-        default_query=dict(parse_qsl(parts.query)),
-        api_key=key or "none",
-        default_headers=headers,
-        max_retries=retries,
-        http_client=httpx2.Client(transport=transport, timeout=waits, follow_redirects=False, trust_env=False),
-    )
+class Poster:
+    """Sends questions, and the key of the variable `key_variable`, to one endpoint alone."""
 
+    def __init__(self, base_url: str, place: str, key_variable: str, *, timeout: float, retries: int) -> None:
+        self.place = place
+        self.key_variable = key_variable
+        self.retries = retries
+        self.is_reached = False
+        parts = urlsplit(base_url)
+        host = parts.hostname or ""
+        is_direct = is_this_machine(host) or bool(proxy_bypass(host))
+        proxy = None if is_direct else getproxies().get(parts.scheme)
+        transport = BoundedTransport(httpx2.HTTPTransport(proxy=proxy), timeout)
+        waits = httpx2.Timeout(timeout, connect=min(timeout, CONNECTING))
+        headers: dict[str, Any] = {"Accept-Encoding": "identity"}
+        # of hosted accounts, which the library reads from the environment
+        headers |= dict.fromkeys(("OpenAI-Organization", "OpenAI-Project"), openai.Omit())
+        self.client = openai.OpenAI(
+            base_url=parts._replace(query="", fragment="").geturl(),
+            default_query=dict(parse_qsl(parts.query)),
+            api_key=os.environ.get(key_variable, "").strip() or "none",
+            default_headers=headers,
+            http_client=httpx2.Client(transport=transport, timeout=waits, follow_redirects=False, trust_env=False),
+        )
 
-def post(client: openai.OpenAI, body: dict[str, Any], retries: int) -> tuple[int, bytes]:
-    """Asks an endpoint; returns the status and the body of its last answer.
+    def post(self, body: dict[str, Any]) -> bytes:
+        """Asks a question; returns the body of the answer.
 
-    Raises ConnectionError where no connection is made, ChatFault where no whole answer comes.
-    """
-    try:
-        asking = client.with_options(max_retries=retries)
-        answer = asking.post("/chat/completions", body=body, cast_to=httpx2.Response)
-        return answer.status_code, answer.content
-    except openai.APIStatusError as error:
-        return error.status_code, error.response.content
-    except AnswerError as error:
-        raise ChatFault(str(error), error.cause, passes=error.cause == "timeout") from None
-    except openai.APIConnectionError as error:
-        cause = error.__cause__
-        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-            raise ConnectionError(f"{type(cause).__name__}: {cause}") from None
-        raise ChatFault(f"the endpoint failed: {type(cause).__name__}: {cause}", "connection", passes=True) from None
+        Raises ChatFault where no whole answer comes, OutsideError where no connection was ever made, SettingError for a
+        key or a model that the endpoint refuses.
+        """
+        retries = self.retries if self.is_reached else min(self.retries, FEW_RETRIES)
+        client = self.client.with_options(max_retries=retries)
+        try:
+            answer = client.post("/chat/completions", body=body, cast_to=httpx2.Response)
+        except openai.APIStatusError as error:
+            self.is_reached = True
+            raise self._find_fault(error.status_code, error.response.text, body["model"]) from None
+        except AnswerError as error:
+            raise ChatFault(str(error), error.cause, passes=error.cause == "timeout") from None
+        except openai.APIConnectionError as error:
+            cause = error.__cause__
+            said = f"{type(cause).__name__}: {cause}"
+            if isinstance(cause, UNREACHED) and not self.is_reached:
+                raise OutsideError(f"{self.place} cannot be reached: {said}") from None
+            raise ChatFault(f"the endpoint failed: {said}", "connection", passes=True) from None
+        self.is_reached = True
+        return answer.content
+
+    def _find_fault(self, status: int, said: str, model: str) -> Exception:
+        """What a status says: a SettingError where it says so of every question."""
+        if status in (401, 403):
+            return SettingError(f"{self.place} refuses the key in {self.key_variable} ({status})")
+        if status == 404:
+            return SettingError(f"{self.place} has no model {model} (404)")
+        if status < 400:
+            what = "sends the question elsewhere, which is not followed: set base_url to the endpoint itself"
+            return ChatFault(f"the endpoint {what} ({status})", str(status))
+        passes = status in AGAIN or status >= 500
+        return ChatFault(f"the endpoint failed with status {status}: {said}", str(status), passes)

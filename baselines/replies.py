@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import AliasPath, Field, ValidationError
 
 from baselines.verdicts import CHOICES, IS_YES, Form
 from core.errors import broken_rules
@@ -100,47 +100,56 @@ class Token(Record):
 
 
 class Position(Record):
-    """A token of the answer."""
+    """A token of the answer, with the likeliest tokens there."""
 
     token: str = ""
     # its UTF-8, where it may be a part of a character
     bytes: list[Annotated[int, Field(ge=0, le=255)]] | None = None
     top_logprobs: list[Token] | None = None
 
-
-class Positions(Record):
-    """The tokens of the answer, one by one."""
-
-    content: list[Position] | None = None
+    def spell(self) -> bytes:
+        """Returns the bytes of the token in UTF-8."""
+        return self.token.encode() if self.bytes is None else bytes(self.bytes)
 
 
-class Message(Record):
-    """The answer itself, or a refusal in its place."""
-
-    content: str | None = None
-    refusal: str | None = None
-
-
-class Choice(Record):
-    """One of the answers to a question."""
-
-    message: Message
-    logprobs: Positions | None = None
-    finish_reason: str | None = None
-
-
-class Usage(Record):
-    """What the question and the answer cost."""
-
-    prompt_tokens: Counted = 0
-    completion_tokens: Counted = 0
+def of_choice(*path: str) -> Any:
+    """Returns the field of a completion at a path inside its first choice; None where there is none."""
+    return Field(None, validation_alias=AliasPath("choices", 0, *path))
 
 
 class Completion(Record):
-    """The body of an answer: its choices, and what they cost."""
+    """The body of an answer: the first of its choices, and what it cost."""
 
-    choices: Annotated[list[Choice], Field(min_length=1)]
-    usage: Usage | None = None
+    message: dict[str, Any] = Field(validation_alias=AliasPath("choices", 0, "message"))
+    content: str | None = of_choice("message", "content")
+    refusal: str | None = of_choice("message", "refusal")
+    positions: list[Position] | None = of_choice("logprobs", "content")
+    finish_reason: str | None = of_choice("finish_reason")
+    prompt_tokens: Counted = Field(0, validation_alias=AliasPath("usage", "prompt_tokens"))
+    answer_tokens: Counted = Field(0, validation_alias=AliasPath("usage", "completion_tokens"))
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the tokens of the answer come with their alternatives."""
+        return any(position.top_logprobs for position in self.positions or ())
+
+    def to_reply(self) -> Reply:
+        """Returns what is kept of the answer."""
+        content = self.content or ""
+        text = content if len(content) <= LONGEST else f"…{content[-LONGEST:]}"
+        instead = ""
+        if not content:
+            instead = WITHOUT_CONTENT.get(self.finish_reason or "", "")
+        if not content and self.refusal:
+            instead = f"the model refused: {self.refusal}"
+        return Reply(
+            text=text,
+            chosen=tuple(find_chosen(self, content, len(text) - len(content))),
+            prompt_tokens=self.prompt_tokens,
+            answer_tokens=self.answer_tokens,
+            is_cut=self.finish_reason == "length",
+            instead=instead,
+        )
 
 
 def read_completion(body: bytes) -> Completion:
@@ -166,67 +175,27 @@ def find_error(body: bytes) -> str | None:
     return said if isinstance(said, str) else None
 
 
-def describe_lack_of_content(choice: Choice) -> str:
-    """Says what an endpoint gives in place of an answer; "" for an answer."""
-    if choice.message.content:
-        return ""
-    if choice.message.refusal:
-        return f"the model refused: {choice.message.refusal}"
-    return WITHOUT_CONTENT.get(choice.finish_reason or "", "")
-
-
-def read_reply(body: bytes) -> Reply:
-    """Reads the reply in the body of an answer. Raises ChatFault as `read_completion` does."""
-    completion = read_completion(body)
-    choice = completion.choices[0]
-    usage = completion.usage or Usage()
-    content = choice.message.content or ""
-    text = content if len(content) <= LONGEST else f"…{content[-LONGEST:]}"
-    return Reply(
-        text=text,
-        chosen=tuple(find_chosen(choice, content, len(text) - len(content))),
-        prompt_tokens=usage.prompt_tokens,
-        answer_tokens=usage.completion_tokens,
-        is_cut=choice.finish_reason == "length",
-        instead=describe_lack_of_content(choice),
-    )
-
-
-def list_positions(choice: Choice) -> list[Position]:
-    """Lists the tokens of an answer with their alternatives; empty if the endpoint gives no alternatives."""
-    if choice.logprobs is None or choice.logprobs.content is None:
-        return []
-    positions = choice.logprobs.content
-    return positions if any(position.top_logprobs for position in positions) else []
-
-
 def find_chosen(
-    choice: Choice,
+    completion: Completion,
     content: str,
     shift: int,
 ) -> Iterator[ChosenToken]:
     """Yields those tokens of an answer that may state its verdict (see `is_verdict`).
 
-    `content` is the answer; `choice` holds the tokens, which may include more text before and after it, such as
-    reasoning. Yields nothing if the text of the tokens does not contain `content`. `shift` is the position in the
-    reply's text at which `content` begins.
+    `content` is the answer; the tokens of the completion may include more text before and after it, such as reasoning.
+    Yields nothing if the text of the tokens does not contain `content`. `shift` is the position in the reply's text at
+    which `content` begins.
     """
-    positions = list_positions(choice)
-    spelled = [spell(position) for position in positions]
+    positions = completion.positions or []
     written = content.encode()
-    begin = b"".join(spelled).rfind(written)
+    begin = b"".join(position.spell() for position in positions).rfind(written)
     if begin < 0:
         return
     at_byte = -begin
-    for position, token in zip(positions, spelled, strict=True):
+    for position in positions:
         if at_byte >= 0 and position.top_logprobs and is_verdict(position.token):
             place = len(written[:at_byte].decode("utf-8", "ignore")) + shift
             likeliest = tuple((other.token, other.logprob) for other in position.top_logprobs)
             if place >= 0:
                 yield ChosenToken(place=place, token=position.token, likeliest=likeliest)
-        at_byte += len(token)
-
-
-def spell(position: Position) -> bytes:
-    """Returns the bytes of a token in UTF-8."""
-    return position.token.encode() if position.bytes is None else bytes(position.bytes)
+        at_byte += len(position.spell())

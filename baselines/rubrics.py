@@ -42,6 +42,16 @@ Level = Annotated[StrictInt, Field(ge=0, lt=10**6)]
 PAIR = ("text_a", "text_b")
 BACKTICKS = re.compile("`+")
 EXPLAIN = "First give your reasons in a few sentences. Then end with a line of its own:"
+VERDICTS: dict[Form, tuple[str, str]] = {  # what is asked for alone, and after reasons
+    "word": ("Answer with one word only: yes or no.", f'{EXPLAIN} "Answer:" and yes or no.'),
+    "number": ("Answer with one number only.", f'{EXPLAIN} "Rating:" and one number.'),
+    "letter": (
+        "Answer with one letter only: A, B, or C if neither.",
+        f'{EXPLAIN} "Choice:" and A, B, or C if neither.',
+    ),
+}
+RATING = "{instruction}\n\nText:\n{text}\n\n"
+CHOICE = "{instruction}\nApply this to two texts, and compare them.\n\nText A:\n{text_a}\n\nText B:\n{text_b}\n\n"
 
 
 @dataclass(frozen=True)
@@ -75,20 +85,12 @@ class Aspect:
         With `prompt`, the user's template is filled in. Without, the built-in question asks for the verdict alone or,
         with `explains`, for reasons and then the verdict.
         """
-        if prompt is not None:
-            return self._fill(prompt, example, text=show(example))
         low, high = self.scale
-        levels = self._list_levels()
         asked = "Answer with yes or no" if self.is_yes_no else f"Rate the text from {low} to {high}"
-        asked += f", where\n{''.join(levels)}" if levels else ". "
-        if self.is_yes_no:
-            asked += f'{EXPLAIN} "Answer:" and yes or no.' if explains else "Answer with one word only: yes or no."
-        else:
-            asked += f'{EXPLAIN} "Rating:" and one number.' if explains else "Answer with one number only."
-        text = show(example)
-        fence = self._find_fence(example, text)
-        instruction = fill_template(self.instruction, fence_fields(example, fence))
-        return f"{instruction}\n\nText:\n{put_in_fence(text, fence)}\n\n{asked}"
+        levels = self._list_levels()
+        asked += f", where\n{levels}\n" if levels else ". "
+        asked += VERDICTS[self.form][explains]
+        return self._fill(prompt or f"{RATING}{asked}", example, text=show(example))
 
     def ask_choice(
         self,
@@ -102,29 +104,19 @@ class Aspect:
 
         `prompt` and `explains` work as in `ask_rating`.
         """
-        if prompt is not None:
-            return self._fill(prompt, example, text_a=first, text_b=second)
         low, high = (self.levels[end] for end in self.scale)
         asked = "Which text deserves a yes more?" if self.is_yes_no else "Which text is better in this respect?"
         if high:
             asked += f" The better one is closer to: {high}."
         if low:
             asked += f" The worse one is closer to: {low}."
-        fence = self._find_fence(example, first, second)
-        instruction = fill_template(self.instruction, fence_fields(example, fence))
-        instruction += "\nApply this to two texts, and compare them."
-        texts = f"Text A:\n{put_in_fence(first, fence)}\n\nText B:\n{put_in_fence(second, fence)}"
-        answer = f'{EXPLAIN} "Choice:" and' if explains else "Answer with one letter only:"
-        return f"{instruction}\n\n{texts}\n\n{asked} {answer} A, B, or C if neither."
+        asked += f" {VERDICTS['letter'][explains]}"
+        return self._fill(prompt or f"{CHOICE}{asked}", example, text_a=first, text_b=second)
 
-    def _find_fence(self, example: Example, *texts: str) -> str:
-        """The fence of a question: it stands in nothing that the question holds."""
-        return find_fence(self.instruction, *list_fields(example).values(), *texts)
-
-    def _list_levels(self) -> list[str]:
+    def _list_levels(self) -> str:
         """A line for each level that has a description."""
-        names = ("no", "yes") if self.is_yes_no else range(self.scale[1] + 1)
-        return [f"{names[level]}: {what}\n" for level, what in self.levels.items() if what]
+        names = {0: "no", 1: "yes"} if self.is_yes_no else {}
+        return "\n".join(f"{names.get(level, level)}: {what}" for level, what in self.levels.items() if what)
 
     def _fill(
         self,
@@ -133,13 +125,16 @@ class Aspect:
         **texts: str,
     ) -> str:
         """A prompt with its texts, between fences, and what it says of the aspect and of the example."""
-        fence = self._find_fence(example, prompt, *texts.values())
-        fields = fence_fields(example, fence)
+        values = list_fields(example)
+        fence = find_fence(prompt, self.instruction, *values.values(), *texts.values())
+        fields = {name: put_in_fence(value, fence) for name, value in values.items()}
+        if "\n" not in values["label"]:
+            fields["label"] = values["label"]
         low, high = self.scale
         said = {
             "aspect": self.name,
             "instruction": fill_template(self.instruction, fields),
-            "levels": "".join(self._list_levels()).rstrip(),
+            "levels": self._list_levels(),
             "low": low,
             "high": high,
         }
@@ -156,15 +151,6 @@ def list_fields(example: Example) -> dict[str, str]:
         "turns": show_turns(example),
         "references": "\n".join(references_of(example)),
     }
-
-
-def fence_fields(example: Example, fence: str) -> dict[str, str]:
-    """Puts fields between fences, so that a source cannot look like the text; a label of one line needs no fence."""
-    values = list_fields(example)
-    fenced = {name: put_in_fence(value, fence) for name, value in values.items()}
-    if "\n" not in values["label"]:
-        fenced["label"] = values["label"]
-    return fenced
 
 
 def read_prompt(file: str | None) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -85,16 +85,14 @@ def find_steps(
     return steps
 
 
-def save_steps(file: Path | BinaryIO, steps: Sequence[Steps]) -> None:
+def save_steps(path: Path, steps: Sequence[Steps]) -> None:
     """Writes the log-probabilities (`Steps`) of some dialogues as one .npz file."""
-    np.savez(
-        file,
-        amateur=np.concatenate([dialogue.amateur for dialogue in steps]),
-        expert=np.concatenate([dialogue.expert for dialogue in steps]),
-        turn=np.concatenate([dialogue.turn for dialogue in steps]),
-        lengths=[len(dialogue.turn) for dialogue in steps],
-        dropped=[dialogue.dropped for dialogue in steps],
-    )
+    lengths = [len(dialogue.turn) for dialogue in steps]
+    columns: dict[str, Any] = {"lengths": lengths, "dropped": [dialogue.dropped for dialogue in steps]}
+    for name in ("amateur", "expert", "turn"):
+        columns[name] = np.concatenate([getattr(dialogue, name) for dialogue in steps])
+    with path.open("wb") as file:
+        np.savez(file, **columns)
 
 
 def load_steps(path: Path) -> list[Steps]:

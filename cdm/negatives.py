@@ -4,12 +4,15 @@ This is CDM, Algorithm 1, lines 5-11. Positives are tokenised and decoded like n
 spelling do not tell them apart.
 """
 
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from cdm.amr import Graphs, draw_amr_gap
 from cdm.infilling import Pair, TokenisedDialogues
@@ -47,13 +50,17 @@ class Negatives:
     uncovered: int = 0  # how many dialogues have no place that the strategy asks for and got random segments
     unclosed: int = 0  # how many redrawn segments did not end within the longest length in any attempt and stand cut
     dropped: int = 0  # how many source tokens around the redrawn segments did not fit into the models' window
-    # share of the drawn tokens that are not in the amateur's `PLAUSIBLE` share of likeliest tokens; None where it does
-    # not draw
-    implausible: float | None = None
+    ranked: int = 0  # how many drawn tokens the amateur ranked
+    beyond: int = 0  # how many of these are not in the amateur's `PLAUSIBLE` share of likeliest tokens
+
+    @property
+    def implausible(self) -> float | None:
+        """The share of the drawn tokens that are not among the amateur's likeliest; None where it does not draw."""
+        return self.beyond / self.ranked if self.ranked else None
 
     @classmethod
-    def of(cls, positives: Sequence[Dialogue], negatives: Mapping[int, Dialogue], **counted: Any) -> "Negatives":
-        """Makes Negatives from negatives by index of their dialogue.
+    def of(cls, positives: Mapping[int, Dialogue], negatives: Mapping[int, Dialogue], **counted: int) -> "Negatives":
+        """Makes Negatives from dialogues by their index.
 
         A dialogue without a negative counts as a failure.
         """
@@ -61,67 +68,69 @@ class Negatives:
         both = tuple(positives[i] for i in at), tuple(negatives[i] for i in at)
         return cls(*both, at, len(positives) - len(at), **counted)
 
+    @classmethod
+    def join(cls, parts: Sequence["Negatives"]) -> "Negatives":
+        """Joins the negatives of several parts of the data."""
+        whole = cls((), (), (), 0)
+        for part in parts:
+            whole = cls(*(getattr(whole, field.name) + getattr(part, field.name) for field in fields(cls)))
+        return whole
 
-@dataclass(frozen=True)
-class Drawn:
-    """The negatives drawn for some of the dialogues; all values can be written as JSON."""
 
-    indices: Sequence[int]  # of the dialogues that got a negative
-    negatives: Sequence[Dialogue]
-    unclosed: int  # these two are as in `Negatives`
-    dropped: int
-    tokens: int  # drawn tokens that the amateur ranked
-    implausible: int  # how many of them are not among its likeliest
+def save_negatives(path: Path, negatives: Negatives) -> None:
+    """Writes negatives as JSON."""
+    path.write_text(json.dumps(asdict(negatives), ensure_ascii=False) + "\n", "utf-8")
+
+
+def load_negatives(path: Path) -> Negatives:
+    """Reads the negatives that `save_negatives` wrote."""
+    return TypeAdapter(Negatives).validate_json(path.read_bytes())
 
 
 @dataclass(frozen=True)
 class NegativeSampler:
-    """Draws negatives of dialogues. Each negative depends only on its dialogue, its index, the seed and `longest`."""
+    """Draws negatives of dialogues. Each negative depends only on its dialogue, its index, the seed and `longest`.
+
+    Raises SettingError as `sample_negatives` does.
+    """
 
     pair: Pair
-    tokenised: TokenisedDialogues
-    positives: Sequence[Dialogue]  # the dialogues as the pair's tokenizer writes them
+    dialogues: Sequence[Sequence[str]]
     strategy: Strategy
     sampling: Sampling
     seed: int
-    graphs: Graphs | None
-    uncovered: int  # as in `Negatives`
-    longest: int  # tokens of a segment
+    graphs: Graphs | None = None
 
-    @classmethod
-    def prepare(
-        cls,
-        pair: Pair,
-        dialogues: Sequence[Sequence[str]],
-        strategy: Strategy,
-        sampling: Sampling,
-        seed: int,
-        graphs: Graphs | None = None,
-    ) -> "NegativeSampler":
-        """Tokenises the dialogues and makes the sampler. Raises SettingError as `sample_negatives` does."""
-        tokenised = pair.tokenise(dialogues)
-        positives = pair.decode(tokenised.dialogues)
-        uncovered = count_uncovered(tokenised, strategy, graphs)
-        if strategy == "amr-multi":
-            _check_graphs(len(dialogues) - uncovered, len(dialogues))
-        lengths = [len(turn) for turns in tokenised.dialogues for turn in turns]
-        longest = sampling.longest or 1 + max(lengths, default=0)
-        return cls(
-            pair=pair,
-            tokenised=tokenised,
-            positives=positives,
-            strategy=strategy,
-            sampling=sampling,
-            seed=seed,
-            graphs=graphs,
-            uncovered=uncovered,
-            longest=longest,
-        )
+    def __post_init__(self) -> None:
+        if self.strategy == "amr-multi":
+            everything = range(len(self.dialogues))
+            _check_graphs(len(everything) - self.count_uncovered(everything), len(everything))
 
-    def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Drawn:
+    @cached_property
+    def tokenised(self) -> TokenisedDialogues:
+        return self.pair.tokenise(self.dialogues)
+
+    @cached_property
+    def longest(self) -> int:
+        """The most tokens of a segment."""
+        lengths = [len(turn) for turns in self.tokenised.dialogues for turn in turns]
+        return self.sampling.longest or 1 + max(lengths, default=0)
+
+    def count_uncovered(self, indices: Sequence[int]) -> int:
+        """Counts dialogues without a content word (`content-multi`) or a graph with related tokens (`amr-multi`)."""
+        place = self.strategy.partition("-")[0]
+        if place not in PLACED:
+            return 0
+        rng = random.Random(0)  # whether there is a place does not depend on the draw
+        pieces = [self.tokenised.to_pieces(self.tokenised.dialogues[i]) for i in indices]
+        prompt_turns = self.tokenised.prompt_turns
+        return sum(find_place(turns, place, rng, self.graphs, prompt_turns) is None for turns in pieces)
+
+    def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Negatives:
         """Draws the negatives of the dialogues with these indices."""
         pair = self.pair
         current: dict[int, Turns] = {i: self.tokenised.dialogues[i] for i in indices}
+        positives = dict(zip(indices, pair.decode(list(current.values())), strict=True))
         rngs = {i: random.Random(f"{self.seed}/{i}") for i in indices}
         plans = {i: manipulations(self.strategy, rngs[i]) for i in indices}
         unclosed = 0
@@ -142,7 +151,7 @@ class NegativeSampler:
                 done = [
                     i
                     for i, old, new in zip(waiting, before, after, strict=True)
-                    if old != new != self.positives[i] and all(new) and (len(segments[i]) < self.longest or is_last)
+                    if old != new != positives[i] and all(new) and (len(segments[i]) < self.longest or is_last)
                 ]
                 for i in done:
                     current[i] = redrawn[i]
@@ -156,13 +165,14 @@ class NegativeSampler:
             advance(len(ending.intersection(waiting)))  # these failed in every attempt
         drawn = sorted(changed)
         likeliest = round(PLAUSIBLE * pair.vocabulary)
-        return Drawn(
-            indices=drawn,
-            negatives=pair.decode([current[i] for i in drawn]),
+        return Negatives.of(
+            positives,
+            dict(zip(drawn, pair.decode([current[i] for i in drawn]), strict=True)),
+            uncovered=self.count_uncovered(indices),
             unclosed=unclosed,
             dropped=dropped,
-            tokens=len(ranks),
-            implausible=sum(rank >= likeliest for rank in ranks),
+            ranked=len(ranks),
+            beyond=sum(rank >= likeliest for rank in ranks),
         )
 
     def _find_gap(self, turns: Turns, place: Place, rng: random.Random) -> Gap:
@@ -181,20 +191,6 @@ class NegativeSampler:
             i: choose_segment([next(drawn) for _ in range(candidates)], task.segment, self.longest)
             for i, task in tasks.items()
         }
-
-    def join(self, parts: Sequence[Drawn]) -> Negatives:
-        """Joins the negatives of several parts of the data into the negatives of all dialogues."""
-        pairs = [pair for part in parts for pair in zip(part.indices, part.negatives, strict=True)]
-        tokens = sum(part.tokens for part in parts)
-        implausible = sum(part.implausible for part in parts)
-        return Negatives.of(
-            self.positives,
-            {i: tuple(negative) for i, negative in pairs},
-            uncovered=self.uncovered,
-            unclosed=sum(part.unclosed for part in parts),
-            dropped=sum(part.dropped for part in parts),
-            implausible=implausible / tokens if tokens else None,
-        )
 
 
 def sample_negatives(
@@ -215,15 +211,8 @@ def sample_negatives(
 
     Raises SettingError for `amr-multi` if fewer than half of the dialogues have a graph with related tokens.
     """
-    sampler = NegativeSampler.prepare(
-        pair,
-        dialogues,
-        strategy=strategy,
-        sampling=sampling,
-        seed=seed,
-        graphs=graphs,
-    )
-    return sampler.join([sampler.draw(range(len(dialogues)), advance)])
+    sampler = NegativeSampler(pair, dialogues, strategy, sampling, seed=seed, graphs=graphs)
+    return sampler.draw(range(len(dialogues)), advance)
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:
@@ -234,16 +223,6 @@ def to_labelled(negatives: Negatives) -> list[LabelledText]:
         for i, positive, negative in pairs
         for segments, label, other in ((positive, 1, negative), (negative, 0, positive))
     ]
-
-
-def count_uncovered(tokenised: TokenisedDialogues, strategy: Strategy, graphs: Graphs | None) -> int:
-    """Counts dialogues without a content word (`content-multi`) or a graph with related tokens (`amr-multi`)."""
-    place = strategy.partition("-")[0]
-    if place not in PLACED:
-        return 0
-    rng = random.Random(0)  # whether there is a place does not depend on the draw
-    pieces = [tokenised.to_pieces(turns) for turns in tokenised.dialogues]
-    return sum(find_place(turns, place, rng, graphs, tokenised.prompt_turns) is None for turns in pieces)
 
 
 def _check_graphs(covered: int, dialogues: int) -> None:

@@ -1,40 +1,18 @@
-"""Draws negatives and computes momentum on every device of a trainer, by `Trainer.predict`."""
+"""Draws negatives and computes momentum on every device of a trainer, by `models.predict`."""
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytorch_lightning as pl
 
 from cdm.discriminative import Steps, find_steps, load_steps, save_steps
 from cdm.infilling import Pair, TokenisedDialogues
-from cdm.negatives import Drawn, Negatives, NegativeSampler
-from models.predict import PART, Form, Part, predict
+from cdm.negatives import Negatives, NegativeSampler, load_negatives, save_negatives
+from models.predict import PART, predict
 
 MakeTrainer = Callable[..., pl.Trainer]
-STEPS = Form(save_steps, load_steps)
-DRAWN = Form(
-    lambda file, drawn: file.write(json.dumps(asdict(drawn)).encode()),
-    lambda path: Drawn(**json.loads(path.read_bytes())),
-)
-
-
-class PairModule(pl.LightningModule):
-    """A Lightning module of a pair of models, which run on the device that the trainer assigns.
-
-    `work` gets the indices of a part of the items, and the number of processes.
-    """
-
-    def __init__(self, pair: Pair, work: Callable[[Sequence[int], int], Any]) -> None:
-        super().__init__()
-        self.amateur = pair.amateur.model
-        self.expert = pair.expert.model
-        self.work = work
-
-    def predict_step(self, part: Part, _: int) -> Any:
-        return self.work(part.indices, self.trainer.world_size)
 
 
 def sample_negatives_on_all(
@@ -48,13 +26,17 @@ def sample_negatives_on_all(
 
     `predict` explains `folder`, `make_trainer` and `size`.
     """
-
-    def draw(indices: Sequence[int], processes: int) -> Drawn:
-        return sampler.draw(indices, lambda rows: advance(rows * processes))  # the others are about as far
-
-    module = PairModule(sampler.pair, draw)
-    models = (module.amateur, module.expert)
-    return sampler.join(predict(module, models, len(sampler.positives), folder, make_trainer, form=DRAWN, size=size))
+    parts = predict(
+        partial(sampler.draw, advance=advance),
+        [sampler.pair.amateur.model, sampler.pair.expert.model],
+        len(sampler.dialogues),
+        folder=folder,
+        make_trainer=make_trainer,
+        save=save_negatives,
+        load=load_negatives,
+        size=size,
+    )
+    return Negatives.join(parts)
 
 
 def find_steps_on_all(
@@ -70,11 +52,18 @@ def find_steps_on_all(
     `predict` explains `folder`, `make_trainer` and `size`.
     """
 
-    def read(indices: Sequence[int], processes: int) -> list[Steps]:
+    def read(indices: list[int]) -> list[Steps]:
         dialogues = [tokenised.dialogues[i] for i in indices]
         return find_steps(pair, replace(tokenised, dialogues=dialogues), token_budget)
 
-    module = PairModule(pair, read)
-    models = (module.amateur, module.expert)
-    parts = predict(module, models, len(tokenised.dialogues), folder, make_trainer, form=STEPS, size=size)
+    parts = predict(
+        read,
+        [pair.amateur.model, pair.expert.model],
+        len(tokenised.dialogues),
+        folder=folder,
+        make_trainer=make_trainer,
+        save=save_steps,
+        load=load_steps,
+        size=size,
+    )
     return [steps for part in parts for steps in part]

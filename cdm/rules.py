@@ -81,7 +81,7 @@ def make_rule_negatives(
             if negative != positive and all(negative):
                 negatives[i] = negative
                 break
-    return Negatives.of(positives, negatives)
+    return Negatives.of(dict(enumerate(positives)), negatives)
 
 
 def _join_spaces(turns: Sequence[str]) -> Dialogue:

@@ -45,9 +45,13 @@ def join_settings(
     **further: Setting,
 ) -> str:
     """Makes `name|setting=value|...` of the further values, then of every field of the dataclass `settings`."""
-    given = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return join_values(name, **further, **{field.name: getattr(settings, field.name) for field in fields(settings)})
+
+
+def join_values(name: str, **values: Any) -> str:
+    """Makes `name|setting=value|...` of settings, or lists of them."""
     parts = [name]
-    for key, value in (further | given).items():
+    for key, value in values.items():
         elements = value if isinstance(value, list | tuple) else [value]
         shown = ",".join(_shown(key, element) for element in elements)
         parts.append(f"{key}={shown}")

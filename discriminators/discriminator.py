@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,7 +22,8 @@ from data.words import Spelling, spell
 from discriminators.architectures import Guide, Network, find_kind, find_network
 from discriminators.architectures.bert import BertClassifier, freeze_lowest_layers, keep_lowest_layers
 from discriminators.architectures.bilstm import AttentionBiLSTM
-from discriminators.segments import Segments, clean, pad_rows, read
+from discriminators.segments import Segments, TokenRow, clean, pad_rows, read
+from discriminators.texts import LabelledText
 from discriminators.vocabulary import (
     EncoderTokens,
     Vocabulary,
@@ -65,6 +66,7 @@ class SavedDiscriminator(Reading):
 class Discriminator:
     """A classifier of texts with one logit (label 1 is human or good, 0 machine or damaged) or one per label."""
 
+    learns_prefixes: ClassVar[bool] = False
     # `forward(ids, mask) -> logits`
     network: Network
     # what the network reads
@@ -81,6 +83,20 @@ class Discriminator:
     def labels(self) -> tuple[str, ...]:
         """The labels of the logits, in order; empty for a classifier with one logit."""
         return self.reading.labels
+
+    @property
+    def pad(self) -> int:
+        return self.tokens.layout.pad
+
+    @property
+    def max_length(self) -> int:
+        return self.tokens.max_length
+
+    def read_to_learn(self, texts: Sequence[LabelledText]) -> list[TokenRow]:
+        """Encodes training texts, as `segments.read` does with pairs."""
+        segments = [text.segments for text in texts]
+        rows, _ = read(segments, self.tokens, pairs=[text.pair for text in texts], turns=self.reading.turns)
+        return rows
 
     @property
     def kind(self) -> str:

@@ -6,11 +6,12 @@ trains all its prefixes, and a candidate costs one step from the state of its pr
 """
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -26,12 +27,14 @@ from discriminators.architectures.causal_lstm import CausalLSTM
 from discriminators.discriminator import SETTINGS as DISCRIMINATOR
 from discriminators.discriminator import Discriminator, read_saved
 from discriminators.segments import Segments, TokenRow, pad_rows
-from discriminators.texts import SHORTEST
+from discriminators.texts import SHORTEST, LabelledText
 from models.batching import read_in_batches
 from models.loading import check_tokens, fetch_folder, load_tokenizer, load_weights
 from models.model import plain_token_ids
 
 SETTINGS = "guide.json"
+
+log = logging.getLogger(__name__)
 
 
 @checked_dataclass
@@ -49,6 +52,9 @@ class CausalGuide:
     It shares the tokenizer of the generator that it steers.
     """
 
+    learns_prefixes: ClassVar[bool] = True
+    labels: ClassVar[tuple[str, ...]] = ()  # it has one logit
+    pad: ClassVar[int] = 0
     # `forward(ids, mask)` gives the logit of every prefix; a `Guide`, and `know_only(seen)` forgets other tokens
     network: Any
     # the generator's
@@ -72,6 +78,20 @@ class CausalGuide:
             what += f", or has other ids for them (such as {differing[0]!r})"
         rule = "a guide must read the tokens of its generator"
         raise SettingError(f"{rule}, but {what}: train the guide on the generator's tokens")
+
+    def read_to_learn(self, texts: Sequence[LabelledText]) -> list[TokenRow]:
+        """Encodes training texts as `read` does; warns of those without a prefix and of those that are cut."""
+        rows = self.read([text.segments for text in texts])
+        cut = sum(len(row.ids) == self.max_length for row in rows)
+        if cut or len(rows) < len(texts):
+            log.warning(
+                "of %d texts %d have too few tokens for a prefix, %d reach the limit of %d tokens",
+                len(texts),
+                len(texts) - len(rows),
+                cut,
+                self.max_length,
+            )
+        return rows
 
     def read(self, texts: Sequence[Segments]) -> list[TokenRow]:
         """Encodes training texts of at least two tokens as rows, each followed by the end token.

@@ -67,6 +67,8 @@ class TokenRow:
     text: int
     # its share of the text's tokens; the weights of the rows of a text sum to 1
     weight: float
+    # of the text, where it is learned
+    label: int = 0
 
 
 def clean(segment: str) -> str:

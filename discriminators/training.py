@@ -1,38 +1,63 @@
 """Trains classifiers (discriminators and guides) by cross-entropy; keeps the best weights by held-out loss or AUC."""
 
-import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from numpy.typing import NDArray
 from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 from torchmetrics import Metric
+from torchmetrics.utilities import dim_zero_cat
 
 from core.errors import SettingError
 from core.settings import Count, Fraction, Positive, Share, checked_dataclass
-from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide
-from discriminators.segments import Segments, TokenRow, pad_rows, read
+from discriminators.segments import Segments, TokenRow, pad_rows
 from discriminators.texts import SHORTEST, LabelledText, split_by_group
 from models.batching import Batch, batches_by_budget
-from models.fit import BatchDataModule, MakeBatch, Schedule, TrainingModule, fit
+from models.fit import BatchDataModule, Schedule, TrainingModule, fit
 
 TOKEN_BUDGET = 4096  # padded tokens in a training batch
 MONITORS: dict[str, str] = {"auc": "val/order", "loss": "val/loss"}  # what decides, by `keep`
 
-log = logging.getLogger(__name__)
-Classifier = TypeVar("Classifier", Discriminator, CausalGuide)
+
+class Classifier(Protocol):
+    """What learns labelled texts: a discriminator, or a guide that learns all prefixes of its texts in one pass."""
+
+    # `forward(ids, mask)` gives one logit per row or one per label; where prefixes are learned, one per position
+    network: Any
+    # whether every prefix of a text gets the label of the text
+    learns_prefixes: bool
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels of the logits; empty for a classifier with one logit."""
+        ...
+
+    @property
+    def pad(self) -> int:
+        """The id of padding."""
+        ...
+
+    @property
+    def max_length(self) -> int:
+        """The most tokens of a row."""
+        ...
+
+    def read_to_learn(self, texts: Sequence[LabelledText]) -> list[TokenRow]:
+        """Encodes training texts; a text may have no row. Raises ValueError for a text that cannot be read."""
+        ...
+
+    def save_pretrained(self, folder: Path) -> None: ...
+
+
+C = TypeVar("C", bound=Classifier)
 
 
 @checked_dataclass
@@ -80,25 +105,19 @@ def held_out_metrics(
     With several labels, the AUC is the mean over labels of the AUC of this label against all others.
     """
     loss = float(discriminator_loss(logits, labels)) / len(logits)
+    columns = logits.double()
     if logits.ndim == 1:
-        classes = logits > 0
-        scores = logits
-    else:
-        classes = logits.argmax(dim=-1)
-        scores = logits.softmax(dim=-1)
-    if logits.shape[1:] == (2,):
-        scores = scores[:, 1]
-    is_right = classes == labels
-    auc = roc_auc_score(
-        labels.cpu().numpy(),
-        scores.double().cpu().numpy(),
-        multi_class="ovr",
-    )
+        columns = torch.stack([torch.zeros_like(columns), columns], dim=1)
+    scores = columns.softmax(dim=1)
+    if columns.shape[1] == 2:
+        scores = columns[:, 1] - columns[:, 0]
+    auc = float(roc_auc_score(labels.cpu().numpy(), scores.cpu().numpy(), multi_class="ovr"))
+    is_right = columns.argmax(dim=1) == labels
     return {
         "loss": loss,
         "accuracy": float(is_right.float().mean()),
-        "auc": float(auc),
-        "order": order_by_auc(float(auc), loss),
+        "auc": auc,
+        "order": order_by_auc(auc, loss),
     }
 
 
@@ -113,124 +132,85 @@ def order_by_auc(auc: float, loss: float) -> float:
     return round(100 * auc) - loss / (1 + loss)
 
 
-@dataclass(frozen=True)
-class LabelledRows:
-    """The rows of token ids that a network reads, and the labelled text to which each row belongs."""
-
-    rows: Sequence[TokenRow]
-    # of the texts
-    labels: NDArray[np.float32]
-    # the id of padding
-    pad: int
-    # whether the network has a logit for each prefix of a row
-    prefixes: bool = False
-
-    def batches(
-        self,
-        token_budget: int,
-        generator: np.random.Generator | None = None,
-    ) -> list[MakeBatch]:
-        """Returns batches of rows of similar length, as `batches_by_budget` makes them."""
-        lengths = [len(row.ids) for row in self.rows]
-        batches = batches_by_budget(lengths, token_budget, generator)
-        return [partial(self.make_batch, batch) for batch in batches]
-
-    def per_batch(self, token_budget: int) -> float:
-        """Computes the mean number of texts (for a guide, of prefixes) in a batch."""
-        count = len(self.labels)
-        if self.prefixes:
-            count = sum(len(row.ids) - SHORTEST + 1 for row in self.rows)
-        return count / len(self.batches(token_budget))
-
-    def make_batch(self, indices: Sequence[int]) -> Batch:
-        rows = [self.rows[i] for i in indices]
-        ids, mask = pad_rows(rows, self.pad)
-        texts = torch.tensor([row.text for row in rows])
-        return {
-            "ids": ids,
-            "mask": mask,
-            "labels": torch.from_numpy(self.labels[texts.numpy()]),
-            "weights": torch.tensor([row.weight for row in rows], dtype=torch.float32),
-            "texts": texts,
-        }
-
-
-def read_rows(
-    classifier: Discriminator | CausalGuide,
-    texts: Sequence[LabelledText],
-) -> LabelledRows:
-    """Encodes the rows that a classifier learns or is checked on.
-
-    Raises ValueError for a text that cannot be read, and if fewer than two classes have rows.
-    """
-    labels = np.array([text.label for text in texts], dtype=np.float32)
-    segments = [text.segments for text in texts]
-    if isinstance(classifier, CausalGuide):
-        rows = classifier.read(segments)
-        labelled = LabelledRows(rows, labels, pad=0, prefixes=True)
-        _warn_of_lengths(rows, len(texts), classifier.max_length)
-    else:
-        rows, _ = read(
-            segments,
-            classifier.tokens,
-            pairs=[text.pair for text in texts],
-            turns=classifier.reading.turns,
-        )
-        labelled = LabelledRows(rows, labels, pad=classifier.tokens.layout.pad)
-    read_labels = [texts[i].label for i in {row.text for row in rows}]
-    if len(set(read_labels)) < 2:
-        raise ValueError(
-            f"both classes need a text of enough tokens ({SHORTEST} for a guide) on each side of the split, but of "
-            f"{len(texts)} texts {len(read_labels)} have as many, {sum(read_labels)} of label 1"
-        )
-    return labelled
-
-
-def _warn_of_lengths(rows: Sequence[TokenRow], count: int, max_length: int) -> None:
-    """Warns where some of `count` texts have too few tokens for a prefix, or as many as a guide reads."""
-    too_short = count - len(rows)
-    cut = sum(len(row.ids) == max_length for row in rows)
-    if too_short or cut:
-        log.warning(
-            "of %d texts %d have too few tokens for a prefix, %d reach the limit of %d tokens",
-            count,
-            too_short,
-            cut,
-            max_length,
-        )
-
-
-class LabelledTextDataModule(BatchDataModule):
+class LabelledTextDataModule(BatchDataModule[TokenRow]):
     """A data module of labelled texts: those to learn, and the held-out ones.
 
-    Batches have at most `token_budget` padded tokens. Raises ValueError as `read_rows` does.
+    Batches have at most `token_budget` padded tokens. Their loss is divided by the average number of texts in a batch,
+    so that every text weighs the same, though batches of long texts have fewer. The same holds for the prefixes of a
+    guide (OUMG, 4.2). Raises ValueError for a text that cannot be read, and if fewer than two classes have rows.
     """
 
     def __init__(
         self,
-        classifier: Discriminator | CausalGuide,
+        classifier: Classifier,
         train: Sequence[LabelledText],
         held_out: Sequence[LabelledText],
         token_budget: int = TOKEN_BUDGET,
         seed: int = 0,
     ) -> None:
         super().__init__()
+        self.classifier = classifier
         self.train = read_rows(classifier, train)
         self.held_out = read_rows(classifier, held_out)
         self.token_budget = token_budget
         self.seed = seed
+        count = len(train)
+        if classifier.learns_prefixes:
+            count = sum(len(row.ids) - SHORTEST + 1 for row in self.train)
+        self.per_batch = count / len(self._batch(self.train))
 
-    def train_batches(self, epoch: int) -> list[MakeBatch]:
-        rng = np.random.default_rng((self.seed, epoch))
-        return self.train.batches(self.token_budget, rng)
+    def train_batches(self, epoch: int) -> list[list[TokenRow]]:
+        return self._batch(self.train, np.random.default_rng((self.seed, epoch)))
 
-    def held_out_batches(self) -> list[MakeBatch]:
-        return self.held_out.batches(self.token_budget)
+    def held_out_batches(self) -> list[list[TokenRow]]:
+        return self._batch(self.held_out)
 
-    @property
-    def per_batch(self) -> float:
-        """The mean number of texts (for a guide, of prefixes) in a training batch."""
-        return self.train.per_batch(self.token_budget)
+    def _batch(self, rows: Sequence[TokenRow], generator: np.random.Generator | None = None) -> list[list[TokenRow]]:
+        """Batches of rows of similar length, as `batches_by_budget` makes them."""
+        batches = batches_by_budget([len(row.ids) for row in rows], self.token_budget, generator)
+        return [[rows[i] for i in batch] for batch in batches]
+
+    def count_learned(self, batches: Sequence[Sequence[TokenRow]]) -> float:
+        return self.per_batch * len(batches)
+
+    def collate(self, rows: Sequence[TokenRow]) -> Batch:
+        """Makes the ids of the rows, their mask, and of all that gets a logit the label, the weight and the place.
+
+        `ends` marks where the prefixes of a guide end.
+        """
+        ids, mask = pad_rows(rows, self.classifier.pad)
+        batch = {
+            "ids": ids,
+            "mask": mask,
+            "labels": torch.tensor([row.label for row in rows], dtype=torch.float32),
+            "weights": torch.tensor([row.weight for row in rows], dtype=torch.float32),
+            "places": torch.tensor([row.text for row in rows]),
+        }
+        if not self.classifier.learns_prefixes:
+            return batch
+        positions = torch.arange(mask.shape[1])
+        ends = mask & (positions >= SHORTEST - 1)
+        per_prefix = {name: batch[name][:, None].expand(ends.shape)[ends] for name in ("labels", "weights")}
+        places = batch["places"][:, None] * self.classifier.max_length + positions
+        return {**batch, **per_prefix, "places": places[ends], "ends": ends}
+
+    def mute(self, row: TokenRow) -> TokenRow:
+        return replace(row, weight=0.0)
+
+
+def read_rows(classifier: Classifier, texts: Sequence[LabelledText]) -> list[TokenRow]:
+    """Encodes the rows that a classifier learns or is checked on.
+
+    Raises ValueError for a text that cannot be read, and if fewer than two classes have rows.
+    """
+    rows = [replace(row, label=texts[row.text].label) for row in classifier.read_to_learn(texts)]
+    labels = {row.text: row.label for row in rows}
+    if len(set(labels.values())) < 2:
+        raise ValueError(
+            f"both classes need a text of enough tokens ({SHORTEST} for a guide) on each side of the split, but of "
+            f"{len(texts)} texts {len(labels)} have as many, {sum(labels.values())} of label 1"
+        )
+    return rows
 
 
 class TextLogits(Metric):
@@ -238,35 +218,33 @@ class TextLogits(Metric):
 
     full_state_update = False
 
-    def __init__(self, places: int, outputs: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        # of each place, the sum of the weighted logits and the sum of the weights. A row that two processes read counts
-        # twice in both, which changes nothing.
-        self.add_state("sums", torch.zeros(places, outputs + 1), dist_reduce_fx="sum")
-        self.sums: Tensor
+        for name in ("logits", "labels", "weights", "places"):
+            self.add_state(name, [], dist_reduce_fx="cat")
 
-    def update(self, logits: Tensor, weights: Tensor, places: Tensor) -> None:
-        columns = logits.float().reshape(len(logits), -1)
-        ones = torch.ones_like(weights)[:, None]
-        rows = torch.cat([columns, ones], dim=1)
-        self.sums.index_add_(0, places, rows * weights[:, None])
+    def update(self, logits: Tensor, batch: Batch) -> None:
+        is_read = batch["weights"] > 0  # not a row that another process reads
+        read = {**batch, "logits": logits.float()}
+        for name in self._defaults:
+            getattr(self, name).append(read[name][is_read])
 
     def compute(self) -> tuple[Tensor, Tensor]:
-        """Returns the logits, and which places were read: not those of a text without a window that its pair lacks."""
-        was_read = self.sums[:, -1] > 0
-        return self.sums[was_read, :-1] / self.sums[was_read, -1:], was_read
+        """Returns the logits and the labels, in the order of the texts."""
+        logits, labels, weights, places = (dim_zero_cat(getattr(self, name)) for name in self._defaults)
+        order, at = places.unique(return_inverse=True)
+        columns = torch.cat([logits.reshape(len(logits), -1), torch.ones_like(weights)[:, None]], dim=1)
+        sums = columns.new_zeros(len(order), columns.shape[1]).index_add_(0, at, columns * weights[:, None])
+        means = sums[:, :-1] / sums[:, -1:]
+        return means.squeeze(-1), labels.new_zeros(len(order)).index_copy_(0, at, labels)
 
 
 class DiscriminatorModule(TrainingModule):
-    """A Lightning module that trains a discriminator or guide in place, on a `LabelledTextDataModule`.
-
-    The loss of a batch is the sum over its texts, divided by the average number of texts in a batch. So every text
-    weighs the same, though batches of long texts have fewer. The same holds for the prefixes of a guide (OUMG, 4.2).
-    """
+    """A Lightning module that trains a discriminator or guide in place, on a `LabelledTextDataModule`."""
 
     def __init__(
         self,
-        classifier: Discriminator | CausalGuide,
+        classifier: Classifier,
         learning_rate: float = 1e-4,
         warm_up: float = 0.1,
         weight_decay: float = 0.01,
@@ -275,89 +253,51 @@ class DiscriminatorModule(TrainingModule):
         super().__init__(seed)
         self.save_hyperparameters(ignore=["classifier"])
         self.network = classifier.network
-        labels = classifier.labels if isinstance(classifier, Discriminator) else ()
-        self.outputs = max(1, len(labels))
-        # set by `read_data`
-        self.per_batch = math.nan
-        self.prefixes = False
-        self.places = 1  # of logits in a text
-        self.labels: Tensor  # of each place of the held-out texts
-        self.held_out: TextLogits
+        self.held_out = TextLogits()
 
     def setup(self, stage: str) -> None:
-        """Reads the held-out labels and batch sizes of the data module. Raises TypeError for other data."""
-        if stage == "fit":
-            self.network.train()  # what was loaded is in eval mode, without dropout
-        data: Any = getattr(self.trainer, "datamodule", None)
-        if not isinstance(data, LabelledTextDataModule):
-            raise TypeError(f"a DiscriminatorModule learns from a LabelledTextDataModule, but got {data!r}")
-        self.read_data(data.held_out, data.per_batch)
+        self.network.train()  # what was loaded is in eval mode, without dropout
 
-    def read_data(self, held_out: LabelledRows, per_batch: float) -> None:
-        """Takes the labels of the held-out texts, and the average number of texts or prefixes in a batch."""
-        self.per_batch = per_batch
-        self.prefixes = held_out.prefixes
-        self.places = max(len(row.ids) for row in held_out.rows) if self.prefixes else 1
-        self.labels = torch.from_numpy(held_out.labels).repeat_interleave(self.places)
-        self.held_out = TextLogits(len(self.labels), self.outputs)
+    def read_logits(self, batch: Batch) -> Tensor:
+        """Computes the logits of the rows of a batch, or of all their prefixes."""
+        logits = self.network(batch["ids"], batch["mask"])
+        return logits[batch["ends"]] if "ends" in batch else logits
 
-    def read_logits(self, part: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Computes the logits of some rows, or of all their prefixes, with their labels, weights and texts."""
-        mask = part["mask"]
-        logits = self.network(part["ids"], mask)
-        labels = part["labels"]
-        weights = part["weights"]
-        places = part["texts"] * self.places
-        if not self.prefixes:
-            return logits, labels, weights, places
-        positions = torch.arange(mask.shape[1], device=mask.device)
-        ends = mask & (positions >= SHORTEST - 1)
-        places = places[:, None] + positions
-        labels = labels[:, None].expand(ends.shape)
-        weights = weights[:, None].expand(ends.shape)
-        return logits[ends], labels[ends], weights[ends], places[ends]
+    def summed_loss(self, batch: Batch) -> Tensor:
+        """Computes the cross-entropy summed over texts (for a guide, over prefixes), in nats."""
+        return discriminator_loss(self.read_logits(batch), batch["labels"], batch["weights"])
 
-    def loss(self, batch: Batch) -> Tensor:
-        """Computes the cross-entropy summed over texts (for a guide, over prefixes), in nats, by the average number."""
-        logits, labels, weights, _ = self.read_logits(batch)
-        summed = discriminator_loss(logits, labels, weights)
-        return summed * self.trainer.world_size / self.per_batch  # Lightning averages over processes
-
-    def warm_up(self, steps: int) -> tuple[float, float]:
-        return self.hparams["warm_up"], 0.0
-
-    def make_optimizer(self) -> torch.optim.Optimizer:
+    def configure_optimizers(self) -> Any:
         """Makes AdamW; weight decay applies to matrices only, not to biases and norms."""
         learned = [p for p in self.network.parameters() if p.requires_grad]
         groups = [
             {"params": [p for p in learned if p.ndim > 1], "weight_decay": self.hparams["weight_decay"]},
             {"params": [p for p in learned if p.ndim <= 1], "weight_decay": 0.0},
         ]
-        return torch.optim.AdamW(groups, lr=self.hparams["learning_rate"])
+        optimizer = torch.optim.AdamW(groups, lr=self.hparams["learning_rate"])
+        return self.schedule(optimizer, self.hparams["warm_up"] * int(self.trainer.estimated_stepping_batches))
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        logits, _, weights, places = self.read_logits(batch)
-        self.held_out.update(logits, weights, places)
+        self.held_out.update(self.read_logits(batch), batch)
 
     def on_validation_epoch_end(self) -> None:
-        logits, was_read = self.held_out.compute()
+        logits, labels = self.held_out.compute()
         self.held_out.reset()
-        labels = self.labels.to(self.device)[was_read]
         if not logits.isfinite().all():
             raise SettingError("held-out logits must be finite, but are not: lower the learning rate")
-        for name, value in held_out_metrics(logits.squeeze(-1), labels).items():
+        for name, value in held_out_metrics(logits, labels).items():
             self.log(f"val/{name}", value, sync_dist=True)
 
 
 def train_classifier(
-    build: Callable[[Sequence[Segments]], Classifier],
+    build: Callable[[Sequence[Segments]], C],
     texts: Sequence[LabelledText],
     folder: Path | str,
     make_trainer: Callable[..., Trainer] = Trainer,
     settings: TrainingSettings | None = None,
     loggers: Sequence[Logger] = (),
     seed: int = 0,
-) -> Classifier:
+) -> C:
     """Trains a classifier on `texts`; returns it on the CPU, saved in `folder`, with the weights of `settings.keep`.
 
     The texts, of all classes, are split by group first. `build` makes a classifier for the training texts: a partial of
@@ -372,8 +312,7 @@ def train_classifier(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         classifier = build([t.segments for t in train])
-        names = classifier.labels if isinstance(classifier, Discriminator) else ()
-        classes = max(2, len(names))
+        classes = max(2, len(classifier.labels))
         highest = max(text.label for text in texts)
         if highest >= classes:
             raise ValueError(

@@ -1,8 +1,17 @@
 """Trains a tiny model of each kind on built-in text, for the examples and the demo (`+exp=models`, `make models`)."""
 
+from collections.abc import Mapping
+
 from data.corpus import Corpus
-from experiments.cdm.experiment import GENERATIVE, get_negatives, get_pooler, train_discriminators, train_pair
-from experiments.cdm.plans import CdmPlan
+from experiments.cdm.experiment import (
+    GENERATIVE,
+    NegativesPlan,
+    PoolerPlan,
+    get_negatives,
+    get_pooler,
+    train_discriminators,
+    train_pair,
+)
 from experiments.contracts import Run, Study
 from experiments.ctrl_eval.experiment import find_or_count_frequencies
 from experiments.presentation import present
@@ -16,6 +25,8 @@ from experiments.training import (
     list_texts,
 )
 
+CPU = "cpu"
+
 
 def models(
     run: Run,
@@ -23,7 +34,11 @@ def models(
     remarks: Corpus,
     topics: Corpus,
     stories: Corpus,
-    cdm: CdmPlan,
+    amateur: LanguageModelPlan,
+    expert: LanguageModelPlan,
+    negatives: NegativesPlan,
+    discriminators: Mapping[str, DiscriminatorPlan],
+    pooler: PoolerPlan,
     infiller: LanguageModelPlan,
     language_model: LanguageModelPlan,
     generator: LanguageModelPlan,
@@ -37,10 +52,10 @@ def models(
     generator learns a share of the remarks (`share`). Guides learn half of the other remarks, judges the other half.
     `topics` are the same texts with their topics as labels; further guides and judges learn them.
     """
-    pair = train_pair(run, dialogues, cdm)
-    negatives = get_negatives(run, pair, dialogues, cdm.negatives)
-    discriminators = train_discriminators(run, {GENERATIVE: negatives}, cdm)
-    pooler = get_pooler(run, pair, dialogues, cdm.pooler)
+    pair = train_pair(run, dialogues, amateur, expert, "loss", (CPU, "float32", None))
+    drawn = get_negatives(run, pair, dialogues, negatives)
+    classifiers = train_discriminators(run, {GENERATIVE: drawn}, discriminators)
+    pooler_folder = get_pooler(run, pair, dialogues, pooler)
     texts = list_texts(remarks.train)
     backbone = find_or_train(run, "infiller", infiller, texts, list_texts(remarks.held_out))
     fluent = find_or_train(
@@ -50,12 +65,12 @@ def models(
         list_texts(stories.train),
         list_texts(stories.held_out),
     )
-    steering = train_steering(run, SteeringPlan(generator, guide, judge, share, cdm.device), remarks, topics)
-    trained = (pair.amateur, pair.expert, *discriminators.values(), backbone, fluent, *steering)
+    steering = train_steering(run, SteeringPlan(generator, guide, judge, share), remarks, topics)
+    trained = (pair.amateur, pair.expert, *classifiers.values(), backbone, fluent, *steering)
     return present(
         run,
         models={model.name: model for model in trained},
-        folders={"pooler": pooler, "iwf": find_or_count_frequencies(run, backbone, texts)},
+        folders={"pooler": pooler_folder, "iwf": find_or_count_frequencies(run, backbone, texts)},
         synthetic=True,
     )
 

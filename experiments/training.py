@@ -29,7 +29,7 @@ from models.causal import CausalLM
 from models.loading import folder_fingerprint
 from models.masked import MaskedLM
 from models.model import LanguageModel, decode_tokens, plain_token_ids
-from models.training import MOVED, LanguageModelSchedule, train_language_model
+from models.training import LanguageModelSchedule, train_language_model
 
 if TYPE_CHECKING:  # what a run shows is no part of the code behind a trained model
     from experiments.contracts import Run
@@ -69,14 +69,6 @@ class Trained:
         if self.folder is None:
             return self.name
         return self.folder.name if self.is_trained_here else folder_fingerprint(self.folder)
-
-    @property
-    def moved(self) -> dict[str, float]:
-        """How far training moved the embedding of each new token of a pretrained model, as a share of its norm."""
-        path = Path(self.source) / MOVED
-        if not path.is_file():
-            return {}
-        return json.loads(path.read_text("utf-8"))
 
     @property
     def held_out_nll(self) -> float:

@@ -7,7 +7,12 @@ imported only when it is used, so torch only if a model runs.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from judge.commands import agree, audit, compare, demo, label, plan, prefer, score, steer
+from judge.commands import agree, demo, label, steer
+from judge.verbs.audit import audit
+from judge.verbs.compare import compare
+from judge.verbs.plan import plan
+from judge.verbs.prefer import prefer
+from judge.verbs.score import score
 
 if TYPE_CHECKING:
     from core.example import Example

@@ -1,26 +1,37 @@
-"""Results of audits: what fools a metric, in sentences and tables."""
+"""Audits of metrics: what scores depend on, which damage lowers them, and which harmless edits change them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated
+from functools import cached_property, partial
+from typing import Any
 
-from pydantic import Field
+import numpy as np
+from numpy.typing import NDArray
 
-from core.scores import Metric
-from core.settings import Count, Seed, Several, checked_dataclass
-from data.damage import DAMAGES
-from judge.verbs.score import join_signatures
-from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
+from core.errors import ExampleError, SettingError
+from core.example import Example
+from core.progress import step
+from core.scores import Field, Metric
+from core.selection import has_field
+from core.signature import join_values
+from core.stages import Stages, fingerprint
+from data.damage import DAMAGES, EDITS, damage_example, edit_example
+from data.scoring import list_code, score_all
+from judge.scoring import join_signatures
+from meta_eval.auditing import CueAudit, DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
+from meta_eval.correlation import spearman
+from meta_eval.cues import Cues, count_cues
+from meta_eval.design import Floats, restrict
 from meta_eval.estimates import Estimate
+from meta_eval.grouping import estimate_correlation
 from meta_eval.scored_set import ScoredSet
 from report.study import Study
 from report.tables import Row, Table, pick
 
-Strength = Annotated[float, Field(gt=0, le=1)]
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
 LARGE_SHARE = 0.1  # of the ranks; cheap cues should explain less
 EXPLAINED_CAPTION = (
@@ -28,27 +39,22 @@ EXPLAINED_CAPTION = (
     "texts make it a little too low."
 )
 PROPERTIES_CAPTION = "Spearman's rho of scores with cheap cues of the texts."
+DAMAGE_CAPTION = (
+    "n: texts that the damage can change and that the metric can score at every strength. monotone: the score "
+    "falls significantly, and rises significantly at no step, by sign flips of the raw changes of inputs; p_value "
+    "is that of the fall at the greatest strength. Intervals are over inputs: the jackknife, and for "
+    "wins_over_damage Tango's score interval."
+)
 EDITS_CAPTION = "Edits that should not change scores, in standard deviations of the scores before the edit."
-EDIT_CELLS = ("n", "shift", "size", "changed")
 
-
-@checked_dataclass
-class AuditSettings:
-    """The settings of an audit."""
-
-    # the most to draw among those with what the metric needs; each is scored once for each kind and strength of
-    # damage, and for each edit
-    texts: Count = 200
-    # the shares of a text to damage
-    strengths: Several[Strength] = (0.25, 0.5, 1)
-    # of the texts and the damage
-    seed: Seed = 0
+Levels = Sequence[Sequence[Example]]  # the examples at each strength
 
 
 @dataclass(frozen=True)
 class AspectAudit:
     """The audit of one aspect of a metric."""
 
+    # texts with a score
     n: int
     # Spearman's rho of the scores with each cheap cue that varies
     properties: Mapping[str, Estimate]
@@ -67,8 +73,8 @@ class AspectAudit:
                 f"cheap cues explain {share.value:.0%} [{share.low:.0%}, {share.high:.0%}] of the differences in rank, "
                 f"most of it by {', '.join(self.cues.main_cues)}"
             )
-        tested = {name: damage for name, damage in self.damages.items() if name not in self.untested}
-        missed = [name for name, damage in tested.items() if not damage.is_monotone]
+        tested = [name for name in self.damages if name not in self.untested]
+        missed = [name for name in tested if not self.damages[name].is_monotone]
         if missed:
             weaknesses.append(f"no reliable fall is shown under: {', '.join(missed)}")
         moved = [name for name, edit in self.edits.items() if edit.size.low > LARGE_EDIT]
@@ -80,12 +86,10 @@ class AspectAudit:
     @cached_property
     def untested(self) -> list[str]:
         """Lists the damages and edits that could not be tested with these texts."""
-        untested: list[str] = []
-        if self.cues and math.isnan(self.cues.explained.low):
-            untested.append("cheap cues")
-        untested += [name for name, damage in self.damages.items() if math.isnan(damage.falls[-1].low)]
-        untested += [name for name, edit in self.edits.items() if math.isnan(edit.size.low)]
-        return untested
+        estimates = {"cheap cues": self.cues.explained} if self.cues else {}
+        estimates |= {name: damage.falls[-1] for name, damage in self.damages.items()}
+        estimates |= {name: edit.size for name, edit in self.edits.items()}
+        return [name for name, estimate in estimates.items() if math.isnan(estimate.low)]
 
     @property
     def checks(self) -> int:
@@ -98,143 +102,238 @@ class MetricAudit:
     """The audit of a metric on one set of texts."""
 
     aspects: Mapping[str, AspectAudit]
-    metric: Metric
+    # how many texts were drawn of the set
+    n: int
     rated: ScoredSet
     # of the audit, with that of the scores at its end
     signature: str
-    # of the metric, as its signature says it
-    name: str
-    settings: AuditSettings
-    n: int
-    # what the metric says about its scores
-    said: tuple[str, ...] = ()
+    # what the set and the metric say
+    notes: Sequence[str]
 
-    @property
-    def strengths(self) -> list[float]:
-        """The shares of a text that were damaged, in ascending order."""
-        return sorted(self.settings.strengths)
-
-    @property
-    def conclusion(self) -> str:
-        """The weaknesses of the metric in one sentence."""
+    def conclude(self, name: str) -> str:
+        """Writes the weaknesses of the metric in one sentence."""
         are_several = len(self.aspects) > 1
         clauses: list[str] = []
         untested: list[str] = []
         for aspect, audited in self.aspects.items():
-            before = f"{aspect}: " if are_several else ""
-            behind = f" ({aspect})" if are_several else ""
-            clauses += [f"{before}{weakness}" for weakness in audited.weaknesses]
-            untested += [f"{check}{behind}" for check in audited.untested]
+            clauses += [f"{aspect}: {weakness}" if are_several else weakness for weakness in audited.weaknesses]
+            untested += [f"{check} ({aspect})" if are_several else check for check in audited.untested]
         if not clauses:
             checks = sum(audited.checks for audited in self.aspects.values())
             clauses = ["nothing is shown" if len(untested) < checks else "not known"]
         if untested:
             clauses.append(f"{self.n} texts are too few or too alike to test {', '.join(untested)}")
-        return f"What fools {self.name}: {'; '.join(clauses)}."
-
-    @property
-    def tables(self) -> list[Table]:
-        """Two tables: what the scores depend on, and how damage and edits change the scores."""
-        aspects = self.aspects.items()
-        edits = [
-            pick(edit, EDIT_CELLS, aspect=aspect, edit=name)
-            for aspect, audited in aspects
-            for name, edit in audited.edits.items()
-        ]
-        tables = [damage_table(self.aspects, self.strengths), Table("Harmless edits", EDITS_CAPTION, edits)]
-        if any(audited.cues is None for audited in self.aspects.values()):
-            return tables
-        properties = [
-            {"aspect": aspect, "property": name, "n": audited.n, "spearman": rho}
-            for aspect, audited in aspects
-            for name, rho in audited.properties.items()
-        ]
-        cues = [_list_cue_cells(aspect, audited.cues) for aspect, audited in aspects if audited.cues]
-        return [
-            Table("What cheap cues explain", EXPLAINED_CAPTION, cues),
-            Table("What the scores depend on", PROPERTIES_CAPTION, properties),
-            *tables,
-        ]
+        return f"What fools {name}: {'; '.join(clauses)}."
 
 
-def present_audits(audits: Mapping[str, MetricAudit]) -> Study:
-    """Makes the study of one metric, with all tables of its audit, or of several, with one row per aspect."""
-    tables = [summary_table(audits)]
-    if len(audits) == 1:
-        tables = [table for audit in audits.values() for table in audit.tables]
+def present_audits(audits: Mapping[str, MetricAudit], strengths: Sequence[float]) -> Study:
+    """Makes the study of the audits of metrics."""
     return Study(
-        answer=" ".join(audit.conclusion for audit in audits.values()),
-        tables=tables,
-        notes=[*dict.fromkeys(note for audit in audits.values() for note in audit.said)],
+        answer=" ".join(audit.conclude(name) for name, audit in audits.items()),
+        tables=[*tabulate(audits, strengths)],
+        notes=[*dict.fromkeys(note for audit in audits.values() for note in audit.notes)],
         signature=join_signatures({name: audit.signature for name, audit in audits.items()}),
         found=audits,
         synthetic=any(audit.rated.synthetic for audit in audits.values()),
     )
 
 
-def _list_cue_cells(aspect: str, cues: CueAudit) -> Row:
-    most = ", ".join(cues.main_cues) or "–"
-    return {"aspect": aspect, "n": cues.n, "explained": cues.explained, "most_by": most}
-
-
-def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
-    """Makes the table of how much damage lowers the scores, by its strength."""
-    rows = [
-        _list_damage_cells(aspect, name, damage, strengths)
-        for aspect, audited in found.items()
-        for name, damage in audited.damages.items()
-    ]
-    caption = (
-        "n: texts that the damage can change and that the metric can score at every strength. monotone: the score "
-        "falls significantly, and rises significantly at no step, by sign flips of the raw changes of inputs; p_value "
-        "is that of the fall at the greatest strength. Intervals are over inputs: the jackknife, and for "
-        "wins_over_damage Tango's score interval."
+def tabulate(audits: Mapping[str, MetricAudit], strengths: Sequence[float]) -> Iterator[Table]:
+    """Yields tables of what scores depend on, and of how damage and edits change them."""
+    explained: list[Row] = []
+    properties: list[Row] = []
+    damages: list[Row] = []
+    edits: list[Row] = []
+    for metric, audit in audits.items():
+        for aspect, audited in audit.aspects.items():
+            names = {"metric": metric, "aspect": aspect, "set": audit.rated.name}
+            if audited.cues:
+                most = ", ".join(audited.cues.main_cues) or "–"
+                explained.append(pick(audited.cues, ("n", "explained"), **names, most_by=most))
+            for name, rho in audited.properties.items():
+                properties.append({**names, "property": name, "n": audited.n, "spearman": rho})
+            for name, damage in audited.damages.items():
+                damages.append({**names, "damage": name, **_list_cells(damage, strengths)})
+            for name, edit in audited.edits.items():
+                edits.append(pick(edit, ("n", "shift", "size", "changed"), **names, edit=name))
+    falls = [f"fall_{strength:g}" for strength in (1, 0.5) if strength in strengths]
+    shown = ("metric", "damage", "monotone", "n", "p_value", *falls, "wins_over_damage", "aspect")
+    yield Table(
+        "What cheap cues explain", EXPLAINED_CAPTION, explained, ("metric", "explained", "most_by", "n", "aspect")
     )
-    falls = [name for name in ("fall_1", "fall_0.5") if rows and name in rows[0]]
-    return Table("Damage", caption, rows, ("damage", "monotone", "n", "p_value", *falls, "wins_over_damage", "aspect"))
+    yield Table(
+        "What the scores depend on", PROPERTIES_CAPTION, properties, ("metric", "property", "spearman", "n", "aspect")
+    )
+    yield Table("Damage", DAMAGE_CAPTION, damages, shown)
+    yield Table("Harmless edits", EDITS_CAPTION, edits, ("metric", "edit", "shift", "size", "changed", "n", "aspect"))
 
 
-def _list_damage_cells(aspect: str, name: str, damage: DamageAudit, strengths: Sequence[float]) -> Row:
-    falls = {f"fall_{strength:g}": fall for strength, fall in zip(strengths, damage.falls, strict=True)}
+def _list_cells(damage: DamageAudit, strengths: Sequence[float]) -> Row:
     whole = damage.falls[-1]
     monotone = "yes" if damage.is_monotone else "no"
-    return {
-        "aspect": aspect,
-        "damage": name,
-        "n": damage.n,
-        **falls,
-        "p_value": damage.p_value,
-        "wins_over_damage": damage.wins_over_damage,
-        "monotone": "–" if math.isnan(whole.low) else monotone,
-        "reason": whole.reason or "",
-    }
+    falls = {f"fall_{strength:g}": fall for strength, fall in zip(sorted(strengths), damage.falls, strict=True)}
+    rest = {"monotone": "–" if math.isnan(whole.low) else monotone, "reason": whole.reason or ""}
+    return {"n": damage.n, **falls, **pick(damage, ("p_value", "wins_over_damage")), **rest}
 
 
-def summary_table(found: Mapping[str, MetricAudit]) -> Table:
-    """Makes a table with a row for each aspect of each metric.
+# ---- the audit ------------------------------------------------------------------------------------------------------
 
-    A row has the cues, the length, all damage at full strength, and the edit with the largest effect.
+
+def choose_set(sets: Sequence[ScoredSet], name: str, requires: Sequence[Field]) -> ScoredSet:
+    """Chooses the first set whose examples all have the fields that a metric needs; a single set is always chosen.
+
+    Raises SettingError if none of several sets has them.
     """
-    rows: list[Row] = []
-    for name, audited in found.items():
-        for aspect, audited_aspect in audited.aspects.items():
-            names = {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}
-            rows.append({**names, **_summarise(audited_aspect)})
-    caption = "Damage is that of the whole text; – where too few texts can be damaged so."
-    shown = ("metric", "aspect", "set", "n", "cues", "words", "largest_edit", "edit")
-    return Table("Audit of all metrics", caption, rows, shown)
+    for rated in sets:
+        if len(sets) == 1 or all(_is_complete(example, requires) for example in rated.examples):
+            return rated
+    raise SettingError(f"{name} needs {', '.join(requires)}, which no set has")
 
 
-def _summarise(audited: AspectAudit) -> Row:
-    """What cues and length explain, the falls under each whole damage, and the largest edit."""
-    nothing = Estimate.undefined("")
-    falls = {name: damage.falls[-1] for name, damage in audited.damages.items()}
-    sizes = {name: edit.size for name, edit in audited.edits.items() if not math.isnan(edit.size.low)}
-    worst = max(sizes, key=lambda name: sizes[name].value, default="")
-    return {
-        "cues": audited.cues.explained if audited.cues else nothing,
-        "words": audited.properties.get("words", nothing),
-        **{name.replace(" ", "_"): falls.get(name, nothing) for name in DAMAGES},
-        "largest_edit": sizes.get(worst, nothing),
-        "edit": worst,
-    }
+def _is_complete(example: Example, requires: Sequence[Field]) -> bool:
+    return all(has_field(example, field) for field in requires)
+
+
+def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, *, has_cues: bool, **how: Any) -> MetricAudit:
+    """Audits every aspect of a metric on texts of a set, whose ratings may be empty.
+
+    `how` are the number of texts, the strengths and the seed (`judge.audit`). `stages` keeps the scores of perturbed
+    texts: after a kill, the same audit continues. Raises InputError, by file and line, if no example can be scored, and
+    for examples that the metric refuses.
+    """
+    seed = how["seed"]
+    drawn = rated.take(draw(rated.examples, metric.requires, how["texts"], seed))
+    examples = drawn.examples
+    scored = score_all(drawn, metric)
+    perturbed = {name: damage_all(examples, name, sorted(how["strengths"]), seed) for name in DAMAGES}
+    perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}
+    after = score_perturbed(metric, perturbed, scored.signature, stages)
+    cues = count_cues(examples) if has_cues else None
+    aspects: dict[str, AspectAudit] = {}
+    for aspect, values in scored.values.items():
+        of_aspect: dict[str, tuple[Levels, Floats]] = {}
+        for name, levels in perturbed.items():
+            of_aspect[name] = (levels, np.array([by_aspect[aspect] for by_aspect in after[name]]))
+        aspects[aspect] = audit_aspect(examples, values, of_aspect, cues, seed)
+    line = join_values("audit", set=rated.name, n=len(examples), cues=has_cues, **how)
+    return MetricAudit(
+        aspects,
+        n=len(examples),
+        rated=rated,
+        signature=f"{line}|{scored.signature}",
+        notes=(*rated.notes, *scored.notes),
+    )
+
+
+def score_perturbed(
+    metric: Metric, perturbed: Mapping[str, Levels], signature: str, stages: Stages | None
+) -> dict[str, list[dict[str, list[float]]]]:
+    """Scores the texts that each kind of damage or edit makes at each strength; returns by kind the scores by aspect.
+
+    `stages` keeps the scores.
+    """
+    levels = [level for of_kind in perturbed.values() for level in of_kind]
+    texts = [[(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in level] for level in levels]
+    kept = None
+    if stages is not None:
+        depends = {"signature": signature, "texts": fingerprint(texts)}
+        kept = stages.open_cache("audit", depends, code=[score_accepted, *list_code(metric)])
+    scored: dict[str, list[dict[str, list[float]]]] = {name: [] for name in perturbed}
+    with step("scoring damaged texts", len(levels)) as advance:
+        for name, of_kind in perturbed.items():
+            for i, level in enumerate(of_kind):
+                score = partial(score_accepted, metric, level)
+                scored[name].append(score() if kept is None else kept.get(f"{name} {i}", score))
+                advance(1)
+    return scored
+
+
+def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, list[float]]:
+    """Scores examples by aspect; NaN for examples that, when damaged, break a rule of the metric.
+
+    A rule is, for example, that a text must begin with its prefix.
+    """
+    accepted = np.full(len(examples), True)
+    try:
+        values = metric.score(examples).values
+    except ExampleError as faults:
+        accepted[[place for place, _ in faults.at]] = False
+        values = metric.score([examples[place] for place in np.flatnonzero(accepted).tolist()]).values
+    by_aspect: dict[str, list[float]] = {}
+    for aspect, scores in values.items():
+        of_all = np.full(len(examples), math.nan)
+        of_all[accepted] = scores
+        by_aspect[aspect] = of_all.tolist()
+    return by_aspect
+
+
+def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, seed: int) -> list[int]:
+    """Draws at most `count` examples with the required fields (of all if none has them); returns sorted indices.
+
+    Empty answers are left out, because there is nothing to damage.
+    """
+    texts = [i for i, example in enumerate(examples) if not example.is_empty]
+    among = [i for i in texts if _is_complete(examples[i], requires)] or texts
+    return sorted(random.Random(seed).sample(among, min(count, len(among))))
+
+
+def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:
+    """Damages the examples by the damage `name`; returns a list of them for each strength.
+
+    Foreign sentences or turns come from the next example of another input, from the first again behind the last.
+    """
+    donors: list[Example] = []
+    for place, example in enumerate(examples):
+        others = (*examples[place + 1 :], *examples[:place])
+        foreign = (other for other in others if example.group is None or other.group != example.group)
+        donors.append(next(foreign, example))
+    damaged: list[list[Example]] = []
+    for strength in strengths:
+        pairs = zip(examples, donors, strict=True)
+        damaged.append([damage_example(example, donor, name, strength, seed) for example, donor in pairs])
+    return damaged
+
+
+def audit_aspect(
+    examples: Sequence[Example],
+    scores: Floats,
+    perturbed: Mapping[str, tuple[Levels, Floats]],
+    cues: Cues | None,
+    seed: int = 0,
+) -> AspectAudit:
+    """Audits one aspect. A text that a damage or an edit leaves unchanged does not count for it.
+
+    `scores` have the shape (n,); `perturbed` holds for each damage or edit the texts and their scores by strength, of
+    shape (strengths, n).
+    """
+    layout = ScoredSet("texts", tuple(examples), {}).layout
+    properties: dict[str, Estimate] = {}
+    for name, values in zip(cues.names, cues.values.T, strict=True) if cues else ():
+        if np.ptp(values):
+            properties[name] = estimate_correlation(spearman, scores, values, layout)
+    damages: dict[str, DamageAudit] = {}
+    edits: dict[str, EditAudit] = {}
+    for name, (levels, values) in perturbed.items():
+        differs = find_changed(examples, levels)
+        if not differs.any():
+            continue
+        units = restrict(layout, differs)
+        if name in DAMAGES:
+            damages[name] = audit_damage(scores[differs], values[:, differs], layout=units, seed=seed)
+        else:
+            edits[name] = audit_edit(scores[differs], values[0, differs], layout=units)
+    return AspectAudit(
+        n=int((~np.isnan(scores)).sum()),
+        properties=properties,
+        cues=audit_cues(scores, cues, layout=layout, seed=seed) if cues else None,
+        damages=damages,
+        edits=edits,
+    )
+
+
+def find_changed(examples: Sequence[Example], levels: Levels) -> NDArray[np.bool_]:
+    """Finds the examples that were changed at every level; returns a mask of shape (n,)."""
+    is_changed = np.full(len(examples), True)
+    for level in levels:
+        is_changed &= [before != after for before, after in zip(examples, level, strict=True)]
+    return is_changed

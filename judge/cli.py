@@ -20,9 +20,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import cyclopts
 from cyclopts import App, CycloptsError, MissingArgumentError
 from cyclopts import Parameter as Usual
+from pydantic import ValidationError
 
+import judge
 from core.errors import (
     InputError,
     MissingModelError,
@@ -30,6 +33,7 @@ from core.errors import (
     QuestionError,
     SettingError,
     blame_file,
+    broken_rules,
     fault,
     printable,
     suggest_similar,
@@ -38,7 +42,6 @@ from core.errors import (
 from core.extras import suggest_extra
 from core.signature import PACKAGE, version
 from core.threads import share_cores
-from judge import commands
 from judge.input_flags import IN_PLACE, SET, SYSTEM_FILES, TEXT_FILES, read_inputs
 from judge.metric_flags import JUDGE, METRICS, add_inner, describe_metrics, plan_named
 from judge.options import FILE, INNER, Place, Strings, declare_command, flag, spell_out
@@ -93,20 +96,20 @@ class Verb:
 
 
 VERBS = {
-    "score": Verb(commands.score, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "agree": Verb(commands.agree, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "compare": Verb(commands.compare, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
-    "prefer": Verb(commands.prefer, "source", (*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
-    "audit": Verb(commands.audit, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
-    "plan": Verb(commands.plan, "pilot", (*SET, *REPORT, *COMMON)),
-    "label": Verb(commands.label, "source", (*SYSTEM_FILES, *REPORT, *COMMON)),
-    "steer": Verb(commands.steer, "", (*REPORT, *COMMON)),
-    "demo": Verb(commands.demo, "", COMMON),
+    "score": Verb(judge.score, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "agree": Verb(judge.agree, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "compare": Verb(judge.compare, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *REPORT, *COMMON)),
+    "prefer": Verb(judge.prefer, "source", (*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
+    "audit": Verb(judge.audit, "source", (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *REPORT, *COMMON)),
+    "plan": Verb(judge.plan, "pilot", (*SET, *REPORT, *COMMON)),
+    "label": Verb(judge.label, "source", (*SYSTEM_FILES, *REPORT, *COMMON)),
+    "steer": Verb(judge.steer, "", (*REPORT, *COMMON)),
+    "demo": Verb(judge.demo, "", COMMON),
 }
 
 
 def kept_stages() -> str:
-    """Returns the folder that keeps scores and replies for later commands."""
+    """Returns the folder that keeps scores and replies for later judge."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return str(Path(cache) / PACKAGE / "stages")
 
@@ -298,6 +301,9 @@ def explain(error: CycloptsError) -> str:
         if error.keyword:
             return f"{error.keyword} needs a value"
         return f"{' or '.join(error.argument.names)} is needed"
+    if isinstance(error.__cause__, ValidationError) and isinstance(error, cyclopts.ValidationError) and error.argument:
+        rules = [f"{error.argument.name} {rule}, but is {value!r}" for _, rule, value in broken_rules(error.__cause__)]
+        return "\n".join(rules)
     error.verbose = False
     return printable(str(error))
 

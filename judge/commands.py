@@ -8,39 +8,24 @@ the verb is called.
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 from core.objects import find_object
-from judge import options
+from judge.options import (
+    CausalLM,
+    Columns,
+    File,
+    GivenLevels,
+    GivenScores,
+    GuideModel,
+    Labels,
+    Metrics,
+    Names,
+    Source,
+)
 
 if TYPE_CHECKING:
-    from data.rating_words import GivenLevels
-    from judge.engines import Ray
-    from judge.inputs import Columns, GivenScores, References, Source
-    from judge.label_files import Labels
-    from judge.metrics import MetricPlan, Metrics
-    from judge.pair_inputs import Pairs
-    from judge.verbs.plan import Pilot
-    from judge.verbs.prefer import PairJudge
-    from meta_eval.scored_set import ScoredSet
-    from models.causal import CausalLM
-    from oumg.generation import GuideModel
     from report.study import Study
-
-    Names = str | Sequence[str]
-    Numbers = Sequence[float]
-    Counts = Sequence[int]
-    File = Path | str
-    Judge = str | MetricPlan | PairJudge
-else:  # as a command line gives them
-    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = options.Keyed
-    Names = options.Strings
-    Numbers = options.Numbers
-    Counts = options.Counts
-    File = options.Place
-    Metrics = Judge = options.Named
-    Source = Pilot = References = ScoredSet = CausalLM = GuideModel = str
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,43 +40,6 @@ def verb(declared: Callable[P, R]) -> Callable[P, R]:
         return find_object(f"judge.verbs.{name}.{name}")(*args, **settings)
 
     return call
-
-
-@verb
-def score(
-    source: Source,
-    metric: Metrics,
-    references: References | None = None,
-    *,
-    columns: Columns | None = None,
-    levels: GivenLevels | None = None,
-    output: File | None = None,
-    stages: File | None = None,
-    chunk: int = 500,
-    ray: Ray | None = None,
-    **settings: Any,
-) -> "Study":
-    """Scores texts with a metric, or with several.
-
-    Args:
-        source: what `judge.read` takes with `references`, `columns` and `levels`.
-        references: of texts in memory.
-        columns: by field its column of the file.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        metric: what `judge.load_metric` takes with `settings`; or several, in a list or by name, without settings. On a
-            command line --metric.SETTING VALUE and --metrics.NAME.SETTING VALUE set one.
-        output: the file to write, by its ending: .jsonl, .csv or .tsv; - writes JSONL to standard output. Of a file of
-            any length, the result has the first examples.
-        stages: a folder for finished chunks: after a kill, the same call continues after them.
-        chunk: number of examples to score and keep at once.
-        ray: scores with a pool of Ray actors: workers, cpus, gpus and address of `judge.engines.Ray`.
-
-    Raises SettingError and InputError as `read` and `load_metric` do, and if no example has what the metric needs.
-
-    >>> found = score(["the cat sat", "a dog"], "rouge_1", references=["the cat sat down", "a cow"])
-    >>> {aspect: values.round(2).tolist() for aspect, values in found.found.values.items()}
-    {'quality': [0.86, 0.5]}
-    """
 
 
 @verb
@@ -155,193 +103,6 @@ def agree(
     >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}))
     >>> [(row.metric, row.n, row.spearman.value) for row in found.found.rows]
     [('ours', 8, 1.0)]
-    """
-
-
-@verb
-def compare(
-    source: Source,
-    metrics: Metrics = (),
-    *,
-    scores: GivenScores | None = None,
-    references: References | None = None,
-    columns: Columns | None = None,
-    levels: GivenLevels | None = None,
-    cues: bool = True,
-    stages: File | None = None,
-    level: float = 0.05,
-    margin: float | None = None,
-    incomplete: Literal["refuse", "drop"] = "refuse",
-    lower_is_better: Names = (),
-    seed: int = 0,
-) -> "Study":
-    """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
-
-    Args:
-        source: as `judge.read` takes it with `scores`, `references` and `columns`, or its result; each text names its
-            system and its input (`group`).
-        metrics: to run (`judge.load_metric`).
-        scores: by name, files that `judge score` wrote for the same texts.
-        references: of texts in memory.
-        columns: by field its column of the file.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        cues: whether the differences are also controlled for cheap cues.
-        stages: a folder that keeps the scores of the metrics.
-        level: of significance.
-        margin: a difference that does not matter: pairs of systems whose difference is shown to be smaller are equal
-            within it.
-        incomplete: inputs that some system did not answer: refuse, or drop (with a note).
-        lower_is_better: metrics of which lower scores are better; they are negated. Ratings have `levels` for that.
-        seed: of what is drawn.
-
-    Raises InputError unless every system has one text for every input (with `drop`, for some input), and SettingError
-    for wrong settings.
-
-    >>> found = compare({"a": {"q1": "A cat sat.", "q2": "Yes."}, "b": {"q1": "A cat.", "q2": "No."}}, "word_count")
-    >>> [(each.system, each.mean.value) for each in found.found.means["word_count"]]
-    [('a', 2.0), ('b', 1.5)]
-    """
-
-
-@verb
-def prefer(
-    source: Pairs | None = None,
-    *,
-    outputs: Source | None = None,
-    scores: GivenScores | None = None,
-    columns: Columns | None = None,
-    metrics: Metrics = (),
-    judge: Judge | None = None,
-    human_labels: Pairs | int | None = None,
-    answers: File | None = None,
-    stages: File | None = None,
-    seed: int = 0,
-    level: float = 0.05,
-    **settings: Any,
-) -> "Study":
-    """Ranks systems by preferences, and measures which metrics, or which judge, prefer as people do.
-
-    Args:
-        source: a file, rows or a DataFrame with `group` (else `id`), `system_a`, `system_b`, `winner` and perhaps
-            `rater`; with a judge, it may be a file of outputs: the judge is then asked about all pairs of systems on
-            all inputs.
-        outputs: the systems' outputs, with `system`, `group` and perhaps `scores`; `metrics` run on them.
-        scores: of the outputs, by name: files that `judge score` wrote.
-        columns: by field its column of the file.
-        metrics: to run on the outputs (`judge.load_metric`).
-        judge: llm_judge with its settings, which compares pairs of outputs in both orders; or a judge of pairs.
-        human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems,
-            or with the id of a pair and a winner; the winners of `source` are then those of a judge. Or how many labels
-            of `source` to keep, drawn by `seed`.
-        answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge.
-        stages: a folder that keeps the scores of the metrics and the replies of the judge.
-        seed: of what is drawn.
-        level: significance level, for clusters.
-
-    Raises InputError with all faults of the files, SettingError for wrong settings.
-
-    >>> rows = [{"id": f"q{i}", "system_a": "new", "system_b": "old", "winner": "a"} for i in range(3)]
-    >>> [(each.system, each.wins) for each in prefer(rows).found.ranking.systems]
-    [('new', 3), ('old', 0)]
-    """
-
-
-@verb
-def audit(
-    source: Source | Sequence[ScoredSet],
-    metrics: Metrics,
-    *,
-    columns: Columns | None = None,
-    texts: int = 200,
-    strengths: Numbers = (0.25, 0.5, 1),
-    seed: int = 0,
-    cues: bool = True,
-    levels: GivenLevels | None = None,
-    stages: File | None = None,
-    **settings: Any,
-) -> "Study":
-    """Audits metrics on your texts: what their scores depend on, and what fools them.
-
-    Args:
-        source: texts, as `judge.read` takes them with `columns` and `levels`; scores among them are ignored. Of several
-            sets each metric takes the first that has the fields it needs.
-        metrics: to audit, with `settings` as in `judge.load_metric`.
-        columns: by field its column of the file.
-        texts: the most to draw; each is scored 29 times.
-        strengths: shares of a text to damage.
-        seed: of the texts and the damage.
-        cues: whether the scores are compared with cheap cues.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
-
-    Raises SettingError for wrong settings, InputError for texts without the fields that a metric needs.
-    """
-
-
-@verb
-def plan(
-    pilot: Pilot | None = None,
-    aspect: str | None = None,
-    systems: Names = (),
-    *,
-    columns: Columns | None = None,
-    people: Names = (),
-    judges: Names = (),
-    levels: GivenLevels | None = None,
-    within: float | None = None,
-    texts: int | None = None,
-    rate: float = 0.5,
-    correlation: float = 0.4,
-    between_metrics: float = 0.6,
-    between_raters: float = 0.5,
-    spread_inputs: float = 0.5,
-    spread_raters: float = 1.0,
-    differences: Numbers = (0.05, 0.1, 0.2),
-    raters: Counts = (1, 3, 5),
-    compared_metrics: int = 2,
-    compared_systems: int = 2,
-    statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
-    power: float = 0.8,
-    level: float = 0.05,
-) -> "Study":
-    """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
-
-    The numbers follow from assumptions, or from a pilot study.
-
-    Args:
-        pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
-            two systems, or with `within` any, with scores of judges. With `within` it may also be preferences, as
-            `judge.prefer` takes them, with the verdicts of judges or of several people.
-        aspect: of the ratings in the pilot; by default `overall`, or the only one.
-        systems: two of the pilot, to estimate how their difference varies.
-        columns: by field its column of the pilot. Labels and verdicts need no texts.
-        people: the columns of the pilot that are people's labels; by default they are recognised by name and values.
-        judges: the columns of the pilot that hold verdicts of judges.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        within: plan labels: half of the width of the interval of a kappa, and of a rate, mean rating or win rate.
-        texts: how many texts (or pairs) there are to label, all of which a judge reads; without it they are very many.
-        rate: without a pilot: the share of texts with the label.
-        correlation: of the judge, or the better metric, with one rater's labels or ratings; of labels this is kappa.
-        between_metrics: the correlation of the two metrics with each other.
-        between_raters: the correlation of two raters; between_raters of judge agree estimates it.
-        spread_inputs: without a pilot: the standard deviation between inputs of the difference of two systems, in
-            points of the scale.
-        spread_raters: without a pilot: the standard deviation of one rater's difference around this.
-        differences: of correlations, and of mean ratings, to detect.
-        raters: numbers of raters per output.
-        compared_metrics: how many metrics are compared at once: p-values are adjusted for all pairs of them.
-        compared_systems: how many systems are compared at once.
-        statistic: of the two metrics with the ratings.
-        power: probability to detect the difference.
-        level: of significance, of the two-sided tests.
-
-    Raises SettingError for wrong settings, for an aspect without ratings, and for a pilot that shows no spread;
-    InputError for a wrong pilot.
-
-    >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
-    42
-    >>> plan(within=0.05, correlation=0.8).answer.split("; ")[1]
-    '387 labels for the rate to within 0.05 (141 if judge reads all texts).'
     """
 
 

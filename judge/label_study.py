@@ -11,9 +11,9 @@ import numpy as np
 from core.errors import SettingError, check_names, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import name_fields
-from judge.correcting import note_sample
 from judge.gates import Condition, decide, find_confidence
 from judge.labelling import LabelledAspect, Labelling, list_labelled
+from judge.preference_study import note_sample
 from meta_eval.alternative_annotator import AlternativeTest, compare_with_people
 from meta_eval.estimates import Estimate, Estimates, estimate_mean, estimate_share
 from meta_eval.helped import help_mean

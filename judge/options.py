@@ -1,15 +1,18 @@
-"""Types of flags: what cyclopts makes of the words behind them, and of a file of settings."""
+"""Types of settings: what they are in Python, and what cyclopts makes of the words of a command or of a file."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from inspect import Parameter, signature
 from itertools import zip_longest
-from typing import Annotated, Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 import cyclopts
 
 from core.errors import SettingError
+from core.settings import check
 
 PLAIN = {"true": True, "false": False, "null": None, "none": None}
 COMMA = re.compile(r"(?<=[^\s,]),(?=[^\s,])")  # of a list, without a space beside it
@@ -64,7 +67,8 @@ def read_keyed(_: Any, tokens: Any) -> Any:
 def read_list(kind: Any, tokens: Sequence[cyclopts.Token]) -> list[Any]:
     """Reads words as a list of the type that the flag has."""
     item, *_ = get_args(kind)
-    return [item(word) for word in list_words(tokens)]
+    read = getattr(item, "__origin__", item)  # of a type with rules
+    return [read(word) for word in list_words(tokens)]
 
 
 def read_named(_: Any, tokens: Any) -> dict[str, Any]:
@@ -87,8 +91,58 @@ Keyed = make_type(dict | list | str | float, read_keyed, accepts_keys=True, n_to
 Named = make_type(dict, read_named, accepts_keys=True, n_tokens=-1)  # what is looked up by name
 Strings = make_type(Sequence[str], read_list)
 Numbers = make_type(Sequence[float], read_list)
-Counts = make_type(Sequence[int], read_list)
 Place = Annotated[str, cyclopts.Parameter(allow_leading_hyphen=True)]  # a file, or - for a standard stream
+if TYPE_CHECKING:
+    from data.rating_words import GivenLevels
+    from judge.inputs import Columns, GivenScores, References, Source
+    from judge.label_files import Labels
+    from judge.metrics import MetricPlan, Metrics
+    from judge.pair_inputs import Pairs
+    from judge.pair_judging import PairJudge
+    from judge.ray_actors import Ray
+    from meta_eval.preferences import Preferences
+    from meta_eval.scored_set import ScoredSet
+    from models.causal import CausalLM
+    from oumg.generation import GuideModel
+
+    File = Path | str
+    Judge = str | MetricPlan | PairJudge
+    Names = str | Sequence[str]
+    Pilot = Source | Preferences
+else:  # as a command line gives them
+    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Keyed
+    Names = Strings
+    File = Place
+    Metrics = Judge = Named
+    Source = Pilot = References = ScoredSet = CausalLM = GuideModel = str
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def verb(declared: Callable[P, R]) -> Callable[P, R]:
+    """Makes the function of a verb, which checks its arguments by the rules of their types.
+
+    It raises SettingError for a value that breaks a rule, such as a `Fraction` of 1.5.
+    """
+    hints = {name: each.annotation for name, each in signature(declared).parameters.items()}
+    ruled = {name: hint for name, hint in hints.items() if has_rule(hint)}
+
+    @wraps(declared)
+    def call(*args: P.args, **settings: P.kwargs) -> R:
+        given = signature(declared).bind(*args, **settings).arguments
+        for name in ruled.keys() & given.keys():
+            check(ruled[name], **{name: given[name]})
+        return declared(*args, **settings)
+
+    return call
+
+
+def has_rule(hint: Any) -> bool:
+    """Whether a type, or a part of it, has a rule beside what cyclopts reads."""
+    notes = getattr(hint, "__metadata__", ())
+    return not all(isinstance(note, cyclopts.Parameter) for note in notes) or any(map(has_rule, get_args(hint)))
 
 
 def flag(name: str, kind: Any, meaning: str, default: Any = None, **how: Any) -> Parameter:
@@ -132,7 +186,10 @@ def annotate(parameter: Parameter) -> Any:
     notes = getattr(annotation, "__metadata__", ())
     kind = get_args(annotation)[0] if notes else annotation
     for each in get_args(kind):
-        notes = (*getattr(each, "__metadata__", ()), *notes)
+        inner = getattr(each, "__metadata__", ())
+        notes = (*(note for note in inner if isinstance(note, cyclopts.Parameter)), *notes)
+    if get_origin(kind) is Sequence and kind != Sequence[str]:  # a text may hold a comma
+        notes = (cyclopts.Parameter(converter=read_list, n_tokens=-1), *notes)
     is_shown = parameter.default not in (None, (), "", parameter.empty)
     shown = cyclopts.Parameter(show_default=write_default if is_shown else False)
     return Annotated[kind, *notes, shown]

@@ -86,36 +86,6 @@ def _place_pairs(judged: Preferences) -> dict[str, int]:
     return {name: i for i, name in enumerate(judged.inputs) if counts[name] == 1}
 
 
-def add_labels(
-    given: Preferences,
-    labels: Preferences | int,
-    seed: int,
-) -> Preferences:
-    """Adds people's labels to judgements: joins them (`join_pair_labels`), or keeps a number (`draw_labels`)."""
-    if isinstance(labels, int):
-        return draw_labels(given, labels, seed)
-    return join_pair_labels(given, labels)
-
-
-def draw_labels(
-    given: Preferences,
-    count: int,
-    seed: int,
-) -> Preferences:
-    """Returns one judgement per pair. `count` of them, drawn at random, keep their outcomes; all others become NaN.
-
-    Raises SettingError unless `count` lies between 1 and the number of pairs with outcomes.
-    """
-    given = given.by_majority()
-    known = np.flatnonzero(~np.isnan(given.outcomes))
-    if not 1 <= count <= len(known):
-        raise SettingError(f"human_labels must be a file, or a number from 1 to {len(known)}, but is {count}")
-    kept = np.random.default_rng(seed).permutation(known)[:count]
-    outcomes = np.full(len(given), np.nan)
-    outcomes[kept] = given.outcomes[kept]
-    return replace(given, outcomes=outcomes)
-
-
 def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
     """Returns one judgement of each pair with people's outcome, or NaN; the rater is the judge of `given`.
 

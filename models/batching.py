@@ -28,6 +28,11 @@ class Task:
     target: Sequence[int]
     given: int = 0
 
+    @property
+    def labels(self) -> list[int]:
+        """The target with NOT_LEARNED in place of the tokens that are given."""
+        return [NOT_LEARNED] * self.given + list(self.target[self.given :])
+
 
 def batches_by_budget(
     costs: Sequence[int],

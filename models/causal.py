@@ -107,15 +107,10 @@ class CausalLM(ConditionalLM):
 
         Every task needs a source of one token or more.
         """
-        rows: list[list[int]] = []
-        labels: list[list[int]] = []
-        for task in tasks:
-            row = [*task.source, *task.target]
-            given = len(task.source) + task.given
-            rows.append(row)
-            labels.append([NOT_LEARNED] * (given - 1) + row[given:])
+        rows = [[*task.source, *task.target][:-1] for task in tasks]
+        labels = [[*[NOT_LEARNED] * (len(task.source) - 1), *task.labels] for task in tasks]
         return {
-            **pad_with_mask([row[:-1] for row in rows], self.model.config.pad_token_id),
+            **pad_with_mask(rows, self.model.config.pad_token_id),
             "labels": pad(labels, NOT_LEARNED),
         }
 

@@ -1,18 +1,17 @@
 """Trains any model with Lightning: `Trainer.fit(module, datamodule)`; keeps the weights that are best on held-out data.
 
-Language models and classifiers are Lightning modules. They subclass `TrainingModule` with their loss, and
-`BatchDataModule` with their batches, for `fit` or any `pytorch_lightning.Trainer`. A learning curve has `train/loss`,
-which is minimised, and `val/...`, which is measured on held-out data.
+Language models and classifiers are Lightning modules under `TrainingModule`, and read a `BatchDataModule`, for `fit` or
+any `pytorch_lightning.Trainer`. A learning curve has `train/loss`, which is minimised, and `val/...`, which is measured
+on held-out data.
 """
 
 import json
-import logging
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pytorch_lightning as pl
@@ -23,14 +22,14 @@ from pytorch_lightning.plugins.io import TorchCheckpointIO
 from torch import Tensor
 from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from core.errors import SettingError
 from core.settings import Count, NonNegative, Positive, Share, checked_dataclass
 from data.text_files import temporary_path
-from models.batching import NOT_LEARNED, Batch
+from models.batching import Batch
 
-MakeBatch = Callable[[], Batch]
+Row = TypeVar("Row")  # what a batch has a row of: a task, the tokens of a text
 EVERY = 25  # batches that a point of the learning curve averages
 # All but cuDNN's, whose gradient in bfloat16 is NaN on an H100 where a batch has a mask, a length of 64 more than a
 # multiple of 128 and small attention logits, as Qwen2.5 has them (pytorch/pytorch#196678)
@@ -45,8 +44,6 @@ EXPECTED = (
     "no last checkpoint available",
     "callbacks used to create the checkpoint",
 )
-
-log = logging.getLogger(__name__)
 
 
 @checked_dataclass
@@ -65,23 +62,23 @@ class Schedule:
     gradient_clip: NonNegative = 1.0
 
 
-def learning_rate_factor(progress: float, warm_up: float, lead: float = 0.0) -> float:
-    """The factor of the learning rate: rises linearly from 0 to 1 until `warm_up`, then falls linearly to 0 at the end.
+def learning_rate_factor(step: int, steps: int, warm_up: float, lead: int = 0) -> float:
+    """The factor of the learning rate: rises linearly from 0 to 1 in `warm_up` steps, then falls linearly to 0.
 
-    `progress` runs from 0 to 1. A `lead` shifts the warm-up, as if the training were already that far.
+    A `lead` shifts the warm-up by as many steps.
 
-    >>> [learning_rate_factor(p, warm_up=0.2) for p in (0.0, 0.1, 0.2, 0.6, 1.0, 1.1)]
+    >>> [learning_rate_factor(step, 10, warm_up=2) for step in (0, 1, 2, 6, 10, 11)]
     [0.0, 0.5, 1.0, 0.5, 0.0, 0.0]
-    >>> [learning_rate_factor(p, warm_up=0.2, lead=0.1) for p in (0.0, 0.1, 0.6)]
+    >>> [learning_rate_factor(step, 10, warm_up=2, lead=1) for step in (0, 1, 6)]
     [0.5, 1.0, 0.5]
     """
-    rise = (progress + lead) / warm_up if warm_up else 1.0
-    fall = (1 - progress) / (1 - warm_up) if warm_up < 1 else 1.0
+    rise = (step + lead) / warm_up if warm_up else 1.0
+    fall = (steps - step) / (steps - warm_up) if warm_up < steps else 1.0
     return max(0.0, min(rise, fall, 1.0))
 
 
 class TrainingModule(pl.LightningModule):
-    """The Lightning module of a training. A subclass defines the loss, the optimizer and the held-out metrics.
+    """What the Lightning modules of trainings share. A subclass adds the optimizer and the held-out metrics.
 
     Dropout depends only on the seed, the epoch and the number of the batch, so a resumed run draws what an
     uninterrupted one would.
@@ -91,28 +88,9 @@ class TrainingModule(pl.LightningModule):
         super().__init__()
         self.seed = seed
 
-    def loss(self, batch: Batch) -> Tensor:
-        """Computes the loss of a batch, in nats: its share of the loss of the step."""
+    def summed_loss(self, batch: Batch) -> Tensor:
+        """Computes the loss of a batch, in nats, summed over what it learns (tokens or texts)."""
         raise NotImplementedError
-
-    def make_optimizer(self) -> torch.optim.Optimizer:
-        """Makes the optimizer, set to its highest learning rate."""
-        raise NotImplementedError
-
-    def warm_up(self, steps: int) -> tuple[float, float]:
-        """Returns the share of the training in which the learning rate rises, and the lead (`learning_rate_factor`)."""
-        raise NotImplementedError
-
-    def configure_optimizers(self) -> Any:
-        optimizer = self.make_optimizer()
-        steps = int(self.trainer.estimated_stepping_batches)
-        warm_up, lead = self.warm_up(steps)
-
-        def factor(step: int) -> float:
-            return learning_rate_factor(step / steps, warm_up, lead)
-
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         # Per batch, not per epoch: where in an epoch the loader draws from torch's state differs in a resumed run.
@@ -120,15 +98,20 @@ class TrainingModule(pl.LightningModule):
         torch.manual_seed(int(np.random.default_rng(entropy).integers(2**62)))
 
     def training_step(self, batch: Batch, _: int) -> Tensor:
-        with sdpa_kernel(ATTENTION):
-            loss = self.loss(batch)
+        """Returns the batch's share of the mean loss over all that the step learns, in all parts and processes."""
+        # Lightning averages over the parts of a step and over processes, however much each of them learns.
+        shares = self.trainer.world_size * self.trainer.accumulate_grad_batches
+        loss = self.summed_loss(batch) * shares / batch["learned"]
         self.log("train/loss", loss, prog_bar=True, batch_size=len(batch["labels"]), sync_dist=True)
         self.log("learning_rate", self.trainer.optimizers[0].param_groups[0]["lr"])
         return loss
 
-    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
-        with sdpa_kernel(ATTENTION):  # activations may be computed again
-            super().backward(loss, *args, **kwargs)
+    def schedule(self, optimizer: torch.optim.Optimizer, warm_up: float, lead: int = 0) -> Any:
+        """Returns the optimizer with its learning rate at each step (`learning_rate_factor`), for Lightning."""
+        steps = int(self.trainer.estimated_stepping_batches)
+        factor = partial(learning_rate_factor, steps=steps, warm_up=warm_up, lead=lead)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Raises SettingError for a gradient that is not finite, before a weight takes it.
@@ -139,15 +122,9 @@ class TrainingModule(pl.LightningModule):
         norm = self.trainer.strategy.reduce(torch.nn.utils.get_total_norm(gradients), reduce_op="sum")
         if not norm.isfinite() and not str(self.trainer.precision).startswith("16"):
             raise SettingError(
-                f"the training diverged: the gradient of {self._find_diverged()} is not finite in step "
-                f"{self.trainer.global_step + 1}, and no weight took it: set a lower learning rate, or "
-                "trainer.precision=32-true"
+                f"the training diverged: the gradient is not finite in step {self.trainer.global_step + 1}, and no "
+                "weight took it: set a lower learning rate, or trainer.precision=32-true"
             )
-
-    def _find_diverged(self) -> str:
-        """Returns the name of the first parameter whose gradient is not finite."""
-        named = [(name, weight.grad) for name, weight in self.named_parameters() if weight.grad is not None]
-        return next((name for name, gradient in named if not gradient.isfinite().all()), "all parameters together")
 
     def configure_gradient_clipping(
         self,
@@ -162,72 +139,53 @@ class TrainingModule(pl.LightningModule):
         self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
 
 
-def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
-    """Returns the rows of a batch that one of several processes reads; a process without rows gets one without labels.
-
-    >>> batch = {"labels": torch.tensor([[1], [2], [3]])}
-    >>> [share_of_batch(batch, process, 2)["labels"].flatten().tolist() for process in (0, 1)]
-    [[1, 3], [2]]
-    """
-    is_idle = process >= len(batch["labels"])
-    rows = slice(0, 1) if is_idle else slice(process, None, processes)
-    share = {name: tensor[rows] for name, tensor in batch.items()}
-    nothing = {"labels": NOT_LEARNED, "weights": 0} if is_idle else {}
-    return share | {name: torch.full_like(share[name], value) for name, value in nothing.items() if name in share}
-
-
-class Steps(Dataset[Batch]):
-    """The batches of an epoch, of which `parts` make a step; `learned` is the number of labels that the step learns.
-
-    Each process reads its rows of every batch, so that several processes train as one.
-    """
-
-    def __init__(self, batches: Sequence[MakeBatch], parts: int, process: int, processes: int) -> None:
-        self.batches = batches
-        self.parts = parts
-        self.process = process
-        self.processes = processes
-        self.start = -1  # of the step that is read
-        self.step: list[Batch] = []
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __getitem__(self, index: int) -> Batch:
-        start = index - index % self.parts
-        if start != self.start:
-            self.start = start
-            self.step = [make() for make in self.batches[start : start + self.parts]]
-        learned = sum((batch["labels"] != NOT_LEARNED).sum() for batch in self.step)
-        share = share_of_batch(self.step[index - start], self.process, self.processes)
-        return {**share, "learned": torch.as_tensor(learned)}
-
-
-class BatchDataModule(pl.LightningDataModule):
+class BatchDataModule(pl.LightningDataModule, Generic[Row]):
     """The training batches of each epoch, and held-out batches. Several processes share the rows of each batch.
 
     Your own Trainer needs `reload_dataloaders_every_n_epochs=1`, so that each epoch has new batches. On several devices
     it also needs `use_distributed_sampler=False`, because the processes share rows, not batches.
     """
 
-    def train_batches(self, epoch: int) -> Sequence[MakeBatch]:
-        """Returns the batches of one epoch; every call for an epoch returns the same batches."""
+    def train_batches(self, epoch: int) -> Sequence[Sequence[Row]]:
+        """Returns the rows of the batches of one epoch; every call for an epoch returns the same ones."""
         raise NotImplementedError
 
-    def held_out_batches(self) -> Sequence[MakeBatch]:
-        """Returns the batches whose metrics decide which weights are saved."""
+    def held_out_batches(self) -> Sequence[Sequence[Row]]:
+        """Returns the rows of the batches whose metrics decide which weights are saved."""
+        raise NotImplementedError
+
+    def count_learned(self, batches: Sequence[Sequence[Row]]) -> float:
+        """Counts what a step of these batches learns, by which its summed loss is divided."""
+        raise NotImplementedError
+
+    def collate(self, rows: Sequence[Row]) -> Batch:
+        """Makes the tensors of a batch."""
+        raise NotImplementedError
+
+    def mute(self, row: Row) -> Row:
+        """Returns a row of which nothing is learned, for a process that has no row of a batch."""
         raise NotImplementedError
 
     def train_dataloader(self) -> DataLoader[Batch]:
-        epoch, parts = (self.trainer.current_epoch, self.trainer.accumulate_grad_batches) if self.trainer else (0, 1)
-        return self._loader(self.train_batches(epoch), parts)
+        trainer: Any = self.trainer
+        batches = self.train_batches(trainer.current_epoch)
+        parts = trainer.accumulate_grad_batches
+        steps = [batches[start : start + parts] for start in range(0, len(batches), parts)]
+        return self._load([(batch, self.count_learned(step)) for step in steps for batch in step])
 
     def val_dataloader(self) -> DataLoader[Batch]:
-        return self._loader(self.held_out_batches(), parts=1)
+        return self._load([(batch, 0) for batch in self.held_out_batches()])
 
-    def _loader(self, batches: Sequence[MakeBatch], parts: int) -> DataLoader[Batch]:
-        process, processes = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
-        return DataLoader(Steps(batches, parts, process, processes), batch_size=None, shuffle=False)
+    def _load(self, batches: Sequence[tuple[Sequence[Row], float]]) -> DataLoader[Batch]:
+        """Loads the process's share of the rows of each batch, with the number that its step learns."""
+        trainer: Any = self.trainer
+
+        def make(batch: tuple[Sequence[Row], float]) -> Batch:
+            rows, learned = batch
+            share = rows[trainer.global_rank :: trainer.world_size] or [self.mute(rows[0])]
+            return {**self.collate(share), "learned": torch.as_tensor(learned)}
+
+        return DataLoader(batches, batch_size=None, collate_fn=make)  # type: ignore[arg-type]
 
 
 class LearningCurve(Callback):
@@ -336,17 +294,15 @@ def fit(
         **settings,
     )
     trainer.strategy.checkpoint_io = AtomicCheckpointIO()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), sdpa_kernel(ATTENTION):
         for message in EXPECTED:
             warnings.filterwarnings("ignore", message=f".*{message}")
         trainer.fit(module, datamodule=data, ckpt_path="last", weights_only=True)
     refuse_unfinished(trainer)
-    if best.best_model_score is None:
-        raise SettingError(f"a training needs a validation at the end of an epoch, but {monitor} was never measured")
-    if not best.best_model_score.isfinite():
+    if best.best_model_score is None or not best.best_model_score.isfinite():
         raise SettingError(
-            f"the training diverged: {monitor} is NaN in every epoch, and no gradient was: set a lower learning rate, "
-            "or trainer.precision=32-true"
+            f"the training diverged: {monitor} is NaN in every epoch, or was never measured: set a lower learning "
+            "rate, or trainer.precision=32-true"
         )
     module.cpu().eval()
 

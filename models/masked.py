@@ -40,7 +40,7 @@ class MaskedLM(LanguageModel):
         """Makes the batch: targets are as long as their sources, with NOT_LEARNED at positions without a mask."""
         return {
             **pad_with_mask([task.source for task in tasks], self.model.config.pad_token_id),
-            "labels": pad([task.target for task in tasks], NOT_LEARNED),
+            "labels": pad([task.labels for task in tasks], NOT_LEARNED),
         }
 
     def framed(self, context: Sequence[int], text: Sequence[int]) -> list[int]:

@@ -71,11 +71,10 @@ class Seq2SeqLM(ConditionalLM):
         config = self.model.config
         targets = pad([task.target for task in tasks], config.pad_token_id)
         start = torch.full_like(targets[:, :1], config.decoder_start_token_id)
-        labels = [[NOT_LEARNED] * task.given + list(task.target[task.given :]) for task in tasks]
         return {
             **pad_with_mask([task.source for task in tasks], config.pad_token_id),
             "decoder_input_ids": torch.cat([start, targets[:, :-1]], dim=1),
-            "labels": pad(labels, NOT_LEARNED),
+            "labels": pad([task.labels for task in tasks], NOT_LEARNED),
         }
 
     def dummy_inputs(self) -> dict[str, Any]:

@@ -4,12 +4,11 @@ An encoder-decoder model encodes the source. A causal model reads it before the 
 masks, which the target fills.
 """
 
-import json
 import math
 import random
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -25,12 +24,9 @@ from torchmetrics import SumMetric
 from core.errors import SettingError
 from core.settings import Count, Positive, Share, checked_dataclass
 from models.batching import NOT_LEARNED, Batch, Task, batches_by_budget
-from models.devices import free_memory
-from models.fit import BatchDataModule, MakeBatch, Schedule, TrainingModule, fit
+from models.fit import BatchDataModule, Schedule, TrainingModule, fit
 from models.model import LanguageModel, output_layer_given
 from models.muon import MuonAdamW
-
-MOVED = "new_tokens.json"  # beside a trained model: how far the embeddings of its new tokens moved
 
 
 @checked_dataclass
@@ -103,22 +99,13 @@ class LanguageModelModule(TrainingModule):
         frozen = {name for name, parameter in named if not parameter.requires_grad}
         return {name: value for name, value in super().state_dict(*args, **kwargs).items() if name not in frozen}
 
-    def cross_entropy(self, batch: Batch) -> torch.Tensor:
+    def summed_loss(self, batch: Batch) -> torch.Tensor:
         """Computes the summed cross-entropy of the learned tokens, in nats, with logits of these tokens only."""
         inputs = {name: tensor for name, tensor in batch.items() if name not in ("labels", "learned")}
         learned = batch["labels"] != NOT_LEARNED
         with output_layer_given(self.model, lambda states: states[learned]):
             logits = self.model(**inputs, use_cache=False).logits.float()
         return torch.nn.functional.cross_entropy(logits, batch["labels"][learned], reduction="sum")
-
-    def loss(self, batch: Batch) -> torch.Tensor:
-        # Lightning averages over the parts of a step and over processes, whatever number of tokens each has.
-        shares = self.trainer.world_size * self.trainer.accumulate_grad_batches
-        return self.cross_entropy(batch) * shares / batch["learned"]
-
-    def warm_up(self, steps: int) -> tuple[float, float]:
-        """Returns warm-up and lead: the learning rate rises in whole steps and is above 0 in the first step."""
-        return max(1, round(steps * self.hparams["warm_up"])) / steps, 1 / steps
 
     def on_fit_start(self) -> None:
         """Raises SettingError for settings that would fail in the first step or later, before anything is trained."""
@@ -127,19 +114,11 @@ class LanguageModelModule(TrainingModule):
                 "trainer.precision must be 32-true or bf16-mixed for language models, but is "
                 f"{self.trainer.precision}: states of T5 and others overflow in float16"
             )
-        is_split = isinstance(self.trainer.strategy, FSDPStrategy)
-        if is_split and self.hparams["muon"] is not None:
+        if isinstance(self.trainer.strategy, FSDPStrategy) and self.hparams["muon"] is not None:
             raise SettingError("muon must be null with trainer.strategy=fsdp, which cuts the matrices that Muon needs")
-        learned = sum(p.numel() * p.element_size() for p in self.parameters() if p.requires_grad)
-        free = None if is_split else free_memory(self.device)
-        if free is not None and 3 * learned > free:
-            raise SettingError(
-                f"gradients and the optimizer's moments of {self.device} need {3 * learned / 1e9:.1f} GB beside the "
-                f"weights, but {free / 1e9:.1f} GB are free: set schedule.lora, a smaller model, or FSDP"
-            )
 
     def validation_step(self, batch: Batch, _: int) -> None:
-        self.nats.update(self.cross_entropy(batch))
+        self.nats.update(self.summed_loss(batch))
         self.tokens.update((batch["labels"] != NOT_LEARNED).sum())
 
     def on_validation_epoch_end(self) -> None:
@@ -163,8 +142,12 @@ class LanguageModelModule(TrainingModule):
         rate, decay = self.hparams["learning_rate"], self.hparams["weight_decay"]
         return MuonAdamW(groups, rate, betas=(0.9, 0.98), weight_decay=decay, fused=True)
 
+    def configure_optimizers(self) -> Any:
+        warm_up = max(1, round(int(self.trainer.estimated_stepping_batches) * self.hparams["warm_up"]))
+        return self.schedule(self.make_optimizer(), warm_up, lead=1)  # the first step learns
 
-class TaskDataModule(BatchDataModule):
+
+class TaskDataModule(BatchDataModule[Task]):
     """The tasks that a language model learns and the held-out ones, in batches of tasks of similar length."""
 
     def __init__(
@@ -182,26 +165,32 @@ class TaskDataModule(BatchDataModule):
         self.train = train
         self.held_out = held_out
         self.batch_size = batch_size
-        self.token_budget = token_budget
+        self.batch: Callable[..., list[list[Task]]] = partial(batches_of_tasks, size=batch_size)
+        if token_budget is not None:
+            self.batch = partial(batches_by_tokens, size=batch_size, token_budget=token_budget)
         self.seed = seed
 
     @property
     def parts(self) -> int:
         """The number of batches that have `batch_size` tasks together, on average over the first epoch."""
-        batches = self._batch_tasks(self.train(self.seed * 100_003), self.seed)
+        batches = self.train_batches(0)
         return max(1, round(len(batches) * self.batch_size / max(1, sum(map(len, batches)))))
 
-    def train_batches(self, epoch: int) -> list[MakeBatch]:
+    def train_batches(self, epoch: int) -> list[list[Task]]:
         seed = self.seed * 100_003 + epoch
-        return [partial(self.lm.training_batch, batch) for batch in self._batch_tasks(self.train(seed), seed)]
+        return self.batch(self.train(seed), shuffle_seed=seed)
 
-    def held_out_batches(self) -> list[MakeBatch]:
-        return [partial(self.lm.training_batch, batch) for batch in self._batch_tasks(self.held_out)]
+    def held_out_batches(self) -> list[list[Task]]:
+        return self.batch(self.held_out)
 
-    def _batch_tasks(self, tasks: Sequence[Task], shuffle_seed: int | None = None) -> list[list[Task]]:
-        if self.token_budget is None:
-            return batches_of_tasks(tasks, self.batch_size, shuffle_seed)
-        return batches_by_tokens(tasks, self.batch_size, self.token_budget, shuffle_seed)
+    def count_learned(self, batches: Sequence[Sequence[Task]]) -> int:
+        return sum(token != NOT_LEARNED for batch in batches for task in batch for token in task.labels)
+
+    def collate(self, rows: Sequence[Task]) -> Batch:
+        return self.lm.training_batch(rows)
+
+    def mute(self, row: Task) -> Task:
+        return replace(row, given=len(row.target))
 
 
 def batches_by_tokens(
@@ -247,21 +236,10 @@ def add_lora(model: Any, lora: Lora, seed: int, tokens: Collection[int]) -> Any:
         return get_peft_model(model, config)
 
 
-def find_new_tokens(lm: LanguageModel) -> dict[int, str]:
-    """Returns, by id, the tokens that were added to a pretrained model (`PretrainedLM`)."""
+def find_new_tokens(lm: LanguageModel) -> list[int]:
+    """Lists the ids of the tokens that were added to a pretrained model (`PretrainedLM`)."""
     vocabulary = lm.tokenizer.get_vocab()
-    return {vocabulary[token]: token for token in getattr(lm.model.config, "new_tokens", ())}
-
-
-def read_new_rows(lm: LanguageModel) -> dict[str, torch.Tensor]:
-    """Returns, by token, the embeddings of the tokens that were added to a pretrained model."""
-    weights = lm.model.get_input_embeddings().weight.detach()
-    return {token: weights[row].float().cpu().clone() for row, token in find_new_tokens(lm).items()}
-
-
-def measure_moves(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> dict[str, float]:
-    """Returns how far each token's embedding moved: the distance, divided by the norm of the embedding before."""
-    return {token: float((after[token] - row).norm() / row.norm()) for token, row in before.items()}
+    return [vocabulary[token] for token in getattr(lm.model.config, "new_tokens", ())]
 
 
 def train_language_model(
@@ -278,13 +256,11 @@ def train_language_model(
 ) -> None:
     """Trains the model in place and saves the weights of the best held-out likelihood; resumable (see `fit`).
 
-    `folder` receives the model in the Hugging Face form, `curve.json` and, if the model got new tokens, `MOVED` (see
-    `measure_moves`). `train` returns the tasks of one epoch for a seed. `against` are the held-out losses of another
-    model after each epoch, in nats per token: the saved weights are then those of the epoch with the largest lead.
-    `every_epoch` is not for LoRA.
+    `folder` receives the model in the Hugging Face form and `curve.json`. `train` returns the tasks of one epoch for a
+    seed. `against` are the held-out losses of another model after each epoch, in nats per token: the saved weights are
+    then those of the epoch with the largest lead. `every_epoch` is not for LoRA.
     """
     learner = lm.model
-    new_rows = read_new_rows(lm)
     if schedule.lora is not None:
         learner = add_lora(learner, schedule.lora, seed, find_new_tokens(lm))
     if schedule.checkpointing:
@@ -295,9 +271,6 @@ def train_language_model(
         if schedule.lora is not None:
             learner.merge_and_unload()
         lm.save_pretrained(folder)
-        if new_rows:
-            moved = measure_moves(new_rows, read_new_rows(lm))
-            (folder / MOVED).write_text(json.dumps(moved) + "\n", "utf-8")
 
     module = LanguageModelModule(
         learner,

@@ -7,16 +7,17 @@ import json
 import random
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import TypeAdapter
+from pydantic import Field
 
 from baselines.pairs import to_quality
 from baselines.word_count import WordCount
+from cdm.amr import Graphs
 from cdm.discriminative import (
     POOLINGS,
     ClassifierPooler,
@@ -27,117 +28,82 @@ from cdm.discriminative import (
     load_steps,
     save_steps,
 )
-from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
-from cdm.negatives import Negatives, NegativeSampler, sample_negatives, to_labelled
+from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, Untrained, get_turns
+from cdm.negatives import (
+    Negatives,
+    NegativeSampler,
+    load_negatives,
+    sample_negatives,
+    save_negatives,
+    to_labelled,
+)
 from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
-from core.errors import SettingError
-from core.scores import Metric, Scores
+from cdm.segments import Strategy
+from core.errors import InputError, SettingError
+from core.scores import Scores
+from core.settings import Count, Positive, Several, check, checked_dataclass, one_of
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.corpus import Corpus
 from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
-from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
 from experiments.contracts import Run, Study
 from experiments.presentation import present
-from experiments.training import Trained, find_or_train
+from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretrained, Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
 from models.devices import set_aside
-from models.model import ConditionalLM
 
-LoadMetric: TypeAlias = partial[DiscriminatorScore]
 EQUAL_MIX = Sampling(gamma=-0.5)  # of amateur and expert: draws the machine turns that check a pooler
 GENERATIVE = "cdm_generative"  # begins the rows of Generative CDM, whatever gamma is
+BASELINE = "baseline_amateur_alone"  # begins the rows of the paper's baseline: the negatives of the amateur alone
+ALONE = {-1.0: "expert alone", 0.0: "amateur alone"}  # who draws segments, by gamma (Table 5)
 # the momentum itself is the same for all poolings, so that two explain it
 EXPLAINED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "classifier")
 
 
-def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Study:
-    """Runs all of CDM on one corpus of dialogues, or of sentences after their concepts, as two turns.
+@checked_dataclass
+class NegativesPlan:
+    """Which negatives the discriminators learn from, and how they are made."""
 
-    Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
-    """
-    plan.negatives.read_graphs()
-    trained = train_pair(run, data, plan)
-    # refuses turns that the models cannot read, before anything is drawn
-    tokenised = [trained.pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
-    negatives = get_negatives(run, trained, data, plan.negatives)
-    learned = {GENERATIVE: negatives}
-    if plan.baseline is not None:
-        learned[tables.BASELINE] = get_negatives(run, trained, data, plan.negatives.without_contrast())
-    learned |= get_rule_negatives(run, trained, data, plan)
-    with set_aside(trained.pair.amateur.model, trained.pair.expert.model):
-        discriminators = train_discriminators(run, learned, plan)
-    pooler_folder = get_pooler(run, trained, data, plan.pooler)
-    pooler = ClassifierPooler.load(pooler_folder / "pooler.json")
-    metrics = {
-        **list_generative(discriminators, plan.device),
-        **make_discriminative(trained.pair, pooler),
-    }
-    read = [get_steps(run, trained, dialogues) for dialogues in tokenised]
-    scored = [
-        score_dialogues(run, rated, dialogues, metrics, trained.pair)
-        for rated, dialogues in zip(data.rated, read, strict=True)
-    ]
-    cues = tables.tabulate_cues(learned, get_turns(data.held_out))
-    notes = [
-        f"How the default settings were chosen: {plan.chosen}",
-        *tables.list_baselines(plan),
-        *tables.list_warnings(trained.order, negatives, cues, pooler),
-        *tables.list_unlearned((trained.amateur, trained.expert)),
-        *explain_pooler(data, plan.pooler),
-    ]
-    models = (trained.amateur, trained.expert, *discriminators.values())
-    return present(
-        run,
-        scored,
-        models={model.name: model for model in models},
-        tables=[
-            *tables.tabulate_damage(scored),
-            *tables.tabulate_momentum(scored, [dialogues.steps for dialogues in read]),
-            cues,
-        ],
-        notes=notes,
-        settings={
-            "data": data.name,
-            "spelling": trained.pair.spelling,
-            "strategy": plan.negatives.strategy,
-            "gamma": plan.negatives.sampling.gamma,
-            "pooler": plan.pooler.negatives,
-        },
-        folders={"pooler": pooler_folder},
-        metrics_of=list_metrics(discriminators),
-        figures=tables.list_figures(
-            pair=trained.pair,
-            order=trained.order,
-            negatives=negatives,
-            data=data,
-            plan=plan,
-            seed=run.seed,
-        ),
-        data=data,
-    )
+    strategy: Strategy  # where and how often a dialogue is manipulated
+    sampling: Sampling  # how segments are drawn from the degraded distribution
+    # how many training dialogues get a negative; one is held out from the discriminators, so at least 2
+    dialogues: Annotated[int, Field(ge=2)]
+    # longer dialogues are cut into windows of at most this many turns; None keeps them whole
+    turns: Annotated[int, Field(ge=2)] | None = None
+    graphs: str | None = None  # for `amr-multi`, a file of AMR graphs in PENMAN notation with alignments (`cdm.amr`)
+
+    def __post_init__(self) -> None:
+        if (self.strategy == "amr-multi") != (self.graphs is not None):
+            raise ValueError(
+                "graphs must be a file of AMR graphs for amr-multi, as a parser such as amrlib writes it (see "
+                "cdm/amr.py), and null for any other strategy, but the strategy is "
+                f"{self.strategy} and graphs is {self.graphs}"
+            )
+
+    def read_graphs(self) -> Graphs | None:
+        """Reads the file `graphs`; None if there is no such file. Raises InputError for a missing file."""
+        if self.graphs is None:
+            return None
+        if not Path(self.graphs).is_file():
+            raise InputError([f"{self.graphs}: model.negatives.graphs must name a file, but there is none"])
+        return Graphs.read(Path(self.graphs))
+
+    def without_contrast(self) -> "NegativesPlan":
+        """Returns the same plan with negatives drawn by the amateur alone: the paper's baseline (CDM, Table 5)."""
+        return replace(self, sampling=replace(self.sampling, gamma=0.0, plausibility=0.0))
 
 
-def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
-    """Splits the held-out dialogues into three parts, so that no dialogue both chooses a model and checks it.
+@checked_dataclass
+class PoolerPlan:
+    """What the classifier pooler learns from: whole held-out dialogues and their negatives by a rule."""
 
-    The first part chooses the checkpoints of the language models. The second part shows whether the expert is better
-    than the amateur, the third whether the classifier pooler scores human turns above machine ones. The pooler reads
-    finished models, so it learns the first two parts.
-
-    Raises SettingError for fewer than two training dialogues or fewer than two held-out ones.
-    """
-    if min(len(data.train), len(data.held_out)) < 2:
-        raise SettingError(
-            "CDM needs at least 2 training dialogues and 2 held-out ones, but there are "
-            f"{len(data.train)} and {len(data.held_out)}: give more dialogues or another data.held_out_fraction"
-        )
-    dialogues = get_turns(data.held_out)
-    return dialogues[::3], dialogues[1::3], dialogues[2::3]
+    dialogues: Count  # how many held-out dialogues, at most
+    strength: Positive = 0.1  # scikit-learn's C
+    negatives: Rule = "deam_like"
 
 
 @dataclass(frozen=True)
@@ -163,35 +129,171 @@ class TrainedPair:
         }
 
 
-def train_pair(run: Run, data: Corpus, plan: CdmPlan) -> TrainedPair:
-    """Trains amateur and expert, and compares them on held-out dialogues (the partial order)."""
+def cdm(
+    run: Run,
+    data: Corpus,
+    amateur: LanguageModelPlan | Pretrained,
+    expert: LanguageModelPlan | Pretrained,
+    keep: Literal["loss", "discrepancy"],
+    untrained: Untrained | None,
+    device: str,
+    dtype: str,
+    negatives: NegativesPlan,
+    baseline: Sequence[str] | None,
+    rules: Sequence[Rule],
+    discriminators: Mapping[str, DiscriminatorPlan],
+    pooler: PoolerPlan,
+    chosen: str,
+) -> Study:
+    """Runs all of CDM on one corpus of dialogues, or of sentences after their concepts, as two turns.
+
+    Args:
+        amateur, expert: the pair, which learns `cdm.infilling.Gaps`, or a pretrained one; both have one vocabulary.
+        keep: which epoch of the pair is kept: that of the lowest held-out loss of each model, or of both that of the
+            largest discrepancy: the amateur's held-out loss minus the expert's, as the authors' trainer does.
+        untrained: how a pretrained pair reads dialogues; None for a pair that learned gaps.
+        device: where the trained models score and sample; the trainer's settings say where they train.
+        dtype: of the weights of the pair while it scores and samples.
+        negatives: what the discriminators learn from.
+        baseline: which discriminators also learn negatives of the amateur alone, the paper's baseline (Table 5); None
+            for no baseline.
+        rules: earlier metrics, whose negatives rules make (`cdm.rules`); every discriminator learns these too.
+        discriminators: by name; each gives the row `cdm_generative_NAME`.
+        chosen: how the default settings were chosen, a phrase that stands beside every result.
+
+    Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
+    """
+    check(Several[one_of(tuple(discriminators))] | None, baseline=baseline)
+    negatives.read_graphs()
+    trained = train_pair(run, data, amateur, expert, keep, (device, dtype, untrained))
+    pair = trained.pair
+    # refuses turns that the models cannot read, before anything is drawn
+    tokenised = [pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
+    learned = {GENERATIVE: get_negatives(run, trained, data, negatives)}
+    if baseline is not None:
+        learned[BASELINE] = get_negatives(run, trained, data, negatives.without_contrast())
+    for rule in rules:
+        dialogues = spell(choose_dialogues(data, negatives, run.seed), pair.spelling)
+        learned[rule] = make_by_rule("model.rules", rule, dialogues, run.seed, pair)
+    with set_aside(pair.amateur.model, pair.expert.model):
+        judges = train_discriminators(run, learned, discriminators, baseline)
+    pooler_folder = get_pooler(run, trained, data, pooler)
+    fitted = ClassifierPooler.load(pooler_folder / "pooler.json")
+    metrics = make_discriminative(pair, fitted)
+    steps = [get_steps(run, trained, dialogues) for dialogues in tokenised]
+    scored: list[ScoredSet] = []
+    for rated, dialogues, of_set in zip(data.rated, tokenised, steps, strict=True):
+        scored.append(score_dialogues(run, rated, dialogues, of_set, pair, metrics, judges, device))
+    notes = [
+        f"How the default settings were chosen: {chosen}",
+    ]
+    if negatives.sampling.gamma in ALONE:
+        notes.append(
+            f"cdm_generative_* is a baseline of the paper (Table 5): negatives of the {ALONE[negatives.sampling.gamma]}"
+        )
+    if not trained.order.holds:
+        notes.append(str(trained.order))
+    if fitted.refusal:
+        notes.append(f"{fitted.refusal}: the tables have no row for this pooling.")
+    momentum_rows = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
+    return present(
+        run,
+        scored,
+        models={model.name: model for model in (trained.amateur, trained.expert, *judges.values())},
+        tables=[
+            *tables.tabulate_damage(scored),
+            *chain.from_iterable(map(tables.rank_dialogue_systems, scored, steps)),
+            tables.tabulate_cues(learned, get_turns(data.held_out)),
+        ],
+        notes=notes,
+        settings={
+            "data": data.name,
+            "spelling": pair.spelling,
+            "strategy": negatives.strategy,
+            "gamma": negatives.sampling.gamma,
+            "pooler": pooler.negatives,
+        },
+        folders={"pooler": pooler_folder},
+        metrics_of={
+            **{judge.name: [row] for row, judge in judges.items()},
+            **dict.fromkeys(("amateur", "expert"), momentum_rows),
+            "pooler": ["cdm_discriminative_classifier"],
+        },
+        figures=tables.list_figures(pair, trained.order, learned[GENERATIVE])
+        | {"dialogues that the pooler learned": len(choose_for_pooler(data, pooler, run.seed))},
+        data=data,
+    )
+
+
+def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
+    """Splits the held-out dialogues into three parts, so that no dialogue both chooses a model and checks it.
+
+    The first part chooses the checkpoints of the language models. The second part shows whether the expert is better
+    than the amateur, the third whether the classifier pooler scores human turns above machine ones. The pooler reads
+    finished models, so it learns the first two parts.
+
+    Raises SettingError for fewer than two training dialogues or fewer than two held-out ones.
+    """
+    if min(len(data.train), len(data.held_out)) < 2:
+        raise SettingError(
+            "CDM needs at least 2 training dialogues and 2 held-out ones, but there are "
+            f"{len(data.train)} and {len(data.held_out)}: give more dialogues or another data.held_out_fraction"
+        )
+    dialogues = get_turns(data.held_out)
+    return dialogues[::3], dialogues[1::3], dialogues[2::3]
+
+
+def train_pair(
+    run: Run,
+    data: Corpus,
+    amateur: LanguageModelPlan | Pretrained,
+    expert: LanguageModelPlan | Pretrained,
+    keep: str,
+    loading: tuple[str, str, Untrained | None],
+) -> TrainedPair:
+    """Trains amateur and expert, and compares them on held-out dialogues (the partial order).
+
+    `loading` has the device and the dtype of the loaded pair, and how a pretrained pair reads dialogues.
+    """
     train = get_turns(data.train)
     choosing, checking, _ = split_held_out(data)
-    if plan.keep == "loss":
-        amateur = find_or_train(run, "amateur", plan.amateur, train, choosing)
-        expert = find_or_train(run, "expert", plan.expert, train, choosing)
+    if keep == "loss":
+        models = tuple(
+            find_or_train(run, name, plan, train, choosing) for name, plan in (("amateur", amateur), ("expert", expert))
+        )
     else:
-        amateur, expert = train_by_discrepancy(run, plan, train, choosing)
-    pair = Pair.from_pretrained(amateur.source, expert.source, plan.device, plan.dtype, plan.untrained)
+        models = train_by_discrepancy(run, amateur, expert, train, choosing)
+    pair = Pair.from_pretrained(*(model.source for model in models), *loading)
     with run.timed("partial order"):
         order = pair.compare(pair.tokenise(checking).tasks(run.seed))
-    return TrainedPair(amateur, expert, pair, order)
+    return TrainedPair(*models, pair, order)
 
 
 def train_by_discrepancy(
     run: Run,
-    plan: CdmPlan,
+    amateur: LanguageModelPlan | Pretrained,
+    expert: LanguageModelPlan | Pretrained,
     train: Sequence[Sequence[str]],
     held_out: Sequence[Sequence[str]],
 ) -> tuple[Trained, Trained]:
     """Trains amateur and expert; takes the weights of both after the epoch with the largest discrepancy.
 
-    The discrepancy of an epoch is the amateur's held-out loss minus the expert's.
+    The discrepancy of an epoch is the amateur's held-out loss minus the expert's. Raises SettingError unless both are
+    trained here, for the same epochs, and the amateur with whole weights.
     """
-    every_amateur = find_or_train(run, "amateur_epochs", replace(plan.amateur, every_epoch=True), train, held_out)
+    if isinstance(amateur, Pretrained) or isinstance(expert, Pretrained):
+        raise SettingError("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")
+    epochs = amateur.schedule.epochs, expert.schedule.epochs
+    if epochs[0] != epochs[1] or amateur.schedule.lora is not None:
+        raise SettingError(
+            "keep=discrepancy compares amateur and expert after the same epochs and keeps all weights of the "
+            f"amateur: set as many epochs for both (they are {epochs[0]} and {epochs[1]}) and "
+            "amateur.schedule.lora=null, or keep=loss"
+        )
+    every_amateur = find_or_train(run, "amateur_epochs", replace(amateur, every_epoch=True), train, held_out)
     losses = [point["val/loss"] for point in every_amateur.curve if "val/loss" in point]
-    expert = find_or_train(run, "expert", replace(plan.expert, against=losses), train, held_out)
-    discrepancies = [point["val/discrepancy"] for point in expert.curve if "val/discrepancy" in point]
+    chosen = find_or_train(run, "expert", replace(expert, against=losses), train, held_out)
+    discrepancies = [point["val/discrepancy"] for point in chosen.curve if "val/discrepancy" in point]
     best = int(np.argmax(discrepancies))
     remaining = iter(discrepancies)
     curve = [dict(point) for point in every_amateur.curve]
@@ -203,112 +305,82 @@ def train_by_discrepancy(
         shutil.copytree(Path(every_amateur.source) / f"epoch_{best}", folder, dirs_exist_ok=True)
         (folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n", "utf-8")
 
-    depends = {"epochs": every_amateur.identity, "expert": expert.identity}
-    folder = run.stages.get("amateur", depends, build)
-    return Trained("amateur", folder, tuple(curve)), expert
+    depends = {"epochs": every_amateur.identity, "expert": chosen.identity}
+    return Trained("amateur", run.stages.get("amateur", depends, build), tuple(curve)), chosen
 
 
-def get_negatives(
-    run: Run,
-    trained: TrainedPair,
-    data: Corpus,
-    plan: NegativesPlan,
-) -> Negatives:
+def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: NegativesPlan) -> Negatives:
     """Makes the negatives of the chosen training dialogues, or finds them as a stage.
 
     Raises SettingError if no dialogue gets a negative.
     """
     pair = trained.pair
-    chosen = choose_dialogues(data, plan, run.seed)
+    dialogues = choose_dialogues(data, plan, run.seed)
     graphs = plan.read_graphs()
 
     def build(folder: Path) -> None:
-        sampler = NegativeSampler.prepare(pair, chosen, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
-        with run.progress("sampling negatives", len(chosen)) as advance:
-            negatives = sample_negatives_on_all(sampler, folder, run.trainer, advance)
-        refuse_unchanged(negatives, f"model.negatives.strategy is {plan.strategy}", chosen, run.seed, pair.prompt_turns)
+        sampler = NegativeSampler(pair, dialogues, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
+        with run.progress("sampling negatives", len(dialogues)) as advance:
+            drawn = sample_negatives_on_all(sampler, folder, run.trainer, advance)
+        refuse_unchanged(drawn, f"model.negatives.strategy is {plan.strategy}", dialogues, run.seed, pair)
         if run.stages.first:
-            text = json.dumps(asdict(negatives), ensure_ascii=False)
-            (folder / "negatives.json").write_text(text + "\n", "utf-8")
+            save_negatives(folder / "negatives.json", drawn)
 
     depends = {
         **trained.identity,
         "strategy": plan.strategy,
         "sampling": plan.sampling,
         "graphs": fingerprint(graphs),
-        "dialogues": fingerprint(chosen),
+        "dialogues": fingerprint(dialogues),
         "seed": run.seed,
     }
     with run.timed("sampling negatives"):
         folder = run.stages.get("negatives", depends, build, together=True)
-    return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
+    return load_negatives(folder / "negatives.json")
+
+
+def make_by_rule(setting: str, rule: Rule, dialogues: Sequence[Sequence[str]], seed: int, pair: Pair) -> Negatives:
+    """Makes the negatives of a rule. Raises SettingError, which names `setting`, if it changes no dialogue."""
+    negatives = make_rule_negatives(dialogues, rule, seed, pair.prompt_turns)
+    refuse_unchanged(negatives, f"{setting} is {rule}", dialogues, seed, pair)
+    return negatives
 
 
 def refuse_unchanged(
-    negatives: Negatives,
-    setting: str,
-    dialogues: Sequence[Sequence[str]],
-    seed: int,
-    prompt_turns: int,
+    negatives: Negatives, setting: str, dialogues: Sequence[Sequence[str]], seed: int, pair: Pair
 ) -> None:
-    """Raises SettingError if no dialogue got a negative; the message names rules that would change the dialogues.
-
-    `prompt_turns` is the number of leading turns that are never changed.
-    """
+    """Raises SettingError if no dialogue got a negative; the message names rules that would change the dialogues."""
     if negatives.indices:
         return
-    usable = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, prompt_turns).indices]
+    rules = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, pair.prompt_turns).indices]
     raise SettingError(
         f"{setting}, but this changes none of the {len(dialogues)} dialogues; "
-        f"rules that change some: {', '.join(usable) or 'none'}"
+        f"rules that change some: {', '.join(rules) or 'none'}"
     )
 
 
-def get_rule_negatives(
+def train_discriminators(
     run: Run,
-    trained: TrainedPair,
-    data: Corpus,
-    plan: CdmPlan,
-) -> dict[str, Negatives]:
-    """Makes the negatives of each rule of the plan, by the name of the rule.
-
-    Raises SettingError for a rule that changes no dialogue.
-    """
-    pair = trained.pair
-    chosen = spell(choose_dialogues(data, plan.negatives, run.seed), pair.spelling)
-    by_rule: dict[str, Negatives] = {}
-    for rule in plan.rules:
-        negatives = make_rule_negatives(chosen, rule, run.seed, pair.prompt_turns)
-        refuse_unchanged(negatives, f"model.rules is {rule}", chosen, run.seed, pair.prompt_turns)
-        by_rule[rule] = negatives
-    return by_rule
-
-
-def train_discriminators(run: Run, learned: Mapping[str, Negatives], plan: CdmPlan) -> dict[str, Trained]:
+    learned: Mapping[str, Negatives],
+    plans: Mapping[str, DiscriminatorPlan],
+    baseline: Sequence[str] | None = None,
+) -> dict[str, Trained]:
     """Trains the discriminators; returns them by the name of their row in the results, such as `cdm_generative_bert`.
 
-    The name has the kind of negatives, then the model. Only the discriminators that `plan.baseline` names learn the
+    The name has the kind of negatives, then the model. Only the discriminators that `baseline` names learn the
     negatives of the baseline.
     """
-    discriminators: dict[str, Trained] = {}
+    trained: dict[str, Trained] = {}
     for kind, negatives in learned.items():
         texts = to_labelled(negatives)
-        names = plan.discriminators
-        if kind == tables.BASELINE:
-            names = plan.baseline or ()
-        for name in names:
+        for name in (baseline or ()) if kind == BASELINE else plans:
             row = f"{kind}_{name}"
             model = f"discriminator_{name}" if kind == GENERATIVE else f"discriminator_{row}"
-            discriminators[row] = find_or_train(run, model, plan.discriminators[name], texts)
-    return discriminators
+            trained[row] = find_or_train(run, model, plans[name], texts)
+    return trained
 
 
-def get_pooler(
-    run: Run,
-    trained: TrainedPair,
-    data: Corpus,
-    plan: PoolerPlan,
-) -> Path:
+def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -> Path:
     """Trains the classifier pooler, or finds it as a stage; returns its folder.
 
     The pooler learns held-out dialogues and their negatives, never rated ones. The dialogues are whole, as rated ones
@@ -323,13 +395,11 @@ def get_pooler(
 
     def find_both(negatives: Negatives) -> tuple[list[Steps], list[Steps]]:
         good = find_steps(pair, pair.tokenise(negatives.positives))
-        bad = find_steps(pair, pair.tokenise(negatives.negatives))
-        return good, bad
+        return good, find_steps(pair, pair.tokenise(negatives.negatives))
 
     def build(folder: Path) -> None:
         whole = pair.decode(pair.tokenise(learned).dialogues)
-        negatives = make_rule_negatives(whole, plan.negatives, run.seed, pair.prompt_turns)
-        refuse_unchanged(negatives, f"model.pooler.negatives is {plan.negatives}", learned, run.seed, pair.prompt_turns)
+        negatives = make_by_rule("model.pooler.negatives", plan.negatives, whole, run.seed, pair)
         pooler = ClassifierPooler.fit(*find_both(negatives), plan.strength)
         machine = sample_negatives(pair, checking, "mixed-multi", EQUAL_MIX, run.seed)
         if machine.indices:
@@ -352,121 +422,69 @@ def choose_for_pooler(data: Corpus, plan: PoolerPlan, seed: int) -> list[tuple[s
     They come from the first two of the three held-out parts (`split_held_out`); the third checks the pooler.
     """
     choosing, checking, _ = split_held_out(data)
-    whole = cut_dialogues([*choosing, *checking], None, seed)
-    return whole[: plan.dialogues]
+    return cut_dialogues([*choosing, *checking], None, seed)[: plan.dialogues]
 
 
-def explain_pooler(data: Corpus, plan: PoolerPlan) -> list[str]:
-    """Returns a note if the pooler learns fewer dialogues than its plan asks for, else an empty list."""
-    learned = len(choose_for_pooler(data, plan, seed=0))
-    if learned == plan.dialogues:
-        return []
-    return [
-        f"the classifier pooler learned {learned} held-out dialogues, not the {plan.dialogues} of "
-        f"model.pooler.dialogues: {data.name} has {len(data.held_out)} held-out ones, and a third of them checks it"
-    ]
-
-
-def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[str, LoadMetric]:
-    """Returns Generative CDM, its baseline and the rules as metrics, by the name of their row in the results.
-
-    Each discriminator is loaded only when it scores, so that the device holds one discriminator at a time.
-    """
-    return {
-        row: partial(DiscriminatorScore.from_pretrained, judge.source, device, dialogues=True)
-        for row, judge in discriminators.items()
-    }
-
-
-def list_metrics(discriminators: Mapping[str, Trained]) -> dict[str, Sequence[str]]:
-    """Lists, for each trained model, the metrics that score with it, by the names of their rows in the results."""
-    momentum_rows = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
-    rows: dict[str, Sequence[str]] = {judge.name: [row] for row, judge in discriminators.items()}
-    rows["amateur"] = momentum_rows
-    rows["expert"] = momentum_rows
-    rows["pooler"] = ["cdm_discriminative_classifier"]
-    return rows
-
-
-class ReadDialogues(NamedTuple):
-    """Rated dialogues with their log-probabilities under both models, which all poolings share."""
-
-    tokenised: TokenisedDialogues
-    steps: list[Steps]
-
-
-def get_steps(run: Run, trained: TrainedPair, tokenised: TokenisedDialogues) -> ReadDialogues:
-    """Computes the log-probabilities (`Steps`) of rated dialogues under both models, or finds them as a stage."""
+def get_steps(run: Run, trained: TrainedPair, dialogues: TokenisedDialogues) -> list[Steps]:
+    """Computes the log-probabilities of dialogues under both models, or finds them as a stage for all poolings."""
 
     def build(folder: Path) -> None:
-        steps = find_steps_on_all(trained.pair, tokenised, folder, run.trainer)
+        steps = find_steps_on_all(trained.pair, dialogues, folder, run.trainer)
         if run.stages.first:
             save_steps(folder / "steps.npz", steps)
 
-    depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
+    depends = {**trained.identity, "dialogues": fingerprint(dialogues.dialogues)}
     with run.timed("momentum"):
         folder = run.stages.get("momentum", depends, build, together=True)
-        return ReadDialogues(tokenised, load_steps(folder / "steps.npz"))
+        return load_steps(folder / "steps.npz")
 
 
-def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, Metric]:
+def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, DiscriminativeCDM]:
     """Makes a metric of Discriminative CDM for each pooling, by the name of its row in the results.
 
     A pooler that must not be used (`ClassifierPooler.refusal`) makes no metric.
     """
-    metrics: dict[str, Metric] = {}
+    metrics: dict[str, DiscriminativeCDM] = {}
     for pooling in POOLINGS:
         needed = pooler if pooling == "classifier" else None
-        if needed is not None and needed.refusal:
-            continue
-        metrics[f"cdm_discriminative_{pooling}"] = DiscriminativeCDM(
-            pair,
-            pooling,
-            needed,
-            explain=pooling in EXPLAINED_POOLINGS,
-        )
+        if needed is None or not needed.refusal:
+            explain = pooling in EXPLAINED_POOLINGS
+            metrics[f"cdm_discriminative_{pooling}"] = DiscriminativeCDM(pair, pooling, needed, explain=explain)
     return metrics
 
 
 def score_dialogues(
     run: Run,
     rated: ScoredSet,
-    read: ReadDialogues,
-    metrics: Mapping[str, Metric | LoadMetric],
+    dialogues: TokenisedDialogues,
+    steps: list[Steps],
     pair: Pair,
+    metrics: Mapping[str, DiscriminativeCDM],
+    judges: Mapping[str, Trained],
+    device: str,
 ) -> ScoredSet:
-    """Scores one rated set by all metrics: both kinds of CDM and the baselines.
+    """Scores one rated set by all metrics: both kinds of CDM and the baselines. Keeps the published scores of the set.
 
-    Keeps the published scores of the set.
+    A discriminator is loaded when it scores, so that the device holds one at a time.
     """
     with run.timed(f"scoring {rated.name}"):
-        scores = {name: score_by(metric, rated, read) for name, metric in metrics.items()}
-        scores["amateur_likelihood"] = score_likelihood("amateur", pair.amateur, read.steps)
-        scores["expert_likelihood"] = score_likelihood("expert", pair.expert, read.steps)
+        scores: dict[str, Scores] = {}
+        for row, judge in judges.items():
+            scores[row] = DiscriminatorScore.from_pretrained(judge.source, device, dialogues=True).score(rated.examples)
+        scores |= {row: metric.score_steps(dialogues, steps) for row, metric in metrics.items()}
+        for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
+            row = f"{name}_likelihood"  # the mean log-probability (nats) of the tokens of a dialogue
+            line = signature(row, libraries=MODEL_LIBRARIES, model=lm.identity)
+            log_probabilities = [getattr(of_dialogue, name) for of_dialogue in steps]
+            scores[row] = to_quality(log_probabilities, line, [of_dialogue.dropped for of_dialogue in steps])
         scores["word_count"] = WordCount().score(rated.examples)
         scores |= {f"{metric}_published": published for metric, published in rated.scores.items()}
     return replace(rated, scores=scores)
 
 
-def score_likelihood(name: str, lm: ConditionalLM, steps: Sequence[Steps]) -> Scores:
-    """Scores each dialogue by the mean log-probability (nats) of its tokens under one model of the pair."""
-    line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES, model=lm.identity)
-    log_probabilities = [getattr(of_dialogue, name) for of_dialogue in steps]
-    return to_quality(log_probabilities, line, [of_dialogue.dropped for of_dialogue in steps])
-
-
-def score_by(metric: Metric | LoadMetric, rated: ScoredSet, read: ReadDialogues) -> Scores:
-    """Scores a set by one metric. Loads the metric first if it is not loaded."""
-    if isinstance(metric, DiscriminativeCDM):
-        return metric.score_steps(read.tokenised, read.steps)
-    loaded = metric() if isinstance(metric, partial) else metric
-    return loaded.score(rated.examples)
-
-
 def choose_dialogues(data: Corpus, plan: NegativesPlan, seed: int) -> list[tuple[str, ...]]:
     """Draws the training dialogues that get a negative, cut into windows."""
-    windows = cut_dialogues(get_turns(data.train), plan.turns, seed)
-    return windows[: plan.dialogues]
+    return cut_dialogues(get_turns(data.train), plan.turns, seed)[: plan.dialogues]
 
 
 def cut_dialogues(dialogues: Sequence[Sequence[str]], turns: int | None, seed: int) -> list[tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from judge.label_study import JudgedAspect, describe_judges, hold_gate, study_ju
 from judge.labelling import Labelling
 from judge.metric_study import rater_tables, tabulate_metrics
 from judge.metrics import Metrics, Planned, plan_metrics
-from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
+from judge.scoring import add_scores, collect_notes, open_stages
 from judge.verdict_files import Names, have_texts, read_verdicts
 from meta_eval.agreement import NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
 from meta_eval.ranking import (
@@ -176,6 +177,17 @@ def _compare_by_aspect(
             against_cues = compare_with_cues(with_cues, ranking, seed)
             rankings.append(replace(ranking, pairs=pairs, against_cues=against_cues))
     return rows, rankings
+
+
+def note_empty(scored: ScoredSet) -> list[str]:
+    """Notes how many answers are empty, and of which systems."""
+    empty = [example for example in scored.examples if example.is_empty]
+    if not empty:
+        return []
+    counts = Counter(example.system for example in empty if example.system is not None)
+    by_system = ", ".join(f"{number} of {name}" for name, number in counts.items())
+    said = f"{len(empty)} of {len(scored)} answers {'are' if empty[1:] else 'is'} empty"
+    return [f"{said} ({by_system})" if by_system else said]
 
 
 def _note_examples(scored: ScoredSet, *, has_texts: bool) -> Iterator[str]:

@@ -4,8 +4,7 @@ import math
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,9 +30,9 @@ from baselines.replies import ChatFault, ChosenToken, Reply
 from baselines.rubrics import read_rubric
 from core.errors import InputError, SettingError
 from core.example import Example
-from core.progress import shown
+from judge import score
+from judge.scored_texts import ScoredTexts, tabulate_panels
 from judge.verbs.prefer import prefer
-from judge.verbs.score import ScoredTexts, panel_tables, score
 from meta_eval.raters import krippendorff_alpha
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
@@ -47,6 +46,14 @@ def token(place: int, chosen: str, **probabilities: float) -> ChosenToken:
     """A token with the probabilities of numbers, whose names begin with p."""
     likeliest = tuple((name[1:], math.log(p)) for name, p in probabilities.items())
     return ChosenToken(place=place, token=chosen, likeliest=likeliest)
+
+
+def ask(chat: LocalChat, text: str) -> Reply:
+    """The reply to one question; raises the ChatFault in its place."""
+    ((_, answer),) = chat.ask_all([Question(text)])
+    if isinstance(answer, ChatFault):
+        raise answer
+    return answer
 
 
 @dataclass
@@ -410,11 +417,11 @@ def test_a_panel_rates_with_repeats() -> None:
     assert found.reasons[2] == "coherence by a 2: the judge gave no number from 1 to 5, but 'x'"
     assert found.reasons[:2] == (None, None)
     assert first.asked[3].endswith("#1")
-    (table,) = panel_tables([*TEXTS, Example("c", text="c")], found.values)
+    shown = ScoredTexts((*TEXTS, Example("c", text="c")), {"m": found})
+    (table,) = tabulate_panels(shown)
     (row,) = table.rows
     ratings = np.array([[2, 4, 2], [4, 5, math.nan], [3, 3, 3], [3, 4, 4]])
     assert (row["aspect"], row["raters"]) == ("coherence", 4)
-    shown = ScoredTexts((*TEXTS, Example("c", text="c")), {"m": found})
     assert shown.unscored == 0
     assert shown.present("texts").notes == [
         "1 of 12 ratings of single judges are missing; a mean is over the other judges"
@@ -436,7 +443,7 @@ def test_the_cost_is_said_before_and_after(caplog: pytest.LogCaptureFixture, tmp
     before, after = (record.getMessage() for record in caplog.records)
     assert before == (
         f"llm_judge: 2 texts, at most 2 calls, about {tokens:,.0f} tokens of questions (an estimate: characters / 4), "
-        "at most 18 of answers; about 0.00 for the questions, at most 0.00 for the answers"
+        "at most 18 of answers; at most 0.00 in all"
     )
     assert after.endswith("2000 tokens of questions, 1000 of answers so far, kept ones too, 0.0080 in all")
     caplog.clear()
@@ -481,12 +488,12 @@ def test_a_model_in_this_process_rates_by_its_next_token(toy_chat_model: Path) -
 
 
 def test_the_distribution_of_a_model_in_this_process(toy_chat_model: Path) -> None:
-    reply = LocalChat(str(toy_chat_model)).ask("good text ?")
+    reply = ask(LocalChat(str(toy_chat_model)), "good text ?")
     (first,) = reply.chosen
     assert sum(math.exp(p) for _, p in first.likeliest) == pytest.approx(1.0, abs=1e-5)
     assert (reply.text, reply.prompt_tokens) == (first.likeliest[0][0], 7)
-    with pytest.raises(ChatFault, match="the model reads at most 256"):
-        LocalChat(str(toy_chat_model)).ask("good " * 300)
+    with pytest.raises(ChatFault, match="this model reads at most 256"):
+        ask(LocalChat(str(toy_chat_model)), "good " * 300)
 
 
 def test_a_model_in_this_process_reads_batches(toy_chat_model: Path) -> None:
@@ -497,7 +504,7 @@ def test_a_model_in_this_process_reads_batches(toy_chat_model: Path) -> None:
     found = dict(chat.ask_all([Question(text) for text in texts]))
     assert isinstance(found[4], ChatFault)
     for place in (0, 1, 2, 3, 5):
-        together, alone = found[place], chat.ask(texts[place])
+        together, alone = found[place], ask(chat, texts[place])
         assert isinstance(together, Reply)
         assert (together.text, together.answer_tokens) == (alone.text, alone.answer_tokens)
         assert (together.prompt_tokens, together.is_cut) == (alone.prompt_tokens, alone.is_cut)
@@ -511,7 +518,7 @@ def test_answers_of_several_tokens_are_those_of_generate(toy_chat_model: Path) -
     ids = torch.tensor([chat.read("bad text ?")])
     written = chat.lm.model.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)[0, ids.shape[1] :]
     expected = [token for token in written.tolist() if token != 0]
-    answer = chat.ask("bad text ?")
+    answer = ask(chat, "bad text ?")
     assert answer.text.split() == chat.lm.tokenizer.convert_ids_to_tokens(expected)
     assert answer.is_cut is (len(expected) == 6)
 
@@ -525,7 +532,7 @@ def test_probabilities_inside_an_answer_are_those_of_a_whole_reading(
     chat = LocalChat(str(toy_chat_model), dtype=dtype, answer_tokens=12)
     found = 0
     for text in ("bad text ?", "good", "text good bad 1"):
-        answer = chat.ask(text)
+        answer = ask(chat, text)
         words = answer.text.split()
         for chosen in answer.chosen:
             before = answer.text[: chosen.place].split()
@@ -547,27 +554,6 @@ def test_a_model_in_this_process_explains_where_it_may(toy_chat_model: Path) -> 
         LLMJudge.from_settings(str(toy_chat_model), answer_tokens=3)
 
 
-def test_memory_and_progress_are_said(toy_chat_model: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What the weights take is said before they are loaded, and progress counts questions."""
-    steps: list[int] = []
-
-    @contextmanager
-    def record(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        steps.extend([total or 0])
-        yield steps.append
-
-    with caplog.at_level("INFO"):
-        judge = LLMJudge.from_settings(str(toy_chat_model), aspects=["coherence"])
-    (said,) = [message for message in caplog.messages if "memory" in message]
-    assert said == f"llm_judge: {toy_chat_model.name} takes 0.0 GB of memory for its weights in float32"
-    token = shown.set(record)
-    try:
-        judge.score(TEXTS)
-    finally:
-        shown.reset(token)
-    assert steps == [2, 1, 1]
-
-
 def set_template(folder: Path, template: str) -> Path:
     (folder / "chat_template.jinja").write_text(template)
     return folder
@@ -581,7 +567,7 @@ def test_special_tokens_of_a_text_are_text(toy_chat_model: Path, tmp_path: Path)
     end = chat.lm.tokenizer.get_vocab()["<end>"]
     assert [ids.count(end) for ids in (plain, hostile)] == [1, 1]
     with pytest.raises(ChatFault, match=r"the question cannot be read: .*<unk>"):
-        chat.ask("good text <unk>")
+        ask(chat, "good text <unk>")
 
 
 def test_a_text_with_a_token_of_the_template_has_no_score(toy_chat_model: Path, tmp_path: Path) -> None:
@@ -590,7 +576,7 @@ def test_a_text_with_a_token_of_the_template_has_no_score(toy_chat_model: Path, 
     chat = LocalChat(str(set_template(Path(shutil.copytree(toy_chat_model, tmp_path / "m")), template)))
     chat.lm.tokenizer.add_tokens(["<think>", "<b>"])
     with pytest.raises(ChatFault, match="the question holds <think>, which this model reads as a token of its own"):
-        chat.ask("good <think> text")
+        ask(chat, "good <think> text")
     assert chat.template_tokens == ["<think>"]
 
 
@@ -629,7 +615,7 @@ def test_a_question_on_which_the_chat_template_fails_has_a_reason(toy_chat_model
     shown = template + "{{ messages[0].content }} assistant :"
     chat = LocalChat(str(set_template(Path(shutil.copytree(toy_chat_model, tmp_path / "m")), shown)))
     with pytest.raises(ChatFault, match="the question cannot be read: too long"):
-        chat.ask("good text " * 9)
+        ask(chat, "good text " * 9)
 
 
 def test_a_model_without_a_chat_template_is_refused(toy_chat_model: Path, tmp_path: Path) -> None:
@@ -657,7 +643,7 @@ def test_a_model_that_encodes_rates_by_a_prompt(toy_chat_model: Path, tmp_path: 
     with torch.inference_mode():
         logits = network(torch.tensor([tokenizer(question)["input_ids"]]), decoder_input_ids=torch.tensor([[0]])).logits
     expected = logits[0, -1].log_softmax(-1)
-    (chosen,) = judge.chat.ask(question).chosen
+    (chosen,) = ask(judge.chat, question).chosen
     assert dict(chosen.likeliest)["4"] == pytest.approx(float(expected[5]), abs=1e-5)
     judge.score([Example("a", text="good")])
 

@@ -17,7 +17,7 @@ from discriminators.discriminator import Discriminator, new_token_bilstm
 from discriminators.guides import CausalGuide
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText
-from discriminators.training import DiscriminatorModule, LabelledRows, TrainingSettings, train_classifier
+from discriminators.training import DiscriminatorModule, LabelledTextDataModule, TrainingSettings, train_classifier
 from models.tiny import train_tokenizer
 from oumg.guidance import Guidance
 from oumg.songnet import character_tokenizer
@@ -26,17 +26,18 @@ from tests.toy_models import QUIET, randomise
 
 def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:
     rows = [TokenRow(np.arange(1, n + 1), i, 1.0) for i, n in enumerate((4, 2, 3))]
-    data = LabelledRows(rows, np.array([1.0, 0.0, 1.0], np.float32), pad=0, prefixes=True)
-    assert data.per_batch(100) == 6
-    classifier: Any = SimpleNamespace(network=lambda ids, mask: 1.0 * ids)
-    module = DiscriminatorModule(classifier)
-    module.read_data(data, data.per_batch(100))
-    logits, labels, weights, places = module.read_logits(data.make_batch([2, 1]))
-    assert logits.tolist() == [2, 3, 2]
-    assert labels.tolist() == [1, 1, 0]
-    assert weights.tolist() == [1, 1, 1]
-    assert places.tolist() == [9, 10, 5]  # four places for each text
-    assert module.labels.tolist() == [1] * 4 + [0] * 4 + [1] * 4
+    classifier: Any = SimpleNamespace(
+        network=lambda ids, mask: 1.0 * ids, pad=0, max_length=4, learns_prefixes=True, read_to_learn=lambda _: rows
+    )
+    texts = [LabelledText((str(i),), label, str(i)) for i, label in enumerate((1, 0, 1))]
+    data = LabelledTextDataModule(classifier, texts, texts, token_budget=100)
+    assert data.per_batch == 6
+    assert data.count_learned([rows, rows]) == 12
+    batch = data.collate([data.train[2], data.mute(data.train[1])])
+    assert DiscriminatorModule(classifier).read_logits(batch).tolist() == [2, 3, 2]
+    assert batch["labels"].tolist() == [1, 1, 0]
+    assert batch["weights"].tolist() == [1, 1, 0]
+    assert batch["places"].tolist() == [9, 10, 5]  # four places for each text
 
 
 def toy_texts(count: int = 60, seed: int = 0) -> list[LabelledText]:

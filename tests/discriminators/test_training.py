@@ -23,7 +23,6 @@ from core.errors import SettingError
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.texts import LabelledText, split_by_group
 from discriminators.training import (
-    DiscriminatorModule,
     TrainingSettings,
     discriminator_loss,
     held_out_metrics,
@@ -194,10 +193,3 @@ def test_the_script_of_the_page_fine_tunes_a_discriminator(
     assert "epoch 0: AUC" in capsys.readouterr().out  # the user's own callback
     curve = names["trainer"].callback_metrics
     assert {"train/loss", "val/loss", "val/accuracy", "val/auc"} <= set(curve)
-
-
-@pytest.mark.filterwarnings("ignore:You defined a `validation_step`")
-def test_a_module_without_its_data_module_says_which_one_it_needs(builds: Builds) -> None:
-    module = DiscriminatorModule(builds["bilstm"]([("the cat",)]))
-    with pytest.raises(TypeError, match=r"^a DiscriminatorModule learns from a LabelledTextDataModule, but got None$"):
-        QUIET(max_epochs=1, logger=False, enable_checkpointing=False).fit(module, [{}])

@@ -79,7 +79,6 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from models.fit import share_of_batch
 from models.tiny import TinyCausal
 from models.batching import Task
 from models.training import LanguageModelModule, batches_of_tasks
@@ -102,7 +101,8 @@ if processes > 1:
 optimizer = training.make_optimizer()
 for tasks_of_batch in batches_of_tasks(tasks, 5, shuffle_seed=0):
     whole_batch = lm.training_batch(tasks_of_batch)
-    loss = training.cross_entropy(share_of_batch(whole_batch, rank, processes)) / (whole_batch["labels"] != -100).sum()
+    share = lm.training_batch(tasks_of_batch[rank::processes])
+    loss = training.summed_loss(share) / (whole_batch["labels"] != -100).sum()
     (loss * processes).backward()  # gradients are averaged over processes
     torch.nn.utils.clip_grad_norm_(training.parameters(), 1.0)
     optimizer.step()
@@ -152,7 +152,7 @@ trainer = partial(Trainer, accelerator="cpu", devices=devices, enable_progress_b
 words = "the cat sat on a mat and ran".split()
 dialogues = [tuple(" ".join(words[(i * j + k) % 8] for k in range(2 + i % 5)) for j in (1, 3)) for i in range(11)]
 pair = toy_pair([turn for turns in dialogues for turn in turns])
-sampler = NegativeSampler.prepare(pair, dialogues, "mixed-multi", Sampling(gamma=0.5, longest=6), seed=1)
+sampler = NegativeSampler(pair, dialogues, "mixed-multi", Sampling(gamma=0.5, longest=6), seed=1)
 steps = find_steps_on_all(pair, sampler.tokenised, folder, trainer, size=3)
 negatives = sample_negatives_on_all(sampler, folder, trainer, size=3)
 rank = 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import judge
 from baselines.word_count import WordCount
 from core.errors import InputError
 from core.example import Example
@@ -15,10 +16,7 @@ from core.stages import Stages
 from data.files import iterate_examples, read_examples
 from data.input_file import InputFile
 from data.scored import read_scored
-from data.scoring import read_part, score_set
-from judge.engines import LocalEngine, ScoringActor, encode_chunk, read_again
-from judge.metrics import MetricPlan
-from judge.streaming import ScorableFile, check_scorable, keep_scores
+from data.scoring import score_set
 
 SHORT, LONG = ["a", "a b"], ["a b c", "a b c d", "a b c d e"]
 REFUSED = "the file changed while it was read: run the command again"
@@ -41,11 +39,6 @@ class Shares:
         """Names the corpus, as every metric with a corpus does."""
         return f"shares|words={self.words}"
 
-    @classmethod
-    def from_file(cls, path: str) -> "FixedShares":
-        """The shares of a corpus in a file of its own."""
-        return FixedShares(cls().with_corpus(read_examples(path)).words)
-
     def with_corpus(self, corpus: Iterable[Example]) -> "Shares":
         """The metric with the words of the corpus counted."""
         return replace(self, words=sum(len(example.full_text.split()) for example in corpus))
@@ -54,23 +47,6 @@ class Shares:
         """The shares."""
         found = WordCount().score(examples)
         return Scores({"quality": found.values["quality"] / self.words}, self.signature)
-
-
-@dataclass(frozen=True)
-class FixedShares:
-    """Shares of a corpus that is given."""
-
-    words: int
-    requires = require()
-    signature = Shares.signature
-    score = Shares.score
-
-
-def score_words(file: ScorableFile, stages: Stages) -> list[float]:
-    engine = LocalEngine({"m": WordCount()})
-    kept = keep_scores(file, engine, engine.prepare(file), stages)
-    parts = [read_part(kept["m"], bounds) for bounds in file.bounds]
-    return [value for part in parts for value in part.values["quality"]]
 
 
 def test_a_file_that_changes_while_models_load_is_scored_as_it_was_and_then_as_it_is(tmp_path: Path) -> None:
@@ -83,41 +59,24 @@ def test_a_file_that_changes_while_models_load_is_scored_as_it_was_and_then_as_i
     assert second.scores["m"].values["quality"].tolist() == [3, 4, 5]
 
 
-def test_chunks_of_a_file_that_changes_while_models_load_are_those_that_were_read(tmp_path: Path) -> None:
-    path, stages = write(tmp_path / "in.jsonl", SHORT), Stages(tmp_path / "stages")
-    file = check_scorable(path, {"m": WordCount()}, chunk=1)
-    write(path, LONG)
-    assert score_words(file, stages) == [1, 2]
-    assert score_words(check_scorable(path, {"m": WordCount()}, chunk=1), stages) == [3, 4, 5]
+@dataclass(frozen=True)
+class ChangingFile(Shares):
+    """Shares of a corpus that changes its own file while it is prepared."""
+
+    path: Path = Path()
+
+    def with_corpus(self, corpus: Iterable[Example]) -> "Shares":
+        """Writes the file, then counts the corpus."""
+        write(self.path, LONG)
+        return super().with_corpus(corpus)
 
 
-def test_the_corpus_is_the_file_that_was_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "in.jsonl", SHORT)
-    file = check_scorable(path, {"m": Shares()}, chunk=1)
-    write(path, LONG)
-    assert LocalEngine({"m": Shares()}).prepare(file) == {"m": "shares|words=3"}
-
-
-def test_another_process_refuses_a_file_that_has_changed(tmp_path: Path) -> None:
-    path = write(tmp_path / "in.jsonl", SHORT)
-    file = check_scorable(path, {"m": Shares()}, chunk=1)
-    assert [example.text for example in read_again(InputFile(path), file.sha256)] == SHORT
-    write(path, LONG)
-    with pytest.raises(InputError, match=rf"in\.jsonl: {REFUSED}"):
-        list(read_again(InputFile(path), file.sha256))
-
-
-def test_a_worker_refuses_a_corpus_that_has_changed_since_signatures_were_asked(tmp_path: Path) -> None:
-    path, corpus = write(tmp_path / "in.jsonl", SHORT), write(tmp_path / "corpus.jsonl", SHORT)
-    target = {"_target_": "tests.judge.test_changing_files.Shares.from_file", "path": str(corpus)}
-    config = {"m": MetricPlan("shares", target)}
-    file = check_scorable(path, {"m": WordCount()}, chunk=2)
-    batch = {"chunk": [encode_chunk([(1, Example("a", text="a b c"))])], "names": ['["m"]']}
-    actor = ScoringActor(config, {"m": "shares|words=3"}, file.source, file.sha256, path)
-    assert json.loads(actor(batch)["scores"][0])["m"]["values"] == {"quality": [1.0]}
-    write(corpus, LONG)
-    changed = ScoringActor(config, {"m": "shares|words=3"}, file.source, file.sha256, path)
-    assert "m: its files and models must stay as they are during a run" in changed(batch)["fault"][0]
+def test_chunks_and_corpus_are_those_of_the_file_that_was_read(tmp_path: Path) -> None:
+    path, output = write(tmp_path / "in.jsonl", SHORT), tmp_path / "out.jsonl"
+    how = {"output": output, "chunk": 1, "stages": tmp_path / "stages"}
+    found = judge.score(path, ChangingFile(path=path), **how)
+    assert (found.signature, found.found.values["quality"].tolist()) == ("shares|words=3", [1 / 3, 2 / 3])
+    assert judge.score(path, "word_count", **how).found.values["quality"].tolist() == [3, 4, 5]
 
 
 def change_after_a_line(path: Path) -> Iterator[Example]:

@@ -10,9 +10,10 @@ import pytest
 import judge
 from core.errors import InputError, SettingError
 from data.sets.judged_pairs import load_alpaca_eval
-from judge.correcting import WINNER
+from judge.preference_study import WINNER
 from meta_eval.length_control import CONFOUNDED
 from meta_eval.preferences import JUDGE
+from report.study import Study
 
 PAIRS = [("x", "y"), ("y", "z"), ("z", "x")]
 
@@ -32,30 +33,22 @@ def study(inputs: int = 300, seed: int = 0) -> tuple[list[dict[str, Any]], list[
     return verdicts, people
 
 
+def count_labels(found: Study) -> int:
+    """The labels of x by the first judge."""
+    return next(row["labels"] for row in found["Systems by judges and by people"].rows if row["system"] == "x")
+
+
 def test_few_labels_correct_a_biased_judge():
     verdicts, people = study()
     found = judge.prefer(verdicts, human_labels=people[::3][:40] + people[1::3][40:80] + people[2::3][80:120])
-    systems = found.found.corrections.by_labels[JUDGE]
+    systems = found.found.corrected[JUDGE]
     assert [each["system"] for each in systems] == ["x", "y", "z"]
-    assert systems[2]["rank_by_judge"] == 1
-    assert (found.found.corrections.labels, found.found.corrections.pairs) == (120, 900)
+    assert max(systems, key=lambda row: row["by_judge"].value)["system"] == "z"
     truth = judge.prefer(people).found.ranking.systems
     for each, true in zip(systems, truth, strict=True):
         assert each["corrected"].low < true.win_rate.value < each["corrected"].high
-        assert each["strength"].low < true.strength.value < each["strength"].high
         assert each["labels"] == 80
-    assert found.found.corrections.notes[0].endswith("corrected with 120 labels, it is x, y, z")
-    assert not found.found.corrections.by_length  # all texts are of one length
-
-
-def test_an_order_that_is_not_known_is_not_told():
-    """Four labels have no intervals, so no order is told, and a judge that always ties puts two systems in no order."""
-    verdicts, people = study()
-    few = judge.prefer(verdicts, human_labels=people[:4])
-    assert not few.found.corrections.notes
-    assert all(math.isnan(row["strength"].low) for row in few.found.corrections.by_labels[JUDGE])
-    pairs = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "x", "judges": {"j": "tie"}} for i in range(9)]
-    assert judge.prefer(pairs).found.corrections.notes == ["as judged, j orders x = y; people's order is x, y"]
+    assert not any(found.found.by_length.values())  # all texts are of one length
 
 
 def test_labels_may_stand_beside_the_verdicts():
@@ -67,24 +60,15 @@ def test_labels_may_stand_beside_the_verdicts():
     ]
     found = judge.prefer(rows)
     apart = judge.prefer(verdicts, human_labels=people[:90])
-    assert found.found.corrections.by_labels["j"] == apart.found.corrections.by_labels[JUDGE]
+    assert found.found.corrected["j"] == apart.found.corrected[JUDGE]
     assert sum(each.n for each in found.found.ranking.systems) == 2 * 90
 
 
-def test_a_number_of_labels_is_drawn():
-    people = [row | {"judges": {"j": row["winner"]}} for row in study(60)[1]]
-    found = [judge.prefer(people, human_labels=50, seed=seed).found.corrections for seed in (0, 0, 1)]
-    assert all(each.labels == 50 for each in found)
-    assert found[0] == found[1]
-    assert found[0] != found[2]
-    with pytest.raises(SettingError, match="from 1 to 180, but is 181"):
-        judge.prefer(people, human_labels=181)
-
-
-def test_very_few_labels_have_no_worth():
-    people = [row | {"judges": {"j": row["winner"]}} for row in study(60)[1]]
-    rows = next(each.rows for each in judge.prefer(people, human_labels=3).tables if "worth" in each.columns)
+def test_very_few_labels_have_no_worth_and_no_interval():
+    verdicts, people = study(60)
+    rows = judge.prefer(verdicts, human_labels=people[:3])["Systems by judges and by people"].rows
     assert np.isnan([row["worth"] for row in rows]).any()
+    assert all(math.isnan(row["corrected"].low) for row in rows)
 
 
 def test_a_label_of_an_unknown_pair_is_refused():
@@ -99,7 +83,7 @@ def test_labels_of_unknown_pairs_are_counted_and_named():
     found = judge.prefer(verdicts, human_labels=[*people[:100], lost])
     said = "preferences: 100 of 101 labels joined by input and systems to 120 verdicts; without a verdict: y and x"
     assert any(note.startswith(said.replace("preferences", "human_labels", 1)) for note in found.notes)
-    assert found.found.corrections.labels == 100
+    assert sum(row["labels"] for row in found.found.corrected[JUDGE]) == 2 * 100
 
 
 def test_labels_by_the_id_of_a_pair(tmp_path: Path) -> None:
@@ -112,12 +96,12 @@ def test_labels_by_the_id_of_a_pair(tmp_path: Path) -> None:
     right = judge.prefer(verdicts, human_labels=people[:90])
     for given in (labels, path):
         found = judge.prefer(named, human_labels=given)
-        assert found.found.corrections == right.found.corrections
+        assert found.found.corrected == right.found.corrected
     sides = [{"id": f"q{i}", "winner": "b" if i % 3 else "tie"} for i in range(30)] + [{"id": "q77", "winner": "a"}]
     pairs = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "xy"[i % 2]} for i in range(40)]
     by_input = judge.prefer(pairs, human_labels=sides)
-    assert by_input.found.corrections.labels == 30
-    assert by_input.found.corrections.by_labels[JUDGE][0]["system"] == "y"
+    assert count_labels(by_input) == 30
+    assert by_input.found.corrected[JUDGE][0]["system"] == "y"
     assert "human_labels: labels without a verdict: q77" in by_input.notes
 
 
@@ -148,19 +132,15 @@ def test_a_system_that_is_always_longer_has_no_rank_at_equal_lengths():
     found = judge.prefer(rows)
     table = found["At equal lengths"]
     assert [(row["system"], row["n"]) for row in table.rows] == [("x", 60), ("y", 60)]
-    assert np.isnan([row["rank"] for row in table.rows]).all()
     assert table.explain() == {CONFOUNDED: ["no controlled", "no change", "no strength"]}
-    assert not found.found.corrections.notes
 
 
 def test_length_control_of_alpaca_eval(shared_data):
     found = judge.prefer(load_alpaca_eval(shared_data)[0])
-    systems = found.found.corrections.by_length[WINNER]
-    assert next(iter(systems)) == "FuseChat-Gemma-2-9B-Instruct"
-    table = {row["system"]: (row["rank"], row["rank_as_judged"]) for row in found["At equal lengths"].rows}
-    assert list(systems)[2] == "gpt4_1106_preview"
-    assert table["gpt4_1106_preview"] == (3, 3)
-    assert table["alpaca-7b_concise"][0] < table["alpaca-7b_concise"][1]
+    systems = list(found.found.by_length[WINNER])
+    assert (systems[0], systems[2]) == ("FuseChat-Gemma-2-9B-Instruct", "gpt4_1106_preview")
+    judged = [each.system for each in found.found.ranking.systems]
+    assert systems.index("alpaca-7b_concise") < judged.index("alpaca-7b_concise")
 
 
 @pytest.mark.parametrize("chosen", ["at random", "where the judge said a", "of one pair of systems"])
@@ -173,22 +153,15 @@ def test_labels_that_are_visibly_no_random_sample_are_a_warning(chosen: str) -> 
         at = [i for i in at if verdicts[i]["winner"] == verdicts[i]["system_a"]]
     elif chosen == "of one pair of systems":
         at = [i for i in at if i % 3 == 0]
-    found = judge.prefer(verdicts, human_labels=[people[i] for i in at[:90]]).found.corrections
+    found = judge.prefer(verdicts, human_labels=[people[i] for i in at[:90]])
     is_warned = any("the labels are no random sample" in note for note in found.notes)
-    assert is_warned == bool(found.unrepresentative) == (chosen != "at random")
-    assert any("corrected with" in note and "it is" in note for note in found.notes) == (chosen == "at random")
+    assert is_warned == bool(found.found.unrepresentative[JUDGE]) == (chosen != "at random")
 
 
 def test_labels_at_random_are_seldom_called_otherwise() -> None:
     warned = 0
     for seed in range(40):
-        verdicts, _ = study(40, seed)
-        warned += bool(judge.prefer(verdicts, human_labels=60, seed=seed).found.corrections.unrepresentative)
+        verdicts, people = study(40, seed)
+        labels = [people[i] for i in np.random.default_rng(seed).permutation(120)[:60]]
+        warned += bool(judge.prefer(verdicts, human_labels=labels).found.unrepresentative[JUDGE])
     assert warned <= 3
-
-
-def test_a_corrected_order_without_intervals_is_not_told() -> None:
-    verdicts, people = study(100)
-    found = judge.prefer(verdicts, human_labels=people[:24]).found.corrections
-    assert all(math.isnan(row["strength"].low) for row in found.by_labels[JUDGE])
-    assert not any("it is" in note for note in found.notes)

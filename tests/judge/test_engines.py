@@ -1,4 +1,4 @@
-"""Engines: chunks in this process, and on a real local Ray cluster, of which a worker dies."""
+"""Chunks on a real local Ray cluster, of which a worker dies."""
 
 import subprocess
 import sys
@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
+import judge
 from baselines.word_count import WordCount
 from core.errors import ExampleError, InputError, SettingError
 from core.example import Example
 from core.scores import Scores
-from judge import engines
-from judge.engines import LocalEngine, Ray, RayEngine
-from judge.streaming import check_scorable
+from judge.ray_actors import Ray
 from tests.data.sets.small_files import write
 
 REPOSITORY = Path(__file__).parents[2]
@@ -111,18 +110,19 @@ def test_an_endpoint_that_is_down_ends_the_run_in_one_line(tmp_path: Path, trial
         ({"address": "127.0.0.1:1"}, "must be HOST:PORT of a Ray cluster, but none answers at 127.0.0.1:1"),
     ],
 )
-def test_bad_settings_of_a_cluster(settings: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_settings_of_a_cluster(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
     pytest.importorskip("ray")
-    monkeypatch.setattr(engines, "PATIENCE", 1.0)
+    write(tmp_path / "in.jsonl", *ENDS)
     with pytest.raises(SettingError) as found:
-        RayEngine({}, Ray(**settings))
+        judge.score(tmp_path / "in.jsonl", "word_count", output=tmp_path / "out.jsonl", ray=Ray(**settings))
     assert message in str(found.value)
 
 
-def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
+    write(tmp_path / "in.jsonl", *ENDS)
     with pytest.raises(SettingError, match=r"pip install 'judging-generated-text\[ray\]'"):
-        RayEngine({}, Ray())
+        judge.score(tmp_path / "in.jsonl", "word_count", output=tmp_path / "out.jsonl", ray=Ray())
 
 
 def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
@@ -130,7 +130,6 @@ def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
         def score(self, examples: Sequence[Example]) -> Scores:
             raise ExampleError((i, "must not be no") for i, example in enumerate(examples) if example.text == "no")
 
-    (tmp_path / "in.jsonl").write_text('{"text": "x"}\n{"text": "no"}\n')
-    file = check_scorable(tmp_path / "in.jsonl", {"m": Refusing()}, chunk=2)
+    write(tmp_path / "in.jsonl", {"text": "x"}, {"text": "no"})
     with pytest.raises(InputError, match=r"in\.jsonl:2: must not be no"):
-        list(LocalEngine({"m": Refusing()}).score(file, [(0, ["m"])]))
+        judge.score(tmp_path / "in.jsonl", Refusing(), output=tmp_path / "out.jsonl")

@@ -9,8 +9,8 @@ import pytest
 import judge
 from core.errors import SettingError
 from judge.pair_inputs import read_given
-from judge.verbs.plan import PlanSettings, count_ratings, note_gaps, size_for_metrics
-from meta_eval.planning import Pilot, SampleSize, Spread, n_for_width, n_to_tell_metrics
+from judge.plans import count_ratings
+from meta_eval.planning import n_for_width, n_to_tell_metrics
 from tests.data.sets.small_files import write
 
 Finish = Callable[..., dict[str, Any]]
@@ -32,10 +32,9 @@ def test_more_raters_and_larger_differences_need_fewer_inputs(finish: Finish) ->
 
 
 def test_the_reason_names_the_impossible_correlation() -> None:
-    assumptions = PlanSettings(correlation=0.9, differences=[0.1], raters=[9])
-    _, needed = size_for_metrics(assumptions, 0.1, 9)
+    (row,) = judge.plan(correlation=0.9, differences=[0.1], raters=[9]).tables[1].rows
     said = "a correlation of 0.9 with one rater is impossible if raters correlate 0.5"
-    assert (math.isnan(needed.n), needed.reason) == (True, said)
+    assert (math.isnan(row["n"]), row["reason"]) == (True, said)
 
 
 def test_a_pilot_gives_the_spread(finish: Finish, tmp_path: Path) -> None:
@@ -83,22 +82,13 @@ def test_a_pilot_is_a_file(words: str, said: str, run: Callable[..., Any], tmp_p
     assert (ended.returncode, said in ended.stderr) == (2, True)
 
 
-def test_what_a_pilot_cannot_show_is_named() -> None:
-    found = note_gaps(Spread(0, 1, Pilot(9, 5)))
-    assert found[2:] == [
-        "the spread of raters rests on 5 of 9 inputs",
-        "raters differ so much that the pilot shows no spread between inputs; with 0, n may be too small",
-    ]
-    assert note_gaps(Spread(1, None, Pilot(9, 0)))[2].startswith("no input of the pilot has ratings of several people")
-
-
 def test_the_last_line_counts_ratings() -> None:
     """50 inputs of two outputs by three people are 300 ratings; 200 by one are 400."""
-    rows = [({"difference": 0.1, "raters": k}, SampleSize(n, 0.8)) for k, n in ((1, 200), (3, 50))]
-    worse = [({"difference": 0.2, "raters": 1}, SampleSize(10, 0.8)), *rows]
+    rows = [{"difference": 0.1, "raters": k, "n": n} for k, n in ((1, 200), (3, 50))]
+    worse = [{"difference": 0.2, "raters": 1, "n": 10}, *rows]
     shown = "300 ratings are needed (50 inputs, 2 outputs each, 3 raters)"
     assert count_ratings("systems", worse) == f"to show a difference of 0.1 between two systems, {shown}"
-    none = [({"difference": 0.1, "raters": 1}, SampleSize(math.nan, math.nan, "too small"))]
+    none = [{"difference": 0.1, "raters": 1, "n": math.nan, "reason": "too small"}]
     assert count_ratings("metrics", none) == (
         "no study is known to show a difference of 0.1 between two metrics: too small"
     )
@@ -197,7 +187,7 @@ OUTPUTS = {"x": {"q": "A cat."}, "y": {"q": "A dog."}}
 @pytest.mark.parametrize(
     ("pilot", "settings", "said"),
     [
-        (None, {"people": "ann"}, "people must be left out, because the pilot is not given"),
+        (None, {"people": "ann"}, "people say what is in a pilot: pass its file too"),
         (PAIRS, {"people": "ann"}, "people must be left out, because the pilot is preferences"),
         ("pairs.jsonl", {"judges": "j", "levels": ["bad", "good"]}, "judges and levels must be left out"),
         (OUTPUTS, {"people": "ann"}, "people must be left out, because the pilot is outputs by system"),
@@ -212,9 +202,3 @@ def test_settings_that_say_nothing_of_a_pilot_are_refused(
     write(tmp_path / "pairs.jsonl", *PAIRS)
     with pytest.raises(SettingError, match=said):
         judge.plan(pilot, within=0.1, **settings)
-
-
-def test_systems_without_a_pilot_are_refused() -> None:
-    """The number of compared systems is another setting; this one would have no effect."""
-    with pytest.raises(SettingError, match=r"two of a pilot.*compared_systems"):
-        judge.plan(systems=["10"])

@@ -12,7 +12,7 @@ import pytest
 
 import judge
 from judge.comparisons import SystemsCompared
-from judge.preferences import PreferenceStudy
+from judge.preference_study import PreferenceFigures
 from judge.verbs.agree import AgreementFigures
 from meta_eval.estimates import Estimate
 
@@ -65,7 +65,7 @@ def contradict_compare(found: SystemsCompared) -> Iterator[str]:
             yield "cluster"
 
 
-def contradict_prefer(found: PreferenceStudy) -> Iterator[str]:
+def contradict_prefer(found: PreferenceFigures) -> Iterator[str]:
     """What in a ranking by preferences contradicts itself."""
     systems = {each.system: each for each in found.ranking.systems}
     strengths = [each.strength.value for each in found.ranking.systems]

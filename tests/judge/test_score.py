@@ -16,7 +16,7 @@ from core.configs import CONFIGS
 from core.errors import SettingError
 from core.example import Example
 from core.scores import Scores
-from judge.verbs.score import score
+from judge import score
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "text": "the cat sat", "references": ["the cat sat down"]},

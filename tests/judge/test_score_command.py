@@ -16,12 +16,12 @@ from core.example import Example
 from core.scores import Scores, require
 from core.stages import Stages
 from data.files import write_examples
+from data.input_file import InputFile
 from data.scored import read_scored
 from data.scoring import score_set
 from data.text_files import standard_input
-from judge.engines import decode_chunk
+from judge.chunks import decode_chunk, read_chunks
 from judge.metrics import plan_metric
-from judge.streaming import check_scorable
 from tests.data.sets.small_files import write
 
 Here = Callable[..., int]
@@ -47,9 +47,6 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(r
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-WORD_COUNT = {"m": plan_metric("word_count")}
 
 
 @dataclass
@@ -183,11 +180,11 @@ def test_every_chunk_has_an_example_that_can_be_scored(tmp_path: Path, size: int
     complete = [1, 4, 5, 11]
     examples = [Example(str(i), text="t", references=("r",) if i in complete else ()) for i in range(15)]
     write_examples(tmp_path / "in.jsonl", examples)
-    file = check_scorable(str(tmp_path / "in.jsonl"), {"m": plan_metric("bleu")}, size)
-    chunks = [decode_chunk(file.chunk(number)) for number in range(len(file.ends))]
+    file = read_chunks(InputFile(tmp_path / "in.jsonl"), {"m": plan_metric("bleu")}, size)
+    chunks = [*map(decode_chunk, file)]
     assert [example for chunk in chunks for _, example in chunk] == examples
     assert file.first == tuple(examples)  # the page shows them
-    assert tuple(np.cumsum([len(chunk) for chunk in chunks])) == file.ends
+    assert np.cumsum([len(chunk) for chunk in chunks]).tolist() == [end for _, end in file.bounds]
     assert all(any(example.references for _, example in chunk) for chunk in chunks)
     assert all(len(chunk) >= min(size, 15) for chunk in chunks[:-1])
 
@@ -250,7 +247,7 @@ def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path)
 
 def test_the_memory_for_a_row_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are streamed: what stays of each is its score, and for a while a copy of it or the hash of its id."""
-    monkeypatch.setattr("judge.streaming.IN_MEMORY", 2**14)
+    monkeypatch.setattr("judge.chunks.IN_MEMORY", 2**14)
 
     def measure(rows: int) -> int:
         file = tmp_path / f"{rows}.jsonl"

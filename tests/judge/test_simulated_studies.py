@@ -98,7 +98,7 @@ def labels_of_no_random_sample(rng: np.random.Generator, is_control: bool) -> bo
     chosen = [row for row in verdicts if row["winner"] == "a"] if is_control else verdicts
     at = rng.permutation(len(chosen))[:60]
     people = [{**chosen[i], "winner": "a" if rng.random() < 0.5 else "b"} for i in at]
-    return bool(judge.prefer(verdicts, human_labels=people).found.corrections.unrepresentative)
+    return any(judge.prefer(verdicts, human_labels=people).found.unrepresentative.values())
 
 
 STUDIES: list[Study] = [

@@ -26,7 +26,7 @@ VERBS: dict[str, Callable[[], Any]] = {
     "agree": lambda: judge.agree([row for row in OUTPUTS if "ratings" in row], METRICS, grouping="all"),
     "agree on some": lambda: judge.agree([{**row, "scores": {"j": 1.0}} for row in OUTPUTS]),
     "compare": lambda: judge.compare(OUTPUTS, METRICS),
-    "prefer": lambda: judge.prefer(VERDICTS, outputs=OUTPUTS, metrics=METRICS, human_labels=18),
+    "prefer": lambda: judge.prefer(VERDICTS, outputs=OUTPUTS, metrics=METRICS, human_labels=VERDICTS[::4]),
     "prefer, people": lambda: judge.prefer(VERDICTS),
     "audit": lambda: judge.audit(OUTPUTS, METRICS),
     "plan": lambda: judge.plan(),

@@ -8,9 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from cdm.sampling import Sampling
-from core.errors import SettingError
-from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
-from experiments.cdm.tables import list_baselines
+from experiments.cdm.experiment import NegativesPlan
 from tests.composing import compose_run
 
 # how the model is composed by the public recipes, without what names or chooses the source of the negatives
@@ -59,37 +57,9 @@ def test_own_dialogues_are_learned_with_the_settings_of_real_ones() -> None:
     assert paper == compose_model(["+exp=cdm_dialogue", "scale=paper", "data=dialogues", "data.train_path=mine.jsonl"])
 
 
-def plan_with(gamma: float, baseline: list[str] | None) -> CdmPlan:
-    model: Any = None
-    sampled = NegativesPlan("mixed-multi", Sampling(gamma=gamma, plausibility=0.1, top_p=0.9), 6)
-    discriminators: Any = {"bert": None}
-    pooler = PoolerPlan(6)
-    return CdmPlan(model, model, sampled, discriminators, pooler, [], "cpu", "float32", "", baseline=baseline)
-
-
-@pytest.mark.parametrize(
-    ("gamma", "baseline", "named"),
-    [
-        (1.0, None, []),
-        (1.0, ["bert"], ["baseline_amateur_alone_*: a baseline of the paper"]),
-        (0.0, None, ["cdm_generative_* is a baseline of the paper (Table 5) here: negatives of the amateur alone"]),
-        (-1.0, None, ["cdm_generative_* is a baseline of the paper (Table 5) here: negatives of the expert alone"]),
-    ],
-)
-def test_the_notes_name_what_is_a_baseline(gamma: float, baseline: list[str] | None, named: list[str]) -> None:
-    said = list_baselines(plan_with(gamma, baseline))
-    assert len(said) == len(named)
-    assert all(part in note for part, note in zip(named, said, strict=True))
-
-
 def test_the_baseline_differs_from_the_method_in_who_draws_alone() -> None:
-    plan = plan_with(1.0, ["bert"])
-    alone = plan.negatives.without_contrast()
-    assert (alone.writer, plan.negatives.writer) == ("amateur alone", "contrast")
-    assert plan_with(0.5, None).negatives.without_contrast() == alone  # a sweep over gamma finds it again
-    assert (alone.sampling.top_p, alone.dialogues, alone.strategy) == (0.9, 6, "mixed-multi")
-
-
-def test_a_baseline_without_its_discriminator_is_refused() -> None:
-    with pytest.raises(SettingError, match=r"baseline\[0\] must be 'bert', but is 'bilstm'"):
-        plan_with(1.0, ["bilstm"])
+    plan = NegativesPlan("mixed-multi", Sampling(gamma=1.0, plausibility=0.1, top_p=0.9), 6)
+    alone = plan.without_contrast()
+    other = NegativesPlan("mixed-multi", Sampling(gamma=0.5, plausibility=0.1, top_p=0.9), 6)
+    assert other.without_contrast() == alone  # a sweep over gamma finds it again
+    assert (alone.sampling.gamma, alone.sampling.top_p, alone.dialogues, alone.strategy) == (0.0, 0.9, 6, "mixed-multi")

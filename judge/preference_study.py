@@ -1,0 +1,470 @@
+"""Studies of preferences: who wins, which judges and metrics prefer as people do, and win rates corrected by labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.errors import InputError, fault
+from judge.pair_judging import JudgedPairs
+from meta_eval.design import Floats, restrict
+from meta_eval.estimates import FEWEST, Estimate, estimate_share
+from meta_eval.helped import help_mean
+from meta_eval.labels import SingleAgreement, agree_with_single
+from meta_eval.length_control import Controlled, control_length
+from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
+from meta_eval.preferences import (
+    OUTCOMES,
+    PANEL,
+    Favour,
+    PreferenceAgreement,
+    Preferences,
+    Verdicts,
+    agree_among,
+    agree_on_preferences,
+    exchanges_sides,
+    find_longer,
+    find_majority,
+    in_both_orders,
+    measure_favour,
+    position_effect,
+    prefer_by_scores,
+    to_outcomes,
+)
+from meta_eval.scored_set import ScoredSet
+from meta_eval.strengths import PreferenceRanking, PreferredPair, rank_by_preferences
+from report.agreement_tables import describe_chance, describe_enough, single_table
+from report.study import Study
+from report.tables import Row, Table, pick
+from report.wording import MOST_NAMED, format_cell, format_number, join_names, note_resolution
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ALL = "all"
+TIE = 0.5  # the outcome of a tie
+WINNER = "winner"  # names the preferences themselves
+SYSTEMS_CAPTION = (
+    "Intervals are over inputs. A tie is half a win of each; each compared pair of k systems counts 1/(k - 1) tie more."
+)
+PAIRS_CAPTION = (
+    "Positive where system_a is preferred. difference: of the strengths, which rest on all pairs; win_rate: on the "
+    "judgements of this pair. p_value: two-sided, by flips of inputs, adjusted for all pairs (score test of equal "
+    "strengths, step-down of the largest statistic)."
+)
+AGREEMENT_CAPTION = (
+    "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. Intervals are over inputs."
+)
+FAVOURS_CAPTION = (
+    "Of the n pairs of which one output is longer (in characters), how often the longer one is preferred; ties count "
+    "half. Intervals are over inputs."
+)
+CORRECTED_CAPTION = (
+    "Win rates, with intervals over inputs. corrected: of all {pairs} pairs, from {labels} labels and the verdicts "
+    "(prediction-powered; valid for any judge if the labelled pairs are a random sample; intervals need "
+    f"{FEWEST} inputs with labels)."
+)
+LENGTHS_CAPTION = (
+    "Logistic regression on the difference of lengths, as in AlpacaEval 2. by: the judge, or "
+    f"{WINNER}, the preferences themselves. Intervals are over inputs."
+)
+ASKED_CAPTION = (
+    "Each pair is asked in both orders; the outcome is the mean of both where the model gives probabilities, else a "
+    "tie unless both name the same winner. A panel says in each order what most of its judges say."
+)
+SYSTEM_CELLS = ("cluster", "system", "n", "wins", "ties", "losses", "win_rate", "strength")
+PAIR_CELLS = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
+PAIR_SHOWN = ("system_a", "system_b", "better", "p_value", "difference", "win_rate", "n")
+AGREEMENT_CELLS = ("n", "accuracy", "kappa", "untied", "missing")
+FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
+CORRECTED_SHOWN = ("judge", "system", "by_judge", "by_people", "corrected", "labels")
+LENGTH_CELLS = ("win_rate", "controlled", "change", "strength", "n")
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceFigures:
+    """The estimates of a study of preferences."""
+
+    ranking: PreferenceRanking
+    # how many people, or judges, there are where they are several, and Krippendorff's alpha among them
+    among: Mapping[str, tuple[int, Estimate]]
+    # of the judges and metrics with each person, and of people among themselves, where several are named
+    single: Sequence[SingleAgreement]
+    # by judge or metric, how much more often than people it prefers the longer text
+    favours: Mapping[str, Favour]
+    # by judge or metric, and by its pair of systems, or by `ALL` twice
+    agreement: Mapping[tuple[str, str, str], PreferenceAgreement]
+    # by judge that was asked, the share of wins of the output shown first, minus 1/2
+    position: Mapping[str, Estimate]
+    # by judge or metric, a row for each system, the best first: its win rate by the judge, by people and corrected
+    corrected: Mapping[str, Sequence[Row]]
+    # by judge or metric, how labelled pairs differ from the others: corrected win rates then do not hold
+    unrepresentative: Mapping[str, Sequence[SampleDifference]]
+    # by judge, or `WINNER`, the systems at equal lengths, the strongest first
+    by_length: Mapping[str, Mapping[str, Controlled]]
+
+    @property
+    def whole(self) -> dict[str, PreferenceAgreement]:
+        """The agreement of each judge and metric on all pairs of systems."""
+        return {name: agreement for (name, a, _), agreement in self.agreement.items() if a == ALL}
+
+
+def study_preferences(judged: JudgedPairs, texts: ScoredSet, *, has_people: bool, seed: int, level: float) -> Study:
+    """Ranks systems, and compares judges and metrics with people. Raises InputError if nobody has a preference."""
+    pairs, ranked = judged.pairs, judged.ranked
+    rivals = list_rivals(judged, texts) if has_people else {}
+    refuse_silence(judged, rivals, texts.name)
+    people = ranked.by_rater()
+    lengths = find_lengths(judged, texts)
+    sources = {name: rivals[name] for name in judged.judges if name in rivals}
+    if not np.isnan(pairs.outcomes).any():
+        sources = {WINNER: pairs.outcomes, **sources}
+    found = PreferenceFigures(
+        ranking=rank_by_preferences(ranked, seed, level),
+        among=measure_among(judged, people),
+        single=list_single(people, rivals, pairs) if len(people) > 1 else [],
+        favours=find_favours(pairs, rivals, lengths),
+        agreement=measure_agreement(pairs, rivals, seed),
+        position={} if judged.verdicts is None else find_position(judged.verdicts, pairs.inputs),
+        corrected={name: correct_rates(pairs, verdicts) for name, verdicts in rivals.items()},
+        unrepresentative={name: check_sample(pairs, verdicts) for name, verdicts in rivals.items()},
+        by_length={name: control_lengths(pairs, outcomes, lengths) for name, outcomes in sources.items()},
+    )
+    return Study(
+        answer=write_answer(found, level),
+        tables=[*tabulate(found, judged, level)],
+        notes=[
+            *describe_winners(ranked, has_people=bool(rivals or len(people) > 1)),
+            *note_figures(found),
+            *note_one_answer(judged),
+            *(describe_judges(found.whole) if found.single else []),
+            *note_samples(found, pairs),
+            *ranked.notes,
+            *note_resolution(ranked.layout.input_count, level),
+        ],
+        found=found,
+        draw=lambda: draw_strengths(found.ranking),
+    )
+
+
+# ---- figures --------------------------------------------------------------------------------------------------------
+
+
+def list_rivals(judged: JudgedPairs, texts: ScoredSet) -> dict[str, Floats]:
+    """Lists the outcomes to compare with people's: of each judge, of the majority of three or more, and of metrics."""
+    rivals = dict(judged.judges)
+    single = judged.single_judges
+    if len(single) > 2:  # of two, most say a tie wherever they differ
+        rivals.setdefault(PANEL, find_majority(np.stack(single)))
+    for name, scores in texts.scores.items():
+        (values,) = scores.values.values()
+        rivals[name] = prefer_by_scores(judged.pairs, judged.places, values)
+    return rivals
+
+
+def refuse_silence(judged: JudgedPairs, rivals: Mapping[str, Floats], texts: str) -> None:
+    """Raises InputError if no judgement has an outcome, or if nothing that is compared with people has one."""
+    is_silent = bool(np.isnan(judged.pairs.outcomes).all())
+    if not is_silent and not (rivals and all(np.isnan(outcomes).all() for outcomes in rivals.values())):
+        return
+    why = f"the judged systems and inputs must be in {texts}, but no pair of outputs is"
+    if judged.verdicts is not None:
+        why = f"the judge gave no answer: {judged.verdicts.reasons[0]}"
+    elif is_silent:
+        why = 'at least one judgement needs a "winner", or human_labels give people\'s, but only judges judged'
+    raise InputError([fault(judged.pairs.name, 0, why)])
+
+
+def measure_among(judged: JudgedPairs, people: Floats) -> dict[str, tuple[int, Estimate]]:
+    """Measures how far people agree among themselves, and judges; a group with a single member is left out."""
+    groups = {"people": [*people], "judges": judged.single_judges}
+    numbers = {"people": len(judged.ranked.named_raters), "judges": len(judged.single_judges)}
+    return {
+        who: (numbers[who], agree_among(np.stack(outcomes), judged.pairs.layout))
+        for who, outcomes in groups.items()
+        if len(outcomes) > 1
+    }
+
+
+def list_single(people: Floats, rivals: Mapping[str, Floats], asked: Preferences) -> list[SingleAgreement]:
+    """Lists the agreement with each of several people, whose outcomes have the shape (people, n).
+
+    An outcome of a judge that gives probabilities counts as the side that it is on.
+    """
+    columns = to_outcomes(np.stack([*rivals.values(), *people]) - 0.5)
+    layout = asked.layout
+    if exchanges_sides(asked):
+        columns, layout = in_both_orders(columns, layout)
+    by_name = dict(zip(rivals, columns, strict=False))
+    single = agree_with_single(columns[len(rivals) :], by_name, OUTCOMES, layout, is_ordered=False)
+    orders = len(layout.inputs) // len(asked)
+    return [replace(agreement, n=agreement.n // orders) for agreement in single]
+
+
+def measure_agreement(
+    asked: Preferences, rivals: Mapping[str, Floats], seed: int
+) -> dict[tuple[str, str, str], PreferenceAgreement]:
+    """Measures how well each judge and metric agrees with people: on all pairs, then on each of several of systems."""
+    parts = {pair: ~np.isnan(asked.between(*pair)) for pair in combinations(asked.systems, 2)}
+    parts = {pair: kept for pair, kept in parts.items() if kept.any()}
+    whole = {(ALL, ALL): np.ones(len(asked), dtype=np.bool_)}
+    agreement: dict[tuple[str, str, str], PreferenceAgreement] = {}
+    for name, outcomes in rivals.items():
+        for pair, kept in (whole | parts if len(parts) > 1 else whole).items():
+            agreement[name, *pair] = agree_on_preferences(asked.take(kept), outcomes[kept], seed)
+    return agreement
+
+
+def find_lengths(judged: JudgedPairs, texts: ScoredSet) -> Floats | None:
+    """Finds the lengths of both outputs, in characters, (n, 2): those of the preferences, or else of the texts."""
+    if judged.pairs.lengths is not None or not judged.places:
+        return judged.pairs.lengths
+    padded = np.array([*(len(example.full_text) for example in texts.examples), np.nan])
+    sides = [[judged.places.get(output, -1) for output in outputs] for outputs in judged.pairs.outputs]
+    return np.stack([padded[side] for side in sides], axis=1)
+
+
+def find_favours(asked: Preferences, rivals: Mapping[str, Floats], lengths: Floats | None) -> dict[str, Favour]:
+    """Measures how much more often than people each judge prefers the longer text; {} if lengths are not known."""
+    if lengths is None:
+        return {}
+    longer = find_longer(lengths)
+    return {name: measure_favour(asked, outcomes, longer) for name, outcomes in rivals.items()}
+
+
+def find_position(verdicts: Verdicts, inputs: Sequence[str]) -> dict[str, Estimate]:
+    """Estimates the position bias of each judge that was asked; of a panel it comes first."""
+    return {name: position_effect(first, inputs) for name, first in verdicts.by_judge.items()}
+
+
+def correct_rates(given: Preferences, verdicts: Floats) -> list[Row]:
+    """Makes a row for each system with its win rate by the judge and by people, the best by people first.
+
+    `corrected` is estimated from people's labels of some pairs and the judge's verdicts on all.
+    """
+    judged = replace(given, outcomes=verdicts)
+    best_by = "corrected" if np.isnan(given.outcomes).any() else "by_people"
+    rows: list[Row] = []
+    for system in given.systems:
+        compared = given.compares(system)
+        by_judge = judged.of(system)
+        layout = restrict(given.layout, compared)
+        rate = help_mean(given.of(system)[compared], by_judge[compared], layout, is_rate=True)
+        cells = rate.cells if best_by == "corrected" else {"by_people": rate.by_labels, "labels": rate.rated}
+        share = Estimate.undefined("the judge gave no verdict")
+        if not np.isnan(by_judge).all():
+            share = estimate_share(by_judge, given.layout).only
+        rows.append({"system": system, "by_judge": share, **cells})
+    return sorted(rows, key=lambda row: -np.nan_to_num(row[best_by].value, nan=-1))
+
+
+def check_sample(given: Preferences, verdicts: Floats) -> list[SampleDifference]:
+    """Finds how labelled pairs differ from others, in the verdicts of a judge and in the systems that are compared."""
+    is_labelled = ~np.isnan(given.outcomes)
+    pairs = [" and ".join(sorted(pair)) for pair in zip(given.systems_a, given.systems_b, strict=True)]
+    by_verdict = compare_verdicts(is_labelled, verdicts, given.layout)
+    by_systems = compare_cells(is_labelled, pairs, given.layout)
+    return [difference for difference in (by_verdict, by_systems) if difference is not None]
+
+
+def control_lengths(given: Preferences, outcomes: Floats, lengths: Floats | None) -> dict[str, Controlled]:
+    """Estimates the systems at equal lengths, the strongest first; {} if lengths cannot be controlled for."""
+    if lengths is None:
+        return {}
+    controlled = control_length(replace(given, outcomes=outcomes), lengths)
+    return dict(sorted(controlled.items(), key=lambda each: -np.nan_to_num(each[1].strength.value, nan=-math.inf)))
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------------
+
+
+def tabulate(found: PreferenceFigures, judged: JudgedPairs, level: float) -> Iterator[Table]:
+    """Yields tables of systems, pairs, raters, agreement of metrics, corrections and the judge."""
+    systems = [pick(system, SYSTEM_CELLS) for system in found.ranking.systems]
+    yield Table("Systems by preferences", SYSTEMS_CAPTION, systems)
+    pairs = [
+        pick(pair, PAIR_CELLS, system_a=pair.system_a, system_b=pair.system_b, better=name_better(pair, level))
+        for pair in found.ranking.pairs
+    ]
+    yield Table("Pairs of systems by preferences", PAIRS_CAPTION, pairs, PAIR_SHOWN)
+    among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in found.among.items()]
+    yield Table("Agreement among raters", "Of win, tie and loss. Intervals are over inputs.", among)
+    agreement = [
+        pick(agreement, AGREEMENT_CELLS, metric=name, system_a=a, system_b=b)
+        for (name, a, b), agreement in found.agreement.items()
+    ]
+    yield Table("Agreement with preferences", AGREEMENT_CAPTION, agreement)
+    yield single_table(({}, agreement) for agreement in found.single)
+    favours = [pick(favour, FAVOUR_CELLS, judge=name) for name, favour in found.favours.items()]
+    yield Table("How the judges favour longer texts", FAVOURS_CAPTION, favours)
+    labels = int((~np.isnan(judged.pairs.outcomes)).sum())
+    corrected = [{"judge": name, **row} for name, rows in found.corrected.items() for row in rows]
+    caption = CORRECTED_CAPTION.format(pairs=len(judged.pairs), labels=labels)
+    yield Table("Systems by judges and by people", caption, corrected, CORRECTED_SHOWN)
+    by_length = [
+        pick(controlled, LENGTH_CELLS, by=name, system=system)
+        for name, systems in found.by_length.items()
+        for system, controlled in systems.items()
+    ]
+    yield Table("At equal lengths", LENGTHS_CAPTION, by_length)
+    yield Table("The judge", ASKED_CAPTION, [*count_answers(found, judged.verdicts)])
+
+
+def count_answers(found: PreferenceFigures, verdicts: Verdicts | None) -> Iterator[Row]:
+    """Yields how the judge answered; of a panel, each of its judges too."""
+    by_judge = verdicts.by_judge if verdicts else {}
+    for name, first in by_judge.items():
+        answered = np.asarray(~np.isnan(first).any(axis=1))
+        winners = np.sign(first[answered] - TIE)
+        same = winners[:, 0] == -winners[:, 1]
+        yield {
+            "judge": name,
+            "pairs": len(answered),
+            "unanswered": int((~answered).sum()),
+            "same_in_both_orders": float(same.mean()) if answered.any() else math.nan,
+            "position_effect": found.position[name],
+        }
+
+
+def draw_strengths(ranking: PreferenceRanking) -> dict[str, Figure]:
+    """Plots the strength of each system."""
+    from report.plots import plot_intervals
+
+    strengths = {system.system: system.strength for system in ranking.systems}
+    return plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")})
+
+
+# ---- sentences ------------------------------------------------------------------------------------------------------
+
+
+def describe_winners(given: Preferences, has_people: bool) -> Iterator[str]:
+    """Says if a model chose the winners, or if the file does not say who did.
+
+    `has_people` says whether tables have a row called people, which the sentence then explains.
+    """
+    if given.by_model is None:
+        yield f"{given.name} does not say whether people or a model chose the winners"
+    elif given.by_model:
+        named = ': "people" in tables and notes is this model' if has_people else ", not of people"
+        yield f"the winners in {given.name} are verdicts of a model{named}"
+
+
+def note_figures(found: PreferenceFigures) -> Iterator[str]:
+    """Notes a judge that prefers a place, the judge that lacks most verdicts, and those that favour a length."""
+    for position in [*found.position.values()][:1]:
+        if position.low > 0 or position.high < 0:
+            place = "first" if position.value > 0 else "second"
+            yield f"the judge prefers the output that it reads {place}: see the effect of position"
+    most = max(found.whole, key=lambda name: found.whole[name].missing, default="")
+    if most and found.whole[most].missing:
+        judged = found.whole[most].n
+        pairs = judged + found.whole[most].missing
+        yield f"{most} judges only {judged} of {pairs} pairs: the others lack an output with a score, or a verdict"
+    for name, favour in found.favours.items():
+        if favour.effect.low > 0 or favour.effect.high < 0:
+            than = "more" if favour.effect.value > 0 else "less"
+            yield (f"{name} prefers the longer text {than} often than people do: effect {format_cell(favour.effect)}")
+
+
+def note_one_answer(judged: JudgedPairs) -> Iterator[str]:
+    """Notes each judge that gave the same answer to all questions, or to all pairs of which systems change sides."""
+    asked = judged.verdicts.by_judge if judged.verdicts else {}
+    answers = {name: (first, "questions", "output that it read") for name, first in asked.items()}
+    for name, outcomes in judged.pairs.judges.items():
+        known = outcomes[~np.isnan(outcomes)]
+        if name not in asked and (exchanges_sides(judged.pairs) or (known == TIE).all()):
+            answers[name] = outcomes, "pairs", "system named"
+    for name, (outcomes, what, side) in answers.items():
+        known = np.sign(outcomes[~np.isnan(outcomes)] - TIE)
+        if len(known) > 1 and np.ptp(known) == 0:
+            answer = {1.0: f"the {side} first", -1.0: f"the {side} second"}.get(known[0], "a tie")
+            yield f"{name} gave one answer to all {len(known)} {what}, {answer}: it tells nothing apart"
+
+
+def note_samples(found: PreferenceFigures, pairs: Preferences) -> Iterator[str]:
+    """Notes judges whose corrected win rates do not hold, because labels are no random sample."""
+    if np.isnan(pairs.outcomes).any():
+        for name, differences in found.unrepresentative.items():
+            for difference in differences:
+                yield note_sample(name, "pairs", difference)
+
+
+def note_sample(judge: str, examples: str, difference: SampleDifference) -> str:
+    """Warns that the labelled texts are not a random sample, so that corrected figures of the judge are invalid."""
+    labelled = format_number(difference.labelled)
+    others = format_number(difference.others)
+    if difference.what == "verdicts":
+        differ = f"the mean verdict of {judge} is {labelled} on labelled {examples} and {others} on the others"
+    else:
+        differ = f"{labelled} of the {examples} of {difference.what} are labelled, and {others} of the others"
+    rule = f"the labels are no random sample, so figures corrected with {judge} do not hold"
+    return f"{rule}: {differ} (p {format_number(difference.p_value)})"
+
+
+def write_answer(found: PreferenceFigures, level: float) -> str:
+    """Says who wins, and whether each judge is better than chance and good enough."""
+    answer = [describe_ranking(found.ranking, level)]
+    if found.whole and found.single:
+        answer.append(describe_enough(found.single, found.whole))
+    elif found.whole:
+        unknown = "whether that is enough is unknown: no pair has judgements of two people"
+        answer += [*describe_judges(found.whole), unknown]
+    return "; ".join(answer)
+
+
+def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
+    """Writes a sentence: which systems the tests separate. Of many winners it names the first."""
+    tested = [pair for pair in ranking.pairs if not math.isnan(pair.p_value)]
+    if not tested:
+        return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
+    order = [system.system for system in ranking.systems]
+    beaten: dict[str, list[str]] = {name: [] for name in order}
+    separated = [pair for pair in tested if pair.p_value < level]
+    for pair in separated:
+        winner = name_better(pair, level)
+        beaten[winner].append(pair.system_b if winner == pair.system_a else pair.system_a)
+    parts = [
+        f"{name} is preferred to {join_names(sorted(losers, key=order.index))}"
+        for name, losers in beaten.items()
+        if losers
+    ]
+    if parts[MOST_NAMED:]:
+        parts = [*parts[:MOST_NAMED], f"{len(parts) - MOST_NAMED} more systems are preferred to others"]
+    if not separated:
+        least = min(pair.p_value for pair in tested)
+        at_least = "at least " if order[2:] and least < 1 else ""
+        parts.append(f"the tests do not separate {join_names(order)} (p {at_least}{format_number(least)})")
+    elif len(separated) < len(tested):
+        parts.append("the tests do not separate the others")
+    untested = len(ranking.pairs) - len(tested)
+    if untested:
+        parts.append(f"{untested} pairs that were never compared are not tested")
+    return "; ".join(parts)
+
+
+def name_better(pair: PreferredPair, level: float) -> str:
+    """Names the preferred system of a pair, or says what the test shows instead."""
+    if math.isnan(pair.p_value):
+        return "not tested"
+    if pair.p_value >= level:
+        return "not separated"
+    return pair.system_a if pair.difference.value > 0 else pair.system_b
+
+
+def describe_judges(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
+    """Says in sentences whether judges and metrics agree with people by more than chance."""
+    judges_by_verdict: dict[str, list[str]] = {}
+    for name, agreement in whole.items():
+        verdict = describe_chance(agreement.kappa, agreement.p_chance)
+        shown = f"kappa {format_cell(agreement.kappa)}"
+        if math.isnan(agreement.kappa.low):
+            shown = f"without ties {format_cell(agreement.untied)}"
+        judges_by_verdict.setdefault(verdict, []).append(f"{name} ({shown})")
+    return [
+        f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in judges_by_verdict.items()
+    ]
