@@ -1,7 +1,6 @@
 """Winners of judgements: as names of systems or as sides, and which columns hold such verdicts."""
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from core.errors import format_value, suggest_similar
@@ -17,17 +16,6 @@ WINS = {
 }  # in any case
 
 
-@lru_cache
-def read_side(winner: str) -> float | None:
-    """Reads a winner as a side: 1 for the first side (a, left ...), 0 for the second, .5 for a tie; else None.
-
-    A number from 0 to 1 is returned as it is.
-    """
-    outcome = WINS.get(winner.strip().lower(), parse_finite(winner))
-    is_outcome = outcome is not None and 0 <= outcome <= 1
-    return outcome if is_outcome else None
-
-
 def read_winner(winner: Any, system_a: str, system_b: str) -> float | None:
     """Reads a winner as the preference for system a: 1 if it wins, 0 if b does, .5 for a tie, or a probability.
 
@@ -38,12 +26,13 @@ def read_winner(winner: Any, system_a: str, system_b: str) -> float | None:
         return None
     word = str(name_of(winner)).strip()
     by_name = {system_b: 0.0, system_a: 1.0}.get(word)
-    by_side = read_side(word)
+    number = parse_finite(word)
+    by_side = WINS.get(word.lower(), number if number is not None and 0 <= number <= 1 else None)
     known = {outcome for outcome in (by_name, by_side) if outcome is not None}
     if len(known) == 1:
         return known.pop()
     shown = format_value(winner)
-    if known and isinstance(winner, str) and by_side in (0.0, 0.5, 1.0) and parse_finite(word) is None:
+    if known and number is None:
         rule = f"{shown} is the name of a system and a side: write the sides as model_a, model_b"
         raise ValueError(f"must be clear, but {rule}")
     if known:

@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -145,26 +145,16 @@ def _read_rows(
     rows: Rows,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows below the header as cells by column; columns without a name and without cells are left out."""
-    first, header = rows[0]
-    width = max(len(row) for _, row in rows)
-    filled = [place for place in range(width) if _has_cell(rows, place)]
-    names = [_cell(header, place).strip() for place in filled]
+    (first, header), *others = rows
+    filled = [place for place in range(len(header)) if any(row[place].strip() for _, row in rows)]
+    names = [header[place].strip() for place in filled]
     problems = count_columns(names) or find_repeated(names)
     if "" in names:
         problems.append(f"every column needs a name in row {first}, found {format_value(names)}")
     if problems:
         raise InputError([fault(path, first, problem) for problem in problems])
-    for number, row in rows[1:]:
-        yield number, {name: _cell(row, place) for name, place in zip(names, filled, strict=True)}
-
-
-def _has_cell(rows: Rows, place: int) -> bool:
-    """Whether a column has a filled cell."""
-    return any(_cell(row, place).strip() for _, row in rows)
-
-
-def _cell(row: Sequence[str], place: int) -> str:
-    return row[place] if place < len(row) else ""
+    for number, row in others:
+        yield number, {name: row[place] for name, place in zip(names, filled, strict=True)}
 
 
 def to_text(value: object) -> str:

@@ -29,6 +29,7 @@ References = Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]
 Columns = Mapping[str, str | Sequence[str]]
 GivenScores = Mapping[str, Path | str | ArrayLike | Sequence[float | None] | Scores]  # by metric
 GIVEN = Path("examples")  # names examples in memory in messages
+KINDS = {"Examples": Example, "rows": Mapping, "texts": str}  # what a list holds
 SOURCE_RULE = "texts must be in a file, a list, a DataFrame or {system: {input: text}}"
 
 
@@ -127,29 +128,14 @@ def _list_rows(source: Any) -> list[Any]:
     if isinstance(source, Mapping):
         return _list_outputs(source)
     rows = list_items(source, SOURCE_RULE)
-    rule = "a list must hold texts, rows or Examples, but this one holds"
-    kinds: set[str] = set()
-    for row in rows:
-        kind = _name_kind(row)
-        if kind is None:
-            raise SettingError(f"{rule} a {type(row).__name__}")
-        kinds.add(kind)
-    if len(kinds) > 1:
-        raise SettingError(f"{rule} {' and '.join(sorted(kinds))}")
+    kinds = {next((name for name, kind in KINDS.items() if isinstance(row, kind)), type(row).__name__) for row in rows}
+    others = sorted(f"a {name}" for name in kinds - KINDS.keys())
+    if others or len(kinds) > 1:
+        rule = "a list must hold texts, rows or Examples, but this one holds"
+        raise SettingError(f"{rule} {' and '.join(others[:1] or sorted(kinds))}")
     if kinds != {"texts"}:
         return rows
     return [{"id": str(place), "text": text} for place, text in enumerate(rows, 1)]
-
-
-def _name_kind(row: object) -> str | None:
-    """What a list of such items holds, in words; None for what no list may hold."""
-    if isinstance(row, Example):
-        return "Examples"
-    if isinstance(row, Mapping):
-        return "rows"
-    if isinstance(row, str):
-        return "texts"
-    return None
 
 
 def _list_outputs(source: Mapping[Any, Any]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from data.numeric import is_missing, name_of
 from data.rating_words import GivenLevels
 from data.scored import read_scored
 from judge.inputs import Frame
-from judge.label_sheets import ITEM, PROBABILITY, SHEET_FIELDS, is_sheet, read_design, refuse_strata
+from judge.label_sheets import ITEM, SHEET_FIELDS, is_sheet, read_design
 from judge.label_tables import Request, open_rows, read_table
 from judge.people import GivenLabels
 from report.asked import are_answers, to_labels
@@ -40,8 +40,7 @@ def read_labels(
     that is beside the labels or in one of the `folders`. The labels are in the columns that `people` names, else in
     those whose names say so (`human`, `label`, `rating:ASPECT`), else in the only column that can hold them.
 
-    Raises QuestionError if several columns can be labels or none is, SettingError if texts were drawn by strata,
-    InputError for faults of the file.
+    Raises QuestionError if several columns can be labels or none is, InputError for faults of the file.
     """
     are_files = isinstance(source, list | tuple) and source and all(isinstance(part, str | Path) for part in source)
     sources: Sequence[Any] = source if are_files else [source]
@@ -55,7 +54,6 @@ def read_labels(
     if are_answers(rows):
         rows, people = to_labels(rows)
     header = list(dict.fromkeys(name for row in rows for name in row))
-    refuse_strata(name, rows, find_column(header, PROBABILITY))
     item = find_column(header, ITEM)
     is_drawn = item is not None and is_sheet(row.get(item) for row in rows)
     key = item if is_drawn else find_key(header) or find_column(header, GROUP)
@@ -63,11 +61,10 @@ def read_labels(
         rule = f"{name} needs a column with the ids of the verdicts, such as id"
         raise SettingError(f"{rule}, found {', '.join(header)}")
     epoch = find_column(header, EPOCH)
-    left_out = {name for name in header if fold_name(name) == PROBABILITY}
+    left_out = {name for name in header if is_drawn and fold_name(name) in SHEET_FIELDS}
     ids: dict[str, str] = {}
     label = find_column(header, LABEL)
     if is_drawn:
-        left_out |= {name for name in header if fold_name(name) in SHEET_FIELDS}
         if label is None or all(is_missing(row.get(label)) for row in rows):
             raise _refuse_empty(name)
         ids = read_design([str(row[key]) for row in rows], [*list_folders(*sources), *folders])

@@ -18,7 +18,6 @@ import numpy as np
 
 from core.errors import SettingError
 from core.example import Example
-from data.numeric import is_missing
 from data.table_files import read_rows
 from data.text_files import open_atomically
 from meta_eval.estimates import FEWEST
@@ -29,7 +28,6 @@ from report.wording import csv_field, join_names
 
 ITEM = "item"  # names a row of a sheet
 LABEL = "label"
-PROBABILITY = "probability"  # of a text to be drawn, in sheets of earlier versions
 DESIGN = ".design.csv"  # the end of the name of a design
 DESIGN_COLUMNS = (ITEM, "id")
 CAPTION = "texts: in the file; drawn: on the sheet."
@@ -104,31 +102,17 @@ def write_table(path: Path, rows: Iterable[Sequence[str]]) -> None:
 def read_design(items: Sequence[str], folders: Iterable[Path]) -> dict[str, str]:
     """Reads the design of a sheet (the id of each row) from the first folder that has it.
 
-    Raises SettingError if no folder has it, and for a sheet that was drawn by strata.
+    Raises SettingError if no folder has it.
     """
     searched = list(dict.fromkeys(folder.resolve() for folder in folders))
     for folder in searched:
         for path in sorted(folder.glob(f"*{DESIGN}")):
             rows = _read_table(path)
             if rows.keys() >= {*items}:
-                refuse_strata(path.name, rows.values())
                 return {item: row["id"] for item, row in rows.items()}
     rule = f"labels of a sheet need its design, the file NAME{DESIGN} beside it"
     shown = ", ".join(map(str, searched))
     raise SettingError(f"{rule}, but there is none for {items[0]} in {shown}")
-
-
-def refuse_strata(
-    name: str,
-    rows: Iterable[Mapping[str, object]],
-    column: str | None = PROBABILITY,
-) -> None:
-    """Raises SettingError for rows that were drawn with different probabilities, which stand in a column."""
-    cells = [row.get(column or "") for row in rows]
-    chances = {str(cell) for cell in cells if not is_missing(cell)}
-    if len(chances) > 1:
-        rule = "texts to label must be drawn with the same probability"
-        raise SettingError(f"{rule}, but {name} has several: draw a new sheet with `judge label`")
 
 
 def _read_table(path: Path) -> dict[str, dict[str, str]]:

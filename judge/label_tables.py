@@ -114,7 +114,8 @@ def read_table(file: InputFile, request: Request) -> ScoredSet:
             rule = f"rows with one {key} must be of several raters, but no column says who rated"
             hint = f"{setting('columns.rater', 'COLUMN')} names it; verdicts of several judges are columns"
             raise SettingError(f"{rule}: {hint}, or labels are a file of their own")
-        scorers = [str(name) for row in rows for name in row.get("scores") or ()]
+        of_rows = [row["scores"] for row in rows if isinstance(row.get("scores"), Mapping)]
+        scorers = [str(name) for scores in of_rows for name in scores]
         free = [name for name in candidates if name not in taken and len(list_words(rows, name)) > 1]
         lengths = {name: max(map(len, list_words(rows, name)), default=0) for name in header if not names_rater(name)}
         texts = [name for name in lengths if name not in candidates]

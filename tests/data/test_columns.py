@@ -96,13 +96,6 @@ def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: st
     assert found.references == references
 
 
-@pytest.mark.parametrize("columns", [("context", "group"), ("group", "context")])
-def test_one_column_gives_two_fields(tmp_path: Path, columns: tuple[str, str]) -> None:
-    (tmp_path / "x.csv").write_text("text,dialogue\na,d\n")
-    (found,) = read_examples(tmp_path / "x.csv", columns=dict.fromkeys(columns, "dialogue"))
-    assert (found.context, found.group, dict(found.extra)) == ("d", "d", {})
-
-
 def test_a_column_of_the_name_of_a_field_is_not_written_in_its_place(tmp_path: Path) -> None:
     """The text that is scored stands in the output, and what else the line held beside it."""
     (tmp_path / "x.csv").write_text("id,text,answer,topic,group\n1,question,yes it is,t,g\n")
@@ -143,14 +136,6 @@ def test_whole_numbers_are_names_in_json(tmp_path: Path) -> None:
     assert faults_of(lines(tmp_path / "y.jsonl", {"id": 1, "text": "a"}, {"id": "1", "text": "b"})) == [
         'y.jsonl:2: ids must be unique, but "1" is the id of line 1 too'
     ]
-
-
-def test_half_a_surrogate_in_the_name_of_a_rater_is_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"text": "a", "ratings": {"q": {"ann\\ud835": 1, "bob": 2}}}\n')
-    (fault,) = faults_of(path)
-    assert "must be Unicode text, but contains half of a surrogate pair" in fault
-    fault.encode("utf-8")
 
 
 def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:

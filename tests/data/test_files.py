@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import json
 import math
 import os
 import tracemalloc
@@ -22,7 +21,7 @@ from data.cells import json_line
 from data.files import read_examples, write_examples
 from data.input_file import InputFile
 from data.scored import list_rows, score_records
-from data.text_files import DEEPEST, decode_json, open_atomically
+from data.text_files import open_atomically
 
 
 def faults_of(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> list[str]:
@@ -394,16 +393,6 @@ def test_parquet_is_read_as_json_lines_are(tmp_path: Path):
         read_examples(tmp_path / "y.parquet")
     with pytest.raises(InputError, match=r"z.parquet: no such file$"):
         read_examples(tmp_path / "z.parquet")
-
-
-@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a": ', "}"), ('{"a": [', "]}")])
-def test_a_value_has_at_most_so_many_levels(opening: str, closing: str) -> None:
-    """A row is copied and written by functions that call themselves for each level."""
-    count = DEEPEST // (opening.count("[") + opening.count("{"))
-    whole = opening * count + "1" + closing * count
-    assert decode_json(whole) == json.loads(whole)
-    with pytest.raises(ValueError, match="at most 100 levels, found more"):
-        decode_json(f"[{whole}]")
 
 
 def test_a_comment_above_the_header_is_named(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_one_message_lists_the_columns_of_another_layout(tmp_path: Path) -> None
 
 def test_a_winner_that_may_be_a_side_or_a_name_is_refused(tmp_path: Path) -> None:
     """Systems called A, B and C: a winner must not be the name of one and the side of the other."""
-    same = write(tmp_path / "x.jsonl", pair("A", "A", "B"), pair("B", "A", "B"), pair("tie", "B", "A"))
+    same = write(tmp_path / "x.jsonl", pair("A ", "A", "B"), pair("B", "A", "B"), pair(" Tie", "B", "A"))
     assert read_preferences(same).outcomes.tolist() == [1, 0, 0.5]
     path = write(tmp_path / "y.jsonl", pair("A", "A", "B"), pair("A", "B", "A"), pair("model_a", "B", "A"))
     with pytest.raises(InputError, match=r'y.jsonl:2: "winner" must be clear, but "A" is the name .* and a side'):
@@ -185,11 +185,6 @@ def test_people_who_are_called_as_models_are_people(tmp_path: Path, names: tuple
     given = read_preferences(write(tmp_path / "x.jsonl", *people))
     assert given.by_model is False
     assert "by its name" not in " ".join(given.notes)
-
-
-def test_spaces_around_a_winner_say_nothing(tmp_path: Path) -> None:
-    rows = [pair(winner, id=f"q{i}") for i, winner in enumerate(["a ", " Tie", "y "])]
-    assert read_preferences(write(tmp_path / "x.jsonl", *rows)).outcomes.tolist() == [1, 0.5, 0]
 
 
 def test_sides_without_systems_are_not_called_chosen(tmp_path: Path) -> None:

@@ -129,29 +129,20 @@ def test_equal_texts_without_raters_are_not_joined(tmp_path: Path) -> None:
     assert len(read_scored(write(tmp_path / "x.jsonl", row("Yes.", 1), row("Yes.", 2)))) == 2
 
 
-def test_agree_and_compare_count_texts() -> None:
-    """Forty inputs, two systems, three raters: as with a list of ratings."""
+def test_rows_are_joined_by_their_input_and_system() -> None:
+    """Forty inputs, two systems, three raters: as with the ratings of three people in one row."""
     rows: list[Any] = [
-        {"text": f"{system} " * (1 + i % 5), "system": system, "group": f"q{i}", "rater": rater}
-        | {"ratings": {"q": (i * (1 + k) + (system == "a")) % 5}}
+        {"text": f"{system} {i}", "system": system, "group": f"q{i}", "rater": rater, "ratings": {"q": (i * k) % 5}}
         for i in range(40)
         for system in "ab"
         for k, rater in enumerate("xyz")
     ]
-    joined = [
-        {**{key: value for key, value in rows[k].items() if key != "rater"}}
-        | {"ratings": {"q": {each["rater"]: each["ratings"]["q"] for each in rows[k : k + 3]}}}
-        for k in range(0, len(rows), 3)
-    ]
-    how: Any = {"metrics": "word_count", "cues": False}
-    long, wide = judge.agree(rows, **how), judge.agree(joined, **how)
-    assert long.notes[0] == "examples: 240 rows, 80 texts; their raters are in rater"
-    assert long.notes[1:] == wide.notes
-    assert [each.title for each in long.tables] == [each.title for each in wide.tables]
-    assert [row.n for row in long.found.rows] == [row.n for row in wide.found.rows]
-    compared = judge.compare(rows, **how)
-    assert compared.notes[0] == "examples: 240 rows, 80 texts; their raters are in rater"
-    assert compared.found.means == judge.compare(joined, **how).found.means
+    joined = judge.read(rows)
+    assert joined.notes == ("examples: 240 rows, 80 texts; their raters are in rater",)
+    np.testing.assert_array_equal(
+        joined.raters["q"], [[(i * k) % 5 for i in range(40) for _ in "ab"] for k in range(3)]
+    )
+    assert joined.systems == ["a", "b"] * 40
 
 
 @pytest.mark.parametrize("column", ["labeler", "annotatorId", "Rater ID"])

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import judge
 from core.errors import InputError, SettingError
 from data.files import iterate_examples, to_record
 from data.rating_words import freeze_levels, normalise_word, order_words, usual_scales
@@ -40,18 +39,11 @@ def test_scales_of_the_table_agree_on_the_order_of_words() -> None:
         (["poor", "good", "excellent", "fair"], [0, 2, 3, 1]),
         (["agree", "Strongly-Disagree", "strongly agree", "disagree", "neutral"], [3, 0, 4, 1, 2]),
         (["strongly agree", "disagree", "neutral"], [4, 1, 2]),  # the scale has five steps, though two are not used
-        (["accept", "reject"], [1, 0]),
-        (["low", "high", "medium"], [0, 2, 1]),
         (["minor", "critical", "none", "major"], [2, 0, 3, 1]),  # the worse, the lower
         (["gut", "sehr gut", "mangelhaft"], [3, 4, 0]),
-        (["bueno", "malo", "muy bueno"], [3, 1, 4]),
         (["不同意", "非常同意"], [1, 4]),
-        (["muy de acuerdo", "en desacuerdo"], [4, 1]),
-        (["bon", "mauvais", "excellent", "moyen"], [2, 0, 3, 1]),
-        (["とても良い", "普通"], [3, 1]),
         (["👍", "👎"], [1, 0]),
         (["5 stars", "1 star", "4 stars"], [4, 0, 3]),
-        (["no hallucination", "hallucination"], [1, 0]),
         (["yes", "no", "maybe"], [2, 0, 1]),
         (["yes", "no", True], [1, 0, 1]),
         (["Fu\u0308r", None], None),
@@ -101,22 +93,6 @@ def test_files_of_systems_share_numbers(tmp_path: Path) -> None:
     new = write(tmp_path / "new.jsonl", ["good", "excellent"])
     found = read_scored(systems=[f"old={old}", f"new={new}"])
     assert found.ratings("q").tolist() == [0, 1, 1, 2]
-
-
-def test_the_better_system_wins_and_the_order_is_said() -> None:
-    """Half of the outputs of new are excellent, those of old are good."""
-    words = {"old": ["good", "fair"], "new": ["excellent", "good"]}
-    rows = [
-        {"text": f"{system} {i}", "system": system, "group": f"q{i}", "ratings": {"quality": of[i % 2]}}
-        for system, of in words.items()
-        for i in range(30)
-    ]
-    found = judge.compare(rows, cues=False)
-    assert [each.system for each in found.found.means["human quality"]] == ["new", "old"]
-    assert "examples: ratings in words: fair 1, good 2, excellent 3" not in found.notes
-    assert "examples: ratings in words: poor 0, fair 1, good 2, excellent 3" in found.notes
-    other = judge.compare(rows, cues=False, levels=["excellent", "good", "fair"])
-    assert [each.system for each in other.found.means["human quality"]] == ["old", "new"]
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,10 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: judge.plan(spread_inputs=0, spread_raters=0), "spread_inputs and spread_raters must not both be 0"),
     (lambda: judge.prefer([PAIR], metrics="word_count"), "metrics need the texts of the systems: pass them as outputs"),
-    (lambda: judge.prefer(cast(Any, [PAIR, 3])), "preferences must be rows, but one is 3"),
+    (
+        lambda: judge.prefer(cast(Any, [PAIR, 3])),
+        "preferences must be in a file, a list of rows or a DataFrame, but one is 3",
+    ),
     (lambda: judge.prefer([{**PAIR, "id": "z"}], outputs=OUTPUTS, metrics="word_count"), "judged systems and inputs"),
     (
         lambda: judge.prefer([{"id": "z", "system_a": "a", "system_b": "b", "judges": {"m": "a"}}]),

@@ -70,22 +70,6 @@ def test_labels_are_read_back_with_the_design(tmp_path: Path) -> None:
     assert agreement.accuracy.low <= right <= agreement.accuracy.high
 
 
-@pytest.mark.parametrize("chances", [(0.5, 0.5), (0.5, 0.1)])
-def test_a_sheet_drawn_by_strata_is_refused(chances: tuple[float, float], tmp_path: Path) -> None:
-    """Sheets of earlier versions have the probability of each row in their design."""
-    judge.label(TEXTS, n=40, output=tmp_path / "sheet")
-    labels = fill_labels(tmp_path)
-    path = tmp_path / "sheet.design.csv"
-    rows = [f"{row['item']},{row['id']},{chances[i % 2]}\n" for i, row in enumerate(read_csv(path))]
-    path.write_text("".join(["item,id,probability\n", *rows]))
-    if chances[0] == chances[1]:
-        assert read_verdicts(TEXTS, labels=labels).aspects == ("label",)
-        return
-    rule = "texts to label must be drawn with the same probability, but sheet.design.csv has several"
-    with pytest.raises(SettingError, match=rule):
-        judge.agree(TEXTS, labels=labels)
-
-
 def test_labels_of_two_people_in_two_files(tmp_path: Path) -> None:
     judge.label(TEXTS, n=60, output=tmp_path / "sheet")
     paths = [fill_labels(tmp_path, person=person) for person in ("ann_", "ben_")]
