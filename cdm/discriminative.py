@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -56,32 +57,29 @@ def find_steps(
 ) -> list[Steps]:
     """Removes each utterance in turn and scores its tokens and its end under both models, given the other turns."""
     infilling = tokenised.infilling
-    counts: list[int] = []  # of the turns of each dialogue that are scored
-    places: list[int] = []  # the turn of each task
+    turns_of: list[list[int]] = []  # the turns of each dialogue that are scored
     tasks: list[InfillingTask] = []
     for turns in tokenised.dialogues:
         scored = [t for t in range(tokenised.prompt_turns, len(turns)) if turns[t]]
-        counts.append(len(scored))
-        places += scored
+        turns_of.append(scored)
         tasks += [tokenised.task(turns, Gap(t, 0, len(turns[t]))) for t in scored]
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
     given = len(infilling.opening)
     amateur = pair.amateur.log_probabilities(pairs, given=given, token_budget=token_budget)
     expert = pair.expert.log_probabilities(pairs, given=given, token_budget=token_budget)
+    read = zip(tasks, amateur, expert, strict=True)
+    nothing = np.empty(0)
     steps: list[Steps] = []
-    start = 0
-    for count in counts:
-        of_dialogue = slice(start, start + count)
-        lengths = [len(row) for row in amateur[of_dialogue]]
+    for scored in turns_of:
+        rows = list(islice(read, len(scored)))
         steps.append(
             Steps(
-                amateur=np.concatenate([np.empty(0), *amateur[of_dialogue]], dtype=np.float64),
-                expert=np.concatenate([np.empty(0), *expert[of_dialogue]], dtype=np.float64),
-                turn=np.repeat(np.array(places[of_dialogue], np.int64), lengths),
-                dropped=sum(task.dropped for task in tasks[of_dialogue]),
+                amateur=np.concatenate([nothing, *(row for _, row, _ in rows)], dtype=np.float64),
+                expert=np.concatenate([nothing, *(row for _, _, row in rows)], dtype=np.float64),
+                turn=np.repeat(np.array(scored, np.int64), [len(row) for _, row, _ in rows]),
+                dropped=sum(task.dropped for task, _, _ in rows),
             )
         )
-        start += count
     return steps
 
 
@@ -114,26 +112,14 @@ def explain_steps(
     text of the token that closes a turn is empty.
     """
     decode = cache(pair.amateur.tokenizer.decode)
-
-    def explain_turn(
-        ids: Sequence[int],
-        t: int,
-        momentum: NDArray[np.float64],
-    ) -> dict[str, Any]:
-        texts = [*map(decode, ids), ""]
-        tokens = [[text, round(float(step), 2)] for text, step in zip(texts, momentum, strict=True)]
-        return {
-            "turn": t,
-            "momentum": round(float(momentum.mean()), 3),
-            "tokens": tokens,
-        }
-
     explanations: list[dict[str, Any]] = []
     for turns, dialogue in zip(tokenised.dialogues, steps, strict=True):
-        momentum = dialogue.momentum
-        explained = []
+        explained: list[dict[str, Any]] = []
         for t in np.unique(dialogue.turn).tolist():
-            explained.append(explain_turn(turns[t], t, momentum[dialogue.turn == t]))
+            momentum = dialogue.momentum[dialogue.turn == t]
+            texts = [*map(decode, turns[t]), ""]
+            tokens = [[text, round(float(step), 2)] for text, step in zip(texts, momentum, strict=True)]
+            explained.append({"turn": t, "momentum": round(float(momentum.mean()), 3), "tokens": tokens})
         explanations.append({"turns": explained})
     return explanations
 
@@ -208,14 +194,9 @@ class ClassifierPooler:
         scaler = StandardScaler().fit(rows)
         model = LogisticRegression(C=strength, max_iter=2000).fit(scaler.transform(rows), labels)
         columns: Any = (scaler.mean_, scaler.scale_, model.coef_[0])
-        numbers = zip(FEATURES, *(column.tolist() for column in columns), strict=True)
         features: dict[str, Scaling] = {}
-        for name, center, scale, weight in numbers:
-            features[name] = {
-                "center": center,
-                "scale": scale,
-                "weight": weight,
-            }
+        for name, *numbers in zip(FEATURES, *(column.tolist() for column in columns), strict=True):
+            features[name] = dict(zip(("center", "scale", "weight"), numbers, strict=True))
         return cls(float(model.intercept_[0]), features)
 
     def with_auc(self, human: Sequence[Steps], machine: Sequence[Steps]) -> "ClassifierPooler":

@@ -19,7 +19,7 @@ from core.notes import read_note
 from core.settings import Count, Share, Size, checked_dataclass, read_settings, to_tuple
 from core.stages import fingerprint
 from data.words import Spelling, spell
-from discriminators.architectures import Guide, Network, find_kind, find_network
+from discriminators.architectures import Guide, Network, build_network, find_kind
 from discriminators.architectures.bert import BertClassifier, freeze_lowest_layers, keep_lowest_layers
 from discriminators.architectures.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, TokenRow, clean, pad_rows, read
@@ -33,7 +33,6 @@ from discriminators.vocabulary import (
 )
 from models.batching import read_in_batches
 from models.encoders import load_encoder
-from models.folders import check_folder
 from models.loading import fetch_folder, load_weights, tokenizer_fingerprint, weights_fingerprint
 from models.model import readable_tokens
 
@@ -53,8 +52,8 @@ class Reading:
 
 
 @checked_dataclass
-class SavedDiscriminator(Reading):
-    """The content of `discriminator.json`."""
+class SavedClassifier(Reading):
+    """The content of `discriminator.json`, and of a guide's `guide.json`."""
 
     kind: str = "bilstm"  # the module of the network (`discriminators.architectures`)
     max_length: Count = 1024
@@ -189,35 +188,29 @@ class Discriminator:
         Raises InputError for a missing folder, for a folder without a discriminator, and for a broken discriminator.
         """
         folder = fetch_folder(folder)
-        saved = SavedDiscriminator(**read_saved(folder, SETTINGS, SavedDiscriminator))
-        reading = Reading(saved.labels, saved.spelling, saved.turns)
+        file = folder / SETTINGS
+        saved = SavedClassifier(**read_saved(file, SavedClassifier))
         arguments = {**saved.network, "outputs": len(saved.labels) or 1}
-        with blame_file(folder / SETTINGS):
-            make = find_network(saved.kind)
         if (folder / "vocabulary.json").is_file():
             tokens = load_vocabulary(folder / "vocabulary.json")
-            with blame_file(folder / SETTINGS), torch.device("meta"):
-                make(len(tokens), **arguments)
-            network = load_weights(partial(make, len(tokens), **arguments), folder / "model.safetensors")
+            build = partial(build_network, saved.kind, len(tokens), **arguments)
+            network = load_weights(build, folder / "model.safetensors", file)
         else:
             encoder, tokenizer = load_encoder(str(folder / "encoder"))
             tokens = EncoderTokens(tokenizer, saved.max_length)
-            with blame_file(folder / SETTINGS):
-                network = make(encoder, **arguments)
-            load_weights(lambda: network.head, folder / "head.safetensors")
+            with blame_file(file):
+                network = build_network(saved.kind, encoder, **arguments)
+            load_weights(lambda: network.head, folder / "head.safetensors", file)
+        reading = Reading(saved.labels, saved.spelling, saved.turns)
         return cls(network.to(device).eval(), tokens, saved.network, reading, notes=read_note(folder))
 
 
-def read_saved(
-    folder: Path,
-    file: str,
-    settings: type,
-) -> dict[str, Any]:
+def read_saved(file: Path, settings: type) -> dict[str, Any]:
     """Reads the settings of a trained classifier. Raises InputError if the folder has none or broken ones."""
-    if not (folder / file).is_file():
-        raise InputError([f"{folder}: must be the folder of a trained discriminator, with {file}, found none"])
-    check_folder(folder)
-    return read_settings(folder / file, settings)
+    if not file.is_file():
+        what = f"must be the folder of a trained discriminator, with {file.name}, found none"
+        raise InputError([f"{file.parent}: {what}"])
+    return read_settings(file, settings)
 
 
 def new_bilstm(

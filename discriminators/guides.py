@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from safetensors.torch import save_file
 from transformers import PreTrainedTokenizerBase
 
-from core.errors import InputError, SettingError, blame_file
+from core.errors import InputError, SettingError
 from core.notes import read_note
-from core.settings import Count, Share, checked_dataclass
-from discriminators.architectures import Guide, find_kind, find_network
+from core.settings import Count, Share
+from discriminators.architectures import Guide, build_network, find_kind
 from discriminators.architectures.causal_lstm import CausalLSTM
 from discriminators.discriminator import SETTINGS as DISCRIMINATOR
-from discriminators.discriminator import Discriminator, read_saved
+from discriminators.discriminator import Discriminator, SavedClassifier, read_saved
 from discriminators.segments import Segments, TokenRow, pad_rows
 from discriminators.texts import SHORTEST, LabelledText
 from models.batching import read_in_batches
@@ -35,14 +35,6 @@ from models.model import plain_token_ids
 SETTINGS = "guide.json"
 
 log = logging.getLogger(__name__)
-
-
-@checked_dataclass
-class SavedGuide:
-    """The content of `guide.json`."""
-
-    kind: str  # the module of the network
-    network: dict[str, Any]  # its arguments
 
 
 @dataclass(frozen=True)
@@ -144,20 +136,12 @@ class CausalGuide:
         Raises InputError for a missing folder, for a folder without a causal guide, and for a broken guide.
         """
         folder = fetch_folder(folder)
-        saved = read_saved(folder, SETTINGS, SavedGuide)
-        settings = saved["network"]
-        with blame_file(folder / SETTINGS), torch.device("meta"):
-            make = find_network(saved["kind"])
-            make(**settings)
-        network = load_weights(partial(make, **settings), folder / "model.safetensors")
+        file = folder / SETTINGS
+        saved = SavedClassifier(**read_saved(file, SavedClassifier))
+        network = load_weights(partial(build_network, saved.kind, **saved.network), folder / "model.safetensors", file)
         tokenizer = load_tokenizer(folder / "tokenizer")
-        check_tokens(folder, tokenizer, settings["vocabulary_size"])
-        return cls(
-            network.to(device).eval(),
-            tokenizer,
-            settings=settings,
-            notes=read_note(folder),
-        )
+        check_tokens(folder, tokenizer, saved.network["vocabulary_size"])
+        return cls(network.to(device).eval(), tokenizer, settings=saved.network, notes=read_note(folder))
 
 
 def new_causal_guide(

@@ -3,23 +3,19 @@
 No special tokens are added to a context: the caller adds those that the tokenizer puts in front of a text.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from models.batching import NOT_LEARNED, Batch, Task, batches_of_alike, distinct_rows, pad, pad_with_mask
-from models.model import ConditionalLM, Reader, get_layers, last_hidden_states
+from models.model import ConditionalLM, Reader, last_hidden_states
 from models.shared_prefixes import LARGEST_TREE, Tree, can_branch, plant_trees, tree_inputs
 from models.windows import Pair
-
-# types whose layers have a feed-forward part `mlp`
-WITH_MLP = {"gemma3_text", "gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3"}
 
 
 def find_start(tokenizer: PreTrainedTokenizerBase) -> int:
@@ -64,20 +60,15 @@ class CausalLM(ConditionalLM):
         """
         sequences = [self._sequence(pair) for pair in pairs]
         trees = self._plant(sequences, LARGEST_TREE)
-        rows: dict[int, int] = {}  # by pair, and the slots of what is asked for
-        slots: dict[int, list[int]] = {}
-        places: dict[tuple[int, int], None] = {}  # each once, in their order
+        inputs = tree_inputs(trees, self.model.dtype, self.device)
+        hidden = last_hidden_states(self.model, **inputs, use_cache=False)
+        states: dict[int, Tensor] = {}
         for row, tree in enumerate(trees):
             for i, path in tree.paths.items():
                 _, target = pairs[i]
                 first = len(sequences[i]) - len(target) - 1 + given[i]
-                rows[i] = row
-                slots[i] = path[first:]
-                places |= dict.fromkeys((row, slot) for slot in slots[i])
-        with last_layer_at(self.model, list(places)):
-            inputs = tree_inputs(trees, self.model.dtype, self.device)
-            hidden = last_hidden_states(self.model, **inputs, use_cache=False)
-        return [hidden[rows[i], slots[i]] for i in range(len(pairs))]
+                states[i] = hidden[row, path[first:]]
+        return [states[i] for i in range(len(pairs))]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """Puts the pairs into batches by their padded tokens; sequences that share a beginning stay in one tree.
@@ -123,40 +114,6 @@ class CausalLM(ConditionalLM):
                 device=self.device,
             )
         }
-
-
-@contextmanager
-def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[None]:
-    """Computes the feed-forward part of the last layer at these positions (row, time) only, which saves time.
-
-    No other position reads the last layer's output, most positions belong to a context whose output nobody needs, and
-    the feed-forward part is most of a layer's work. Models of types outside `WITH_MLP` compute all positions.
-    """
-    if model.config.model_type not in WITH_MLP:
-        yield
-        return
-    mlp: Any = get_layers(model)[-1].mlp
-    indices = tuple(torch.tensor(places, device=model.device).T)
-    read: list[Tensor] = []
-
-    def choose(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-        (states,) = inputs
-        read.append(states)
-        return (states[indices][None],)
-
-    def spread(
-        _: nn.Module,
-        inputs: tuple[Tensor],
-        output: Tensor,
-    ) -> Tensor:
-        return torch.zeros_like(read.pop()).index_put_(indices, output[0])
-
-    hooks = (mlp.register_forward_pre_hook(choose), mlp.register_forward_hook(spread))
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 @dataclass

@@ -48,8 +48,8 @@ def require_model(name: str) -> None:
 def check_folder(folder: Path) -> None:
     """Raises InputError, with file and key, for settings in a model's folder that name code to run.
 
-    These are objects to call (`_target_`), a kernel of the hub as attention (`OWNER/NAME`), and modules of a sentence
-    encoder that are no classes. Other faults are found when the model is loaded and tried (`models.loading`).
+    These are a kernel of the hub as attention (`OWNER/NAME`) and modules of a sentence encoder that are no classes.
+    Other faults are found when the model is loaded and tried (`models.loading`).
     """
     faults: list[str] = []
     for file in sorted(folder.rglob("*.json")):
@@ -71,8 +71,6 @@ def _find_code(file: Path) -> Iterator[str]:
     except (ValueError, RecursionError):
         return  # no library takes a setting from it, and one that reads it says so
     for key, value in settings:
-        if key == "_target_":
-            yield f"_target_ names {value!r}, but nothing is called that a model's folder names"
         if key.endswith("attn_implementation") and "/" in str(value):
             yield f"{key} names the kernel {value!r}, but no kernel is taken from the hub: write eager or sdpa"
         if key == "type" and file.name == "modules.json" and not MODULE.match(str(value)):

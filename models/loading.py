@@ -49,8 +49,6 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
     are broken, if weights are missing, of another shape or not finite, and if it fails when it is tried. Raises
     InputError as `check_folder` does.
     """
-    if Path(name).is_file():
-        raise MissingModelError(str(name), "a model is a folder or a name of the model hub, but this is a file")
     is_here = _check_place(name)
     try:
         with _loaded_models() as loaded:
@@ -65,9 +63,6 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
     except (InputError, MemoryError, torch.OutOfMemoryError, KeyboardInterrupt):
         raise
     except BaseException as error:  # for a broken file the libraries raise any class; a panic of Rust is no Exception
-        if "trust_remote_code" in str(error):
-            what = "this model needs Python code that comes with it, and such code is never run"
-            raise MissingModelError(str(name), what) from error
         if find_folder(name) is None and not isinstance(error, OSError):
             raise
         raise _missing(str(name), error) from error
@@ -76,10 +71,12 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
 def _check_place(name: Path | str) -> bool:
     """Whether a model is on this machine; then its folder is checked.
 
-    Raises MissingModelError for a folder without a model's files.
+    Raises MissingModelError for a folder without a model's files, and for a file.
     """
     folder = find_folder(name)
     if folder is None:
+        if Path(name).is_file():
+            raise MissingModelError(str(name), "a model is a folder or a name of the model hub, but this is a file")
         return False
     if not any((folder / file).is_file() for file in FILES):
         what = f"a model's folder has {' or '.join(FILES)}, but this one has none of them"
@@ -180,7 +177,7 @@ def check_tokens(name: Path | str, tokenizer: Any, count: int | None = None, unr
     if backend is not None and getattr(backend.model, "dropout", None) is not None:
         backend.model.dropout = None
     most: Any = tokenizer.model_max_length
-    if isinstance(most, bool) or not isinstance(most, int | float) or not most >= SHORTEST:
+    if type(most) not in (int, float) or not most >= SHORTEST:
         what = f"tokenizer_config.json: model_max_length must be {SHORTEST} or more tokens, but is {most!r}"
         raise MissingModelError(str(name), what)
     try:
@@ -198,29 +195,29 @@ def check_tokens(name: Path | str, tokenizer: Any, count: int | None = None, unr
         raise MissingModelError(str(name), what)
 
 
-def load_weights(build: Callable[[], Module], path: Path) -> Module:
-    """Builds a module and loads the weights of a safetensors file into it.
+def load_weights(build: Callable[[], Module], path: Path, settings: Path) -> Module:
+    """Builds a module by what the file `settings` says, with the weights of a safetensors file.
 
-    Raises InputError if the file is broken or has other weights, before the module takes memory.
+    Raises InputError for settings that build none, and for a file that is broken or has other weights, before the
+    module takes memory.
     """
+    with blame_file(settings), torch.device("meta"):
+        module = build()
     with blame_file(path):
         weights = load_file(path)
         _check_weights(weights.items())
-        with torch.device("meta"):
-            build().load_state_dict(weights, assign=True)  # compares names and shapes
-    module = build()
-    module.load_state_dict(weights)
-    return module
+        module.load_state_dict(weights, assign=True)  # compares names and shapes
+    return module.float()
 
 
 def _missing(name: str, error: BaseException) -> MissingModelError:
     reason, *_ = str(error).strip().splitlines() or [type(error).__name__]
-    if Path(name).is_dir():
-        return MissingModelError(name, f"the model in this folder cannot be loaded: {reason}")
-    folder = find_folder(name)
-    if folder is not None:
-        has_pickles = any(folder.glob("*.bin"))  # fetching again brings nothing else
-        return MissingModelError(name, f"the model in the cache cannot be loaded: {reason}", fetchable=not has_pickles)
+    if "trust_remote_code" in str(error):
+        return MissingModelError(name, "this model needs Python code that comes with it, and such code is never run")
+    is_folder = Path(name).is_dir()
+    if find_folder(name) is not None:
+        place = "this folder" if is_folder else "the cache"
+        return MissingModelError(name, f"the model in {place} cannot be loaded: {reason}", fetchable=not is_folder)
     try:
         require_model(name)
     except MissingModelError as missing:

@@ -56,10 +56,10 @@ def find_kind(network: nn.Module) -> str:
     return type(network).__module__.rpartition(".")[2]
 
 
-def find_network(kind: str) -> Any:
-    """Finds the class of a kind of network: `NETWORK` of the module of this name; nothing else is imported.
+def build_network(kind: str, /, *arguments: Any, **settings: Any) -> Any:
+    """Builds a network of a kind: `NETWORK` of the module of this name; nothing else is imported.
 
     Raises SettingError for a name that is no module of this package.
     """
     check(one_of([module.name for module in pkgutil.iter_modules(__path__)]), kind=kind)
-    return import_module(f"{__name__}.{kind}").NETWORK
+    return import_module(f"{__name__}.{kind}").NETWORK(*arguments, **settings)

@@ -1,7 +1,6 @@
 """Examples and their scores: what they hold and refuse, and what cannot be scored."""
 
 import pickle
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -68,16 +67,10 @@ def test_counts():
     assert (len(none), none.unscored, none.truncated) == (0, 0, 0)
 
 
-def test_what_all_examples_lack_takes_no_memory_for_each():
-    whole = Scores({"a": np.zeros(10**6)}, "s")
-    assert sys.getsizeof(whole.reasons) + sys.getsizeof(whole.dropped_tokens) < 200
-    joined = Scores.join([whole, whole], "s")
-    assert (len(joined.reasons), joined.reasons[-1], joined.dropped_tokens[0]) == (2 * 10**6, None, 0)
-    assert joined.reasons[3:5] == (None, None)
-    with pytest.raises(IndexError):
-        joined.reasons[2 * 10**6]
+def test_parts_are_joined():
     some = Scores.join([scores(), scores(values={"a": [1.0]}, reasons=())], "s")
     assert some.reasons == (None, "too long", None, None)
+    assert some.dropped_tokens[-1] == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import torch
 
 from core.errors import InputError, SettingError
 from discriminators import architectures
-from discriminators.architectures import find_network
+from discriminators.architectures import build_network
 from discriminators.discriminator import Discriminator
 from discriminators.guides import load_guide
 from discriminators.vocabulary import train_vocabulary
@@ -67,7 +67,7 @@ def test_the_guide_of_the_page_steers(tmp_path: Path) -> None:
 
 def test_a_discriminator_of_another_network_may_have_an_argument_called_kind(tmp_path: Path) -> None:
     vocabulary = train_vocabulary(TEXTS, "words", 50, 16, min_count=1)
-    made = find_network("bag")(len(vocabulary), kind="sum")
+    made = build_network("bag", len(vocabulary), kind="sum")
     Discriminator(made, vocabulary, {"kind": "sum"}).save_pretrained(tmp_path / "saved")
     again = Discriminator.from_pretrained(tmp_path / "saved")
     assert (again.kind, again.arguments) == ("bag", {"kind": "sum"})
@@ -78,7 +78,7 @@ def test_a_discriminator_of_another_network_may_have_an_argument_called_kind(tmp
 
 def test_a_folder_names_a_module_of_the_package_and_nothing_else(tmp_path: Path) -> None:
     vocabulary = train_vocabulary(TEXTS, "words", 50, 16, min_count=1)
-    Discriminator(find_network("bag")(len(vocabulary), kind="sum"), vocabulary, {"kind": "sum"}).save_pretrained(
+    Discriminator(build_network("bag", len(vocabulary), kind="sum"), vocabulary, {"kind": "sum"}).save_pretrained(
         tmp_path
     )
     file = tmp_path / "discriminator.json"

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,34 @@ def test_the_page_adds_a_metric_a_data_set_an_experiment_and_a_paper(extended: P
     run(extended, str(tools / "lint-imports"))
     run(extended, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "ead", "tests/ead")
     assert [program for program, _ in COMMANDS] == ["judge", *["python experiments/run.py"] * 2]
-    printed = [
-        run(extended, *(JUDGE if program == "judge" else (sys.executable, "experiments/run.py")), *shlex.split(words))
-        for program, words in COMMANDS
-    ]
+    printed = [run_command(extended, program, words) for program, words in COMMANDS]
     assert '"id": "a"' in (extended / "out.jsonl").read_text(encoding="utf-8")
     assert all("ead" in text for text in printed[1:])
     assert "Variety by length" in printed[1]
+
+
+def run_command(folder: Path, program: str, words: str) -> str:
+    start = JUDGE if program == "judge" else (sys.executable, "experiments/run.py")
+    return run(folder, *start, *shlex.split(words))
+
+
+def test_the_paper_trains_once_and_again_after_a_change_of_its_equation(extended: Path) -> None:
+    command = partial(run_command, extended, "python", f"{COMMANDS[1][1]} logger=none")
+
+    def list_stages() -> list[str]:
+        return sorted(path.name for path in (extended / "outputs" / "stages").glob("ead-*[0-9a-f]"))
+
+    command()
+    kept = list_stages()
+    assert len(kept) == 1
+    file = extended / "ead" / "metric.py"
+    file.write_text(f"# a comment\n{FILES['ead/metric.py']}", encoding="utf-8")
+    command()
+    assert list_stages() == kept
+    changed = FILES["ead/metric.py"].replace("** words)", "** (words + 1))")
+    assert changed != FILES["ead/metric.py"]
+    file.write_text(changed, encoding="utf-8")
+    command()
+    assert len(list_stages()) == 2
+    log = max((extended / "outputs").rglob("run.log"), key=lambda path: path.stat().st_mtime)
+    assert "These files differ: ead/metric.py" in log.read_text("utf-8")

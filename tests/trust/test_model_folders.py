@@ -222,7 +222,6 @@ ATTACKS: list[tuple[str, Attack]] = [
     *(("causal", set_positions(number)) for number in (0, 8, 32)),
     *((name, add_setting(CONFIG, f'"attn_implementation": {value}', "no kernel")) for name, value in KERNELS),
     ("sentence_transformer", add_setting(ENCODER, '"model_args": {"attn_implementation": "a/b"}', "no kernel")),
-    ("causal", add_setting("generation_config.json", '"x": [{"_target_": "os.system"}]', "_target_")),
     ("discriminator", add_setting("discriminator.json", '"network": {"_target_": "os.system"}', "_target_")),
     *(("sentence_transformer", set_pooling(width)) for width in (1, 17)),
     ("sentence_transformer", name_module("base.model.pickle")),
