@@ -1,4 +1,4 @@
-"""The alternative annotator test beside a slow, plain version of the paper's procedure, and its interval's coverage."""
+"""The alternative annotator test beside a slow, plain version of the paper's procedure."""
 
 import math
 from typing import Any
@@ -26,9 +26,9 @@ def draw_people(n: int, people: int, accuracy: float, per_input: int, seed: int)
     return np.array([np.where(rng.random(size) < right, truth, 1 - truth) for _ in range(people)])
 
 
-def plain_test(table: np.ndarray, judge: np.ndarray, epsilon: float, *, is_ordered: bool) -> tuple[float, float]:
-    """The winning rate and the mean advantage probability, person by person and text by text, as in the paper."""
-    p_values, advantages = [], []
+def plain_test(table: np.ndarray, judge: np.ndarray, epsilon: float, *, is_ordered: bool) -> float:
+    """The winning rate, person by person and text by text, as in the paper."""
+    p_values = []
     for j in range(len(table)):
         judge_wins, person_wins = [], []
         for i in range(table.shape[1]):
@@ -46,8 +46,7 @@ def plain_test(table: np.ndarray, judge: np.ndarray, epsilon: float, *, is_order
         differences = np.subtract(person_wins, judge_wins)
         tested: Any = ttest_1samp(differences, epsilon, alternative="less")
         p_values.append(tested.pvalue)
-        advantages.append(np.mean(judge_wins))
-    return float((false_discovery_control(p_values, method="by") <= 0.05).mean()), float(np.mean(advantages))
+    return float((false_discovery_control(p_values, method="by") <= 0.05).mean())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -60,9 +59,8 @@ def test_the_papers_procedure(seed: int, is_ordered: bool) -> None:
     table[rng.random(table.shape) < 0.1] = np.nan
     judge = np.where(rng.random(80) < 0.7, np.nan_to_num(table[0], nan=1.0), rng.integers(0, 2, 80))
     found = compare_with_people(table, judge, lay_out(80), is_ordered=is_ordered, epsilon=0.15)
-    rate, advantage = plain_test(table, judge, 0.15, is_ordered=is_ordered)
-    assert (found.winning_rate, found.advantage.value) == pytest.approx((rate, advantage))
-    assert (found.people, found.passes) == (4, rate >= 0.5)
+    rate = plain_test(table, judge, 0.15, is_ordered=is_ordered)
+    assert (found.people, found.winning_rate, found.passes) == (4, pytest.approx(rate), rate >= 0.5)
 
 
 def test_nearness_by_hand() -> None:
@@ -81,33 +79,6 @@ def test_a_perfect_judge_passes_and_one_that_guesses_does_not() -> None:
 def test_reasons() -> None:
     table = draw_people(40, 3, 0.9, 1, 0)
     two = compare_with_people(table[:2], table[2], lay_out(40))
-    assert (two.passes, two.reason, two.advantage.reason) == (None, FEW_PEOPLE, FEW_PEOPLE)
+    assert (two.passes, two.reason) == (None, FEW_PEOPLE)
     few = compare_with_people(table[:, :9], table[2, :9], lay_out(9))
     assert (few.passes, few.reason) == (None, FEW_INPUTS)
-
-
-def test_the_interval_holds_the_true_advantage_in_a_few_studies() -> None:
-    assert 0.88 <= cover(50, 3, 0.85, 1, studies=60) <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "people", "accuracy", "per_input"),
-    [(30, 3, 0.85, 1), (50, 3, 0.85, 1), (100, 3, 0.85, 1), (100, 5, 0.9, 1), (50, 3, 0.85, 2)],
-)
-def test_the_interval_holds_the_true_advantage(n: int, people: int, accuracy: float, per_input: int) -> None:
-    held = cover(n, people, accuracy, per_input, studies=1000)
-    print(f"{n} inputs of {per_input}, {people} people: advantage {held}")
-    assert 0.93 <= held <= 0.975
-
-
-def cover(n: int, people: int, accuracy: float, per_input: int, *, studies: int) -> float:
-    many = draw_people(100_000, people + 1, accuracy, 1, 99)
-    truth = compare_with_people(many[:-1], many[-1], lay_out(100_000)).advantage.value
-    layout = lay_out(n * per_input, inputs=[i // per_input for i in range(n * per_input)])
-    held = 0
-    for seed in range(studies):
-        table = draw_people(n, people + 1, accuracy, per_input, seed)
-        found = compare_with_people(table[:-1], table[-1], layout).advantage
-        held += found.low <= truth <= found.high
-    return held / studies
