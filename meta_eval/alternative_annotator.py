@@ -1,4 +1,4 @@
-"""The alternative annotator test: may a judge take the place of one of several people? With an interval over inputs.
+"""The alternative annotator test: may a judge take the place of one of several people?
 
 Calderon, Reichart & Dror (2025), "The Alternative Annotator Test for LLM-as-a-Judge". Each person is left out in turn.
 On each text the judge, and the person, are compared with the other people who labelled it: by the share of them who
@@ -10,7 +10,7 @@ the share of people that the judge is as good as. If it is at least 1/2, the pap
 people.
 
 Departures: the t tests sum the texts of one input, because these are not independent. They need `FEWEST` inputs of
-a person; the paper asks for 30 texts. The advantage probability has an interval over inputs.
+a person; the paper asks for 30 texts.
 """
 
 import math
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meta_eval.design import Floats, Layout
-from meta_eval.estimates import FEWEST, Estimates, estimate_mean
+from meta_eval.estimates import FEWEST, estimate_mean
 
 FEWEST_PEOPLE = 3
 EPSILON = 0.1  # what a judge may be worse than a person, because it costs less; the paper takes .1 to .2
@@ -38,10 +38,13 @@ class AlternativeTest:
     people: int
     # the share of them that the judge is as good as; NaN without a test
     winning_rate: float
-    # whether the winning rate reaches `ENOUGH`; None without a test
-    passes: bool | None
     # why there is no test, else None
     reason: str | None = None
+
+    @property
+    def passes(self) -> bool | None:
+        """Whether the winning rate reaches `ENOUGH`; None without a test."""
+        return None if self.reason else self.winning_rate >= ENOUGH
 
 
 def compare_with_people(
@@ -58,26 +61,24 @@ def compare_with_people(
     the judge and another person labelled.
     """
     if len(table) < FEWEST_PEOPLE:
-        return AlternativeTest(0, math.nan, None, FEW_PEOPLE)
-    differences: list[Estimates] = []
+        return AlternativeTest(0, math.nan, FEW_PEOPLE)
+    p_values: list[float] = []
     for person, labels in enumerate(table):
         others = np.delete(table, person, axis=0)
         of_judge = measure_nearness(judge, others, is_ordered=is_ordered)
         of_person = measure_nearness(labels, others, is_ordered=is_ordered)
         is_known = ~np.isnan(labels + judge) & ~np.isnan(others).all(axis=0)
-        judge_wins = np.where(is_known, of_judge >= of_person - ROUNDING, np.nan)
-        person_wins = np.where(is_known, of_person >= of_judge - ROUNDING, np.nan)
-        difference = estimate_mean(judge_wins - person_wins, layout, scale="plain")
+        lead = of_judge - of_person
+        is_nearer = np.sign(np.where(np.abs(lead) > ROUNDING, lead, 0.0))
+        difference = estimate_mean(np.where(is_known, is_nearer, np.nan), layout, scale="plain")
         if difference.few is None:
-            differences.append(difference)
-    if not differences:
-        return AlternativeTest(0, math.nan, None, FEW_INPUTS)
-    p_values = [float(difference.exceed(-epsilon)[0]) for difference in differences]
+            p_values.append(float(difference.exceed(-epsilon)[0]))
+    if not p_values:
+        return AlternativeTest(0, math.nan, FEW_INPUTS)
     from scipy.stats import false_discovery_control  # takes more than a second
 
     is_as_good = false_discovery_control(p_values, method="by") <= FALSE_DISCOVERIES
-    winning_rate = float(np.mean(is_as_good))
-    return AlternativeTest(len(differences), winning_rate, passes=winning_rate >= ENOUGH)
+    return AlternativeTest(len(p_values), float(np.mean(is_as_good)))
 
 
 def measure_nearness(

@@ -154,32 +154,25 @@ class Estimates:
         """The squares of the standard errors; 0 without variation."""
         return np.nan_to_num(self.errors) ** 2
 
-    def rescale(
-        self,
-        factor: float,
-        shift: float = 0.0,
-    ) -> Estimates:
-        """The statistics times `factor`, plus `shift`."""
+    def map(self, function: Callable[[Floats], Floats]) -> Estimates:
+        """The statistics that a linear function, along the last axis, makes of these."""
         return replace(
             self,
-            shown=factor * self.shown + shift,
-            values=factor * self.values + shift,
-            parts=factor * self.parts,
-            unseen=factor * self.unseen,
+            shown=function(self.shown),
+            values=function(self.values),
+            parts=function(self.parts),
+            unseen=function(self.unseen),
             scale="mean" if self.scale == "mean" else "plain",
         )
 
+    def rescale(self, factor: float, shift: float = 0.0) -> Estimates:
+        """The statistics times `factor`, plus `shift`."""
+        scaled = self.map(lambda figures: factor * figures)
+        return replace(scaled, shown=scaled.shown + shift, values=scaled.values + shift)
+
     def contrast(self, matrix: Floats) -> Estimates:
         """Sums of the statistics, weighted by the columns of `matrix`, of shape (k, sums)."""
-        return replace(
-            self,
-            shown=self.shown @ matrix,
-            values=self.values @ matrix,
-            parts=self.parts @ matrix,
-            unseen=self.unseen @ matrix,
-            scale="mean" if self.scale == "mean" else "plain",
-            is_known_variance=False,
-        )
+        return replace(self.map(lambda figures: figures @ matrix), is_known_variance=False)
 
     def subtract(
         self,
@@ -187,15 +180,12 @@ class Estimates:
         second: Sequence[int] | Indices,
     ) -> Estimates:
         """The statistics numbered `first` minus those numbered `second`, of shape (pairs,)."""
-        return replace(
-            self,
-            shown=self.shown[first] - self.shown[second],
-            values=self.values[first] - self.values[second],
-            parts=self.parts[:, first] - self.parts[:, second],
-            unseen=self.unseen[:, first] - self.unseen[:, second],
-            scale="mean" if self.scale == "mean" else "plain",
-            is_known_variance=False,
-        )
+        gaps = self.map(lambda figures: figures[..., first] - figures[..., second])
+        return replace(gaps, is_known_variance=False)
+
+    def take(self, kept: Sequence[int]) -> Estimates:
+        """The statistics with these numbers."""
+        return replace(self.map(lambda figures: figures[..., kept]), scale=self.scale)
 
     def join(self, other: Estimates) -> Estimates:
         """Both, as statistics of the same units; their pseudo-units are independent."""
@@ -230,16 +220,6 @@ class Estimates:
         slopes = np.linalg.lstsq(parts[:, 1:], parts[:, 0], rcond=None)[0]
         helped = self.contrast(np.concatenate([[1.0], -slopes])[:, None])
         return replace(helped, scale=self.scale, fitted=self.fitted + len(slopes))
-
-    def take(self, kept: Sequence[int]) -> Estimates:
-        """The statistics with these numbers."""
-        return replace(
-            self,
-            shown=self.shown[kept],
-            values=self.values[kept],
-            parts=self.parts[:, kept],
-            unseen=self.unseen[:, kept],
-        )
 
     def bound(self, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
         """The ends of the intervals, of shape (k,); NaN without variation."""
@@ -284,11 +264,7 @@ class Estimates:
         (estimate,) = self.show()
         return estimate
 
-    def test(
-        self,
-        seed: int = 0,
-        flips: int = FLIPS,
-    ) -> Floats:
+    def test(self, seed: int = 0) -> Floats:
         """Two-sided p-values, of shape (k,), that each is 0, adjusted for all, by sign flips of units.
 
         All statistics share the flips. The statistic is a sum over the root of its squares, which no flip changes. NaN
@@ -296,7 +272,7 @@ class Estimates:
         """
         defined = np.where(np.isnan(self.shown), np.nan, self.values)
         evenly = self.used[:, None] * defined / max(self.units, 1)
-        return flip_signs(self.parts + evenly, seed, flips)
+        return flip_signs(self.parts + evenly, seed)
 
     def exceed(self, limits: Floats | float) -> Floats:
         """One-sided p-values, of shape (k,), that each is at most its limit: small if it is shown to lie above."""
@@ -485,11 +461,17 @@ def estimate_ratio(
     """Estimates sums of `numerators` divided by sums of `denominators`, both of shape (n,) or (n, k)."""
     above = gather(np.reshape(numerators, (len(numerators), -1)), layout)
     below = gather(np.reshape(denominators, (len(denominators), -1)), layout)
+    return _divide_sums(above, below, (), scale)
+
+
+def _divide_sums(above: Floats, below: Floats, pseudo: Sequence[float], scale: Scale) -> Estimates:
+    """Estimates ratios of sums over units, both of shape (units and pseudo-units, k)."""
 
     def divide(weights: Floats) -> Floats:
         return divide_known(weights @ above, weights @ below)
 
-    return linearise(divide, below.sum(axis=1) > 0, scale=scale)
+    units = len(below) - len(pseudo)
+    return linearise(divide, below[:units].sum(axis=1) > 0, pseudo, scale=scale)
 
 
 def estimate_perplexity(
@@ -522,11 +504,7 @@ def estimate_share(wins: Floats, layout: Layout) -> Estimates:
     won = np.vstack([gather(np.where(known, columns, 0.0), layout), sizes, np.zeros(len(sizes))])
     rows = np.vstack([gather(known.astype(np.float64), layout), sizes, sizes])
 
-    def divide(weights: Floats) -> Floats:
-        return divide_known(weights @ won, weights @ rows)
-
-    used = rows[:-2].sum(axis=1) > 0
-    shares = linearise(divide, used, (PRIOR, PRIOR), scale="share")
+    shares = _divide_sums(won, rows, (PRIOR, PRIOR), "share")
     is_independent = layout.input_count == len(wins) or not repeats(layout, known.sum(axis=1) > 0)
     return replace(shares, is_known_variance=is_independent)
 
@@ -579,12 +557,7 @@ def divide_known(numerators: Floats, denominators: Floats) -> Floats:
     return np.divide(numerators, denominators, out=np.full(numerators.shape, np.nan), where=denominators > 0)
 
 
-def flip_signs(
-    shares: Floats,
-    seed: int = 0,
-    flips: int = FLIPS,
-    fitted: float = 0.0,
-) -> Floats:
+def flip_signs(shares: Floats, seed: int = 0, fitted: float = 0.0) -> Floats:
     """Computes two-sided p-values that sums of shares, of shape (units, k), are 0, by flips; adjusted for all k.
 
     All sums share the flips. The statistic is a sum over the root of its squares, which no flip changes, so that sums
@@ -601,15 +574,10 @@ def flip_signs(
     def flip(swapped: Mask) -> Floats:
         return np.abs(total - 2 * (swapped @ unit)).clip(min=ROUNDING)
 
-    return step_down(observed, map(flip, list_flips(len(shares), flips, seed, rows=max(1, BATCH // max(shares.shape)))))
+    return step_down(observed, map(flip, list_flips(len(shares), seed, rows=max(1, BATCH // max(shares.shape)))))
 
 
-def list_flips(
-    units: int,
-    flips: int,
-    seed: int,
-    rows: int,
-) -> Iterator[Mask]:
+def list_flips(units: int, seed: int, rows: int) -> Iterator[Mask]:
     """Patterns of flipped units in blocks of shape (up to `rows`, units): all that differ in size, or random ones."""
     if units <= ENUMERATED:
         numbers = np.arange(1, max(2, 2 ** (units - 1)))
@@ -617,17 +585,17 @@ def list_flips(
             yield (numbers[start : start + rows, None] >> np.arange(units) & 1).astype(np.bool_)
         return
     rng = np.random.default_rng(seed)
-    for start in range(0, flips, rows):
-        yield rng.random((min(rows, flips - start), units)) < 0.5
+    for start in range(0, FLIPS, rows):
+        yield rng.random((min(rows, FLIPS - start), units)) < 0.5
 
 
-def smallest_p(units: int, flips: int = FLIPS) -> float:
+def smallest_p(units: int) -> float:
     """Computes the smallest p-value that flips of so many units can give.
 
     >>> smallest_p(5), smallest_p(30)
     (0.0625, 0.0005)
     """
-    return 2.0 ** (1 - units) if units <= ENUMERATED else 1 / (1 + flips)
+    return 2.0 ** (1 - units) if units <= ENUMERATED else 1 / (1 + FLIPS)
 
 
 def step_down(observed: ArrayLike, resampled: Floats | Iterable[Floats]) -> Floats:

@@ -20,7 +20,7 @@ swapped. This departs from the paper's PERM-BOTH, which swaps single outputs and
 independent: it called equally good metrics different in .19 of simulated studies of 30 inputs and 8 systems.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,7 +29,7 @@ from scipy.special import ndtri
 
 from meta_eval.correlation import average_ranks
 from meta_eval.design import Floats, Grouping, Indices, Layout, Mask
-from meta_eval.estimates import BATCH, FLIPS, Estimate, flip_signs, gather, list_flips, step_down, t_quantile
+from meta_eval.estimates import BATCH, Estimate, flip_signs, gather, list_flips, step_down, t_quantile
 
 Kind = Literal["pearson", "spearman", "kendall"]
 
@@ -42,27 +42,40 @@ ROUNDING = 1e-9  # relative: sums in another order are equal
 LEVEL_OF_SAMPLE = 0.01  # of a difference between labelled texts and others that is told
 FEWEST_OF_SAMPLE = 5  # labelled texts, and others
 
-Products = Callable[[Indices], Floats]  # orders of texts (rows, n) -> sums of products (rows, k)
-
 
 def find_p_of_products(
-    multiply: Products,
-    parts: Floats,
+    moved: Floats,
+    fixed: Floats,
     layout: Layout,
     seed: int = 0,
+    *,
+    is_joint: bool = False,
+    is_turned: bool = False,
 ) -> Floats:
-    """Computes two-sided p-values (k,) that two columns are independent, adjusted for all k sums of products.
+    """Computes two-sided p-values, of shape (k,), that columns are independent, adjusted for all k sums of products.
 
-    `multiply` computes sums of products of the first column, whose texts are in the order of their inputs, with the
-    second one in other orders; they are 0 on average. `parts` are the products of the texts in their own order (n, k).
+    `moved` and `fixed` have the shape (n, k), or (n, 1), and means of 0: the first one is read in random orders of
+    texts. `is_joint` tests the sum over all columns; `is_turned` reverses the columns of inputs at random.
     """
-    texts = _order_by_input(layout)
-    observed = np.abs(multiply(texts[None])[0])
-    orders = permute_inputs(layout.inputs, seed)
-    p_values = step_down(observed, (np.abs(multiply(block)) for block in orders))
-    sizes = np.bincount(layout.inputs)
-    if np.ptp(sizes) == 0:
+    order = np.argsort(layout.inputs, kind="stable")  # the texts of each input are adjacent
+    rng = np.random.default_rng(seed + 1)
+
+    def sum_products(orders: Indices) -> Floats:
+        drawn = moved[orders]
+        if is_turned and len(orders) > 1:
+            turns = rng.random((len(orders), layout.input_count)) < 0.5
+            of_texts = np.take_along_axis(turns, layout.inputs[orders], axis=1)
+            drawn = np.where(of_texts[..., None], drawn[..., ::-1], drawn)
+        products = np.einsum("rnk,nk->rk", drawn, fixed[order])
+        return np.abs(products.sum(axis=1, keepdims=True) if is_joint else products)
+
+    observed = sum_products(order[None])[0]
+    p_values = step_down(observed, map(sum_products, permute_inputs(layout.inputs, seed)))
+    if np.ptp(np.bincount(layout.inputs)) == 0:
         return p_values
+    parts = moved * fixed
+    if is_joint:
+        parts = parts.sum(axis=1, keepdims=True)
     return np.maximum(p_values, flip_signs(gather(parts, layout), seed))
 
 
@@ -85,11 +98,6 @@ def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
         keys = rng.random((drawn, len(inputs)))  # the order of texts within an input
         keys += places_of_inputs[:, inputs]
         yield keys.argsort(axis=1)
-
-
-def _order_by_input(layout: Layout) -> Indices:
-    """The order of texts, of shape (n,), in which the texts of each input are adjacent."""
-    return np.argsort(layout.inputs, kind="stable")
 
 
 def measure_label_chance(
@@ -146,18 +154,7 @@ def _test_marks(
     """
     x = _centre(people, is_turned=is_turned)
     y = _centre(judge, is_turned=is_turned)
-    target = x[_order_by_input(layout)]
-    rng = np.random.default_rng(seed + 1)
-
-    def multiply(orders: Indices) -> Floats:
-        drawn = y[orders]
-        if is_turned and len(orders) > 1:
-            turns = rng.random((len(orders), layout.input_count)) < 0.5
-            of_texts = np.take_along_axis(turns, layout.inputs[orders], axis=1)
-            drawn = np.where(of_texts[..., None], drawn[..., ::-1], drawn)
-        return np.einsum("rnk,nk->r", drawn, target)[:, None]
-
-    return float(find_p_of_products(multiply, (x * y).sum(axis=1, keepdims=True), layout, seed)[0])
+    return float(find_p_of_products(y, x, layout, seed, is_joint=True, is_turned=is_turned)[0])
 
 
 def _centre(marks: Floats | Mask, *, is_turned: bool) -> Floats:
@@ -200,14 +197,8 @@ def measure_correlation_chance(
     names = [name for name, values in scores.items() if _varies(values)]
     if not names or not len(ratings) or np.ptp(ratings) == 0:
         return p_values
-    ranks = _standardise_ranks(ratings)
-    target = ranks[_order_by_input(layout)]
-    columns = np.stack([_standardise_ranks(scores[name]) for name in names])  # (metrics, n)
-
-    def correlate(orders: Indices) -> Floats:
-        return (columns[:, orders] @ target).T
-
-    adjusted = find_p_of_products(correlate, (columns * ranks).T, layout, seed)
+    columns = np.stack([_standardise_ranks(scores[name]) for name in names], axis=1)  # (n, metrics)
+    adjusted = find_p_of_products(columns, _standardise_ranks(ratings)[:, None], layout, seed)
     p_values.update(zip(names, adjusted.tolist(), strict=True))
     return p_values
 
@@ -282,14 +273,9 @@ def compare_cells(
     if min(labelled, len(cells) - labelled) < FEWEST_OF_SAMPLE or len(names) < 2:
         return None
     membership = np.eye(len(names))[numbers]  # (n, cells)
-    x = (membership - membership.mean(axis=0)) / membership.std(axis=0)
-    y = is_labelled - is_labelled.mean()
-    target = x[_order_by_input(layout)]
-
-    def multiply(orders: Indices) -> Floats:
-        return y[orders] @ target
-
-    p_values = find_p_of_products(multiply, x * y[:, None], layout)
+    standardised = (membership - membership.mean(axis=0)) / membership.std(axis=0)
+    labels = (is_labelled - is_labelled.mean())[:, None]
+    p_values = find_p_of_products(labels, standardised, layout)
     most = int(np.argmin(p_values))
     if p_values[most] >= LEVEL_OF_SAMPLE:
         return None
@@ -361,7 +347,7 @@ def swap_metrics(
 
     observed = subtract_pairs(np.zeros((1, layout.input_count), dtype=np.bool_))[0]
     rows = max(1, BATCH // len(y))
-    null = np.concatenate([subtract_pairs(swaps) for swaps in list_flips(layout.input_count, FLIPS, seed, rows)])
+    null = np.concatenate([subtract_pairs(swaps) for swaps in list_flips(layout.input_count, seed, rows)])
     spread = np.sqrt((null**2).mean(axis=0))
     scale = np.where(spread > ROUNDING, spread, np.inf)  # metrics that are alike do not differ
     return step_down(np.abs(observed) / scale, np.abs(null) / scale)

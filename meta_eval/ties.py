@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.design import Floats, Indices
+from meta_eval.design import Floats
 
 OF_SPREAD = 1e-9  # a smaller share of the larger differences is no difference
 OF_SIZE = 1e-13  # of the scores that are compared: what the order of a sum changes
@@ -36,38 +36,18 @@ def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
 
 
 def merge_ties(means: Floats, scores: Floats) -> Floats:
-    """Makes means of `scores`, of shape (..., n), equal if they differ only by rounding errors.
+    """Makes means of `scores`, both of one axis and without NaN, equal if they differ only by rounding errors.
 
-    >>> merge_ties(np.array([[(0.1 + 0.2 + 0.3) / 3, 0.5, (0.3 + 0.2 + 0.1) / 3]]), np.array([0.1, 0.6])).tolist()
-    [[0.19999999999999998, 0.5, 0.19999999999999998]]
+    >>> merge_ties(np.array([(0.1 + 0.2 + 0.3) / 3, 0.5, (0.3 + 0.2 + 0.1) / 3]), np.array([0.1, 0.6])).tolist()
+    [0.19999999999999998, 0.5, 0.19999999999999998]
     """
-    order = means.argsort(axis=-1)
-    ascending = _pick(means, order)
-    sizes = np.abs(scores).ravel()
-    nonzero = np.where(sizes == 0, np.nan, sizes)
-    quantile = _find_quantile(nonzero, LARGER)
-    large = float(quantile[0])
-    sizes_of_means = np.abs(ascending)
-    noise = OF_SIZE * np.fmax(sizes_of_means, large)
-    steps = np.diff(ascending, axis=-1, prepend=-np.inf)
-    positions = np.arange(means.shape[-1])
-    # the position of each run's first value, which stands for the whole run
-    starts = np.where(~(steps <= noise), positions, 0)
-    starts = np.maximum.accumulate(starts, axis=-1)
-    representatives = _pick(ascending, starts)
-    merged = np.empty_like(means)
-    np.put_along_axis(
-        merged,
-        indices=order,
-        values=representatives,
-        axis=-1,
-    )
-    return merged
-
-
-def _pick(rows: Floats, positions: Indices) -> Floats:
-    """The values at these positions of the last axis, row by row."""
-    return np.take_along_axis(rows, positions, axis=-1)
+    ascending = np.sort(means)
+    sizes = np.abs(scores)
+    large = _find_quantile(np.where(sizes == 0, np.nan, sizes), LARGER)
+    steps = np.diff(ascending, prepend=-np.inf)
+    # the first value of each run stands for the whole run
+    firsts = ascending[steps > OF_SIZE * np.fmax(np.abs(ascending), large)]
+    return firsts[np.searchsorted(firsts, means, side="right") - 1]
 
 
 def _find_quantile(values: Floats, share: float) -> Floats:
@@ -81,7 +61,7 @@ def _find_quantile(values: Floats, share: float) -> Floats:
     count = is_known.sum(axis=-1, keepdims=True)
     last = np.maximum(count, 1) - 1
     position = (share * last).astype(np.intp)
-    quantile = _pick(ascending, position)
+    quantile = np.take_along_axis(ascending, position, axis=-1)
     is_finite = np.isfinite(quantile)
     return np.where(is_finite, quantile, 0.0)
 

@@ -20,7 +20,7 @@ AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "spearman", "within_systems",
 AGREEMENT_CELLS += ("beyond_cues", "pearson", "kendall", "unscored", "truncated", "synthetic")
 AGREEMENT_SHOWN = ("metric", "spearman", "n", "within_systems", "beyond_cues", "between_systems", "aspect", "set")
 SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa")
-UNTESTED = AlternativeTest(0, math.nan, passes=None)
+UNTESTED = AlternativeTest(0, math.nan, "not made")
 NEARLY = 0.1  # a judge that is shown to lie no further below people, in kappa, can stand in for one
 
 

@@ -142,7 +142,7 @@ def test_a_judge_a_little_below_people_can_stand_in() -> None:
     far = replace(people, name="far", beside_people=Estimate(-0.2, -0.25, -0.15))
     said = describe_enough([people, near, far], ["near", "far"])
     assert "near (0.800) can stand in for a person here, far (0.800) cannot replace a person here" in said
-    failed = AlternativeTest(3, 0.0, passes=False)
+    failed = AlternativeTest(3, 0.0)
     assert "near (0.800) cannot replace" in describe_enough([people, near], ["near"], alternatives={"near": failed})
 
 

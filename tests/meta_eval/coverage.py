@@ -15,19 +15,23 @@ import argparse
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 
 from meta_eval.correlation import CORRELATIONS
+from meta_eval.cues import TEXTS_PER_CUE, Cues, add_normal_scores, agreement_beyond_cues, difference_beyond_cues
 from meta_eval.design import Floats, Layout, lay_out
 from meta_eval.estimates import Estimate, estimate_mean, estimate_share
 from meta_eval.grouping import estimate_correlation, estimate_correlations
 from meta_eval.helped import help_mean
 from meta_eval.judges import compare_judges, measure_slices
-from meta_eval.labels import estimate_accuracy, estimate_harshness, estimate_kappa
+from meta_eval.labels import agree_with_single, estimate_accuracy, estimate_harshness, estimate_kappa
+from meta_eval.length_control import control_length
 from meta_eval.permuted import (
     FEWEST_FOR_FLIPS,
     Kind,
@@ -36,10 +40,12 @@ from meta_eval.permuted import (
     swap_metrics,
 )
 from meta_eval.preferences import Preferences
-from meta_eval.raters import krippendorff_alpha
+from meta_eval.raters import correct_agreement, find_ceiling, krippendorff_alpha
 from meta_eval.strengths import rank_by_preferences
+from meta_eval.systems import compare_pairs
 
-Draw = Callable[[np.random.Generator], Iterator[tuple[str, "Held | bool"]]]
+Found: TypeAlias = 'Iterator[tuple[str, "Held | bool"]]'  # an interval with its truth, or whether a test rejects
+Draw = Callable[[np.random.Generator], Found]
 YES = np.array([0.0, 1.0])
 FIVE = np.arange(1.0, 6.0)
 LEVEL = 0.05
@@ -140,9 +146,7 @@ def find_phi(x: Floats) -> Floats:
 # Shares and means.
 
 
-def draw_share(
-    rng: np.random.Generator, inputs: int, kind: str, share: float, ties: float
-) -> Iterator[tuple[str, Held | bool]]:
+def draw_share(rng: np.random.Generator, inputs: int, kind: str, share: float, ties: float) -> Found:
     layout = lay_inputs(rng, inputs, kind)
     level = find_phi(draw_normal(rng, layout, 0.5))
     wins = share - ties / 2
@@ -150,7 +154,7 @@ def draw_share(
     yield "share", Held(estimate_share(outcomes, layout).only, share)
 
 
-def draw_mean(rng: np.random.Generator, inputs: int, shape: str) -> Iterator[tuple[str, Held | bool]]:
+def draw_mean(rng: np.random.Generator, inputs: int, shape: str) -> Found:
     values = rng.normal(size=inputs)
     if shape == "log-normal":
         values = np.exp(values) - math.exp(0.5)
@@ -181,7 +185,7 @@ class Judge:
         return np.where(people == 1, luck < self.sensitivity, luck > self.specificity).astype(np.float64)
 
 
-def draw_labels(rng: np.random.Generator, rate: float, judge: Judge, n: int) -> Iterator[tuple[str, Held | bool]]:
+def draw_labels(rng: np.random.Generator, rate: float, judge: Judge, n: int) -> Found:
     """A judge beside people, and a gate whose limits are its true figures."""
     people = (rng.random(n) < rate).astype(np.float64)
     said = judge.say(rng, people)
@@ -197,7 +201,7 @@ def draw_labels(rng: np.random.Generator, rate: float, judge: Judge, n: int) -> 
     yield "harshness", Held(estimate_harshness(people, said, YES, layout).only, harshness)
 
 
-def draw_judges(rng: np.random.Generator, rate: float, a: Judge, b: Judge, n: int) -> Iterator[tuple[str, Held | bool]]:
+def draw_judges(rng: np.random.Generator, rate: float, a: Judge, b: Judge, n: int) -> Found:
     people = (rng.random(n) < rate).astype(np.float64)
     said = {"a": a.say(rng, people), "b": b.say(rng, people)}
     truth = b.find_kappa(rate) - a.find_kappa(rate)
@@ -214,9 +218,7 @@ def _find_right(judge: Judge, rate: float) -> float:
     return judge.sensitivity * rate + judge.specificity * (1 - rate)
 
 
-def draw_slices(
-    rng: np.random.Generator, rates: tuple[float, ...], sizes: tuple[int, ...], kappa: float
-) -> Iterator[tuple[str, Held | bool]]:
+def draw_slices(rng: np.random.Generator, rates: tuple[float, ...], sizes: tuple[int, ...], kappa: float) -> Found:
     """Slices of one kappa and no harshness, whatever their rates of labels."""
     names = np.repeat(np.arange(len(sizes)), sizes)
     rate = np.array(rates)[names]
@@ -239,7 +241,7 @@ def rate_five(rng: np.random.Generator, layout: Layout) -> tuple[Floats, Floats]
     return first, second
 
 
-def draw_five(rng: np.random.Generator, inputs: int, kind: str) -> Iterator[tuple[str, Held | bool]]:
+def draw_five(rng: np.random.Generator, inputs: int, kind: str) -> Found:
     layout = lay_inputs(rng, inputs, kind)
     pair = rate_five(rng, layout)
     for is_weighted, truth in zip((False, True), find_five(), strict=True):
@@ -259,18 +261,14 @@ def find_five() -> tuple[float, float]:
 # Help by a judge, and strengths.
 
 
-def draw_helped(
-    rng: np.random.Generator, rate: float, judge: Judge, labelled: int, total: int
-) -> Iterator[tuple[str, Held | bool]]:
+def draw_helped(rng: np.random.Generator, rate: float, judge: Judge, labelled: int, total: int) -> Found:
     people = (rng.random(total) < rate).astype(np.float64)
     verdicts = judge.say(rng, people)
     labels = np.where(np.arange(total) < labelled, people, np.nan)
     yield "helped rate", Held(help_mean(labels, verdicts, lay_out(total), is_rate=True).estimate, rate)
 
 
-def draw_helped_mean(
-    rng: np.random.Generator, inputs: int, kind: str, shape: str, by: str
-) -> Iterator[tuple[str, Held | bool]]:
+def draw_helped_mean(rng: np.random.Generator, inputs: int, kind: str, shape: str, by: str) -> Found:
     """Ratings of which a third of the inputs, or of the texts, are known, and a judge that sees them with noise."""
     layout = lay_inputs(rng, inputs, kind)
     quality = draw_normal(rng, layout, 0.7)
@@ -283,9 +281,7 @@ def draw_helped_mean(
     yield "helped mean", Held(help_mean(np.where(known, quality, np.nan), verdicts, layout).estimate, 0.0)
 
 
-def draw_strengths(
-    rng: np.random.Generator, true: tuple[float, ...], inputs: int, design: str
-) -> Iterator[tuple[str, Held | bool]]:
+def draw_strengths(rng: np.random.Generator, true: tuple[float, ...], inputs: int, design: str) -> Found:
     """Judgements of all pairs for each input, of the pairs with the first system (a star), or of one pair."""
     k = len(true)
     pairs = [(i, j) for i in range(k) for j in range(i + 1, k) if design != "star" or i == 0]
@@ -298,6 +294,7 @@ def draw_strengths(
     names, a, b, outcomes = (list(column) for column in zip(*rows, strict=True))
     given = Preferences("p", tuple(names), tuple(a), tuple(b), np.array(outcomes), (None,) * len(rows))
     found = rank_by_preferences(given)
+    yield "strengths do not fit", found.fit.p_value < LEVEL
     is_wrong = False
     for pair in found.pairs:
         gap = true[int(pair.system_a[1:])] - true[int(pair.system_b[1:])]
@@ -310,7 +307,7 @@ def draw_strengths(
 # Correlations, differences of metrics, and raters.
 
 
-def draw_correlations(rng: np.random.Generator, inputs: int, kind: str, r: float) -> Iterator[tuple[str, Held | bool]]:
+def draw_correlations(rng: np.random.Generator, inputs: int, kind: str, r: float) -> Found:
     """Normal scores and ratings: rho = 6/pi asin(r/2), tau = 2/pi asin(r)."""
     layout = lay_inputs(rng, inputs, kind)
     x, noise = (draw_normal(rng, layout, 0.5) for _ in "xy")
@@ -326,9 +323,7 @@ def draw_correlations(rng: np.random.Generator, inputs: int, kind: str, r: float
         )
 
 
-def draw_metrics(
-    rng: np.random.Generator, inputs: int, kind: str, r: float, statistic: Kind
-) -> Iterator[tuple[str, Held | bool]]:
+def draw_metrics(rng: np.random.Generator, inputs: int, kind: str, r: float, statistic: Kind) -> Found:
     """Three metrics that correlate equally with ratings."""
     layout = lay_inputs(rng, inputs, kind)
     y = draw_normal(rng, layout, 0.5)
@@ -342,7 +337,7 @@ def draw_metrics(
     yield "equal metrics differ", bool(p_values.min() < LEVEL)
 
 
-def draw_raters(rng: np.random.Generator, rate: float, n: int, alpha: float) -> Iterator[tuple[str, Held | bool]]:
+def draw_raters(rng: np.random.Generator, rate: float, n: int, alpha: float) -> Found:
     """Two people who give a label at this rate, both alike with the chance `alpha`."""
     first = (rng.random(n) < rate).astype(np.float64)
     second = np.where(rng.random(n) < alpha, first, rng.random(n) < rate)
@@ -355,87 +350,183 @@ def find_logit(share: float) -> float:
     return math.log(share / (1 - share))
 
 
-RARE = ((0.02, Judge(0.6, 0.99), Judge(0.02, 0.98), 100), (0.03, Judge(0.6, 0.99), Judge(0.3, 0.98), 100))
-RARE += ((0.02, Judge(0.4, 0.99), Judge(0.02, 0.98), 200), (0.02, Judge(0.5, 0.98), Judge(0.5, 0.98), 100))
-RARE += ((0.03, Judge(0.6, 0.98), Judge(0.6, 0.98), 200), (0.3, Judge(0.85, 0.85), Judge(0.85, 0.85), 100))
-RARE += ((0.3, Judge(0.9, 0.9), Judge(0.6, 0.9), 300), (0.5, Judge(0.8, 0.8), Judge(0.8, 0.8), 30))
-SINGLE = ((0.02, Judge(0.02, 0.98), 100), (0.02, Judge(0.02, 0.98), 500), (0.02, Judge(0.3, 0.98), 200))
-SINGLE += ((0.02, Judge(0.8, 0.99), 200), (0.1, Judge(0.1, 0.9), 100), (0.1, Judge(0.6, 0.95), 100))
-SINGLE += ((0.05, Judge(0.7, 0.98), 100), (0.5, Judge(0.8, 0.8), 30), (0.3, Judge(0.9, 0.9), 30))
-SINGLE += ((0.5, Judge(0.97, 0.97), 30), (0.5, Judge(0.5, 0.5), 30), (0.2, Judge(0.9, 0.95), 300))
-SINGLE += ((0.5, Judge(0.8, 0.8), 10),)
-SHARES = [
-    (inputs, kind)
-    for inputs, kind in ((10, "1"), (30, "1"), (100, "1"), (10, "8"), (30, "8"), (30, "uneven"), (60, "uneven"))
-]
+def draw_ceiling(rng: np.random.Generator, inputs: int, kind: str, between: float) -> Found:
+    """Three raters who correlate by `between`, and a metric that sees the quality of texts with noise."""
+    layout = lay_inputs(rng, inputs, kind)
+    quality = draw_normal(rng, layout, 0.5)
+    ratings = quality + math.sqrt(1 / between - 1) * rng.normal(size=(3, len(quality)))
+    metric = quality + 0.8 * rng.normal(size=len(quality))
+    yield "ceiling", Held(find_ceiling(ratings, "pearson", layout=layout), math.sqrt(3 * between / (1 + 2 * between)))
+    found = correct_agreement(metric, ratings, "pearson", layout=layout)
+    yield "corrected agreement", Held(found.corrected, 1 / math.sqrt(1.64))
+
+
+def draw_crowd(rng: np.random.Generator, texts: int, people: int, per_text: int) -> Found:
+    """People who are right nine times out of ten, and a judge who is right in .85; half of the texts are a yes."""
+    is_yes = rng.random(texts) < 0.5
+    labels = np.where(rng.random((people, texts)) < 0.9, is_yes, ~is_yes).astype(np.float64)
+    places = rng.random((people, texts)).argsort(axis=0)
+    judge = np.where(rng.random(texts) < 0.85, is_yes, ~is_yes).astype(np.float64)
+    table = np.where(places < per_text, labels, np.nan)
+    among, beside, _ = agree_with_single(table, {"j": judge}, YES, lay_out(texts))
+    yield "people", Held(among.kappa, 0.64)
+    yield "judge", Held(beside.kappa, 0.56)
+    yield "difference", Held(beside.beside_people, -0.08)
+
+
+def draw_systems(rng: np.random.Generator, systems: int, inputs: int, shape: str) -> Found:
+    """Systems that are equal but for the last one, which is a margin of 1 above."""
+    values = rng.exponential(size=(systems, inputs)) if shape == "skewed" else rng.normal(size=(systems, inputs))
+    if shape == "uneven":
+        values *= np.linspace(0.2, 3, systems)[:, None]
+    values[-1] += 1
+    names = [str(i) for i in range(systems)]
+    pairs = compare_pairs(names, values, margin=1.0)
+    yield (
+        "equal systems are separated",
+        any(row.p_value < LEVEL for pair, row in pairs.items() if names[-1] not in pair),
+    )
+    yield "systems a margin apart are equal", any(row.is_equal for pair, row in pairs.items() if names[-1] in pair)
+
+
+def draw_lengths(rng: np.random.Generator, inputs: int, shortest: float) -> Found:
+    """Two systems, one of which is `shortest` to 150 characters longer, and a judge who prefers the longer text."""
+    gaps = rng.uniform(shortest, 150, inputs)
+    won = (rng.random(inputs) < find_phi(gaps / 60)).astype(np.float64)
+    names = tuple(map(str, range(inputs)))
+    given = Preferences("p", names, ("x",) * inputs, ("y",) * inputs, won, (None,) * inputs)
+    found = control_length(given, np.stack([500 + gaps, np.full(inputs, 500.0)], axis=1))
+    yield "at equal lengths", Held(found["x"].controlled, 0.5)
+
+
+def draw_cues(rng: np.random.Generator, inputs: int, number: int, shape: str) -> Found:
+    """A metric and ratings that follow length, and a part of a difference of systems that does not."""
+    shapes = {"line": lambda words: words / 20, "curve": lambda words: np.minimum(words, 25) / 10}
+    base = rng.normal(size=inputs)
+    texts = []
+    for longer in (0.2, 0.0):
+        words = np.round(np.exp(3 + 0.3 * base + 0.25 * rng.normal(size=inputs) + longer))
+        others = 0.8 * rng.normal(size=(inputs, number - 1)) + (0.3 * np.log(words) + 0.5 * base)[:, None]
+        texts.append(np.column_stack([words, others]))
+    cues = add_normal_scores(Cues(tuple(map(str, range(number))), np.vstack(texts)))
+    first, second = (Cues(cues.names, half) for half in np.split(cues.values, 2))
+    told, other = (shapes[shape](text[:, 0]) for text in texts)
+    gap = told - other + 0.3 + 0.5 * rng.standard_t(5, inputs)
+    yield "difference beyond cues", Held(difference_beyond_cues(gap, first, second), 0.3)
+    if inputs >= TEXTS_PER_CUE * number:
+        ratings, metric = told + rng.normal(size=(2, inputs))
+        found = agreement_beyond_cues({"m": metric}, ratings, Cues(cues.names[:number], texts[0]))
+        yield "agreement beyond cues", Held(found["m"], 0.0)
+
+
+def draw_between(rng: np.random.Generator, systems: int, texts: int, spread: float) -> Found:
+    """Ratings whose means of systems have this spread, and a metric whose means correlate with them by .6."""
+    quality = rng.normal(size=(2, systems))
+    names = np.repeat(np.arange(systems), texts)
+    ratings = spread * quality[0][names] + rng.normal(size=len(names)) / 10
+    scores = (0.6 * quality[0] + 0.8 * quality[1])[names] + rng.normal(size=len(names)) / 10
+    layout = lay_out(len(names), names.tolist())
+    found = estimate_correlation(CORRELATIONS["spearman"], scores, ratings, layout, grouping="between_systems")
+    yield "between systems", Held(found, 6 / math.pi * math.asin(0.3))
+
+
+Draws = Callable[..., Found]
+GOOD = Judge(0.6, 0.99)
+BLIND = Judge(0.02, 0.98)
+SIZES = ((10, "1"), (30, "1"), (100, "1"), (10, "8"), (30, "8"), (30, "uneven"), (60, "uneven"))
 LEVELS = ((0.02, 0.0), (0.1, 0.0), (0.5, 0.0), (0.9, 0.0), (0.5, 0.6), (0.55, 0.9))
-
-
-HELPED = ((0.02, Judge(0.9, 0.99), 50, 1000), (0.05, Judge(0.9, 0.95), 50, 1000), (0.5, Judge(0.8, 0.8), 30, 300))
-HELPED += ((0.9, Judge(0.95, 0.8), 50, 500), (0.02, Judge(0.9, 0.99), 200, 2000))
-HELPED_MEANS = ((60, "8", "normal", "inputs"), (60, "5", "normal", "texts"), (300, "1", "gamma", "texts"))
 STAR = (0.0, find_logit(0.02), find_logit(0.3), find_logit(0.3), 0.0)
-STRENGTHS = (("of a star", STAR, 30, "star"), ("of a star", STAR, 100, "star"))
-STRENGTHS += (("of a star of nine", (0.0, *[find_logit(0.1)] * 9), 30, "star"),)
-STRENGTHS += (("of all pairs", (0.0, 0.5, 1.0, -2.0), 30, "all"), ("of five equal", (0.0,) * 5, 40, "all"))
-STRENGTHS += (
-    ("of one pair each", (-1.0, -0.5, 0.0, 0.5, 1.0), 200, "one"),
-    ("of two, .97", (0.0, find_logit(0.97)), 30, "all"),
-)
-
-
-METRICS: list[tuple[int, str, float, Kind]] = [
-    (10, "1", 0.6, "spearman"),
-    (30, "1", 0.6, "spearman"),
-    (100, "1", 0.6, "pearson"),
-    (30, "8", 0.6, "spearman"),
-    (30, "8", 0.6, "kendall"),
-    (30, "1", 0.9, "pearson"),
-    (60, "uneven", 0.6, "spearman"),
-    (15, "8", 0.6, "kendall"),
-]
+KEPT: dict[Draws, Iterable[tuple[object, ...]]] = {  # the arguments of each design
+    draw_share: [(*size, *level) for size, level in product(SIZES, LEVELS)],
+    draw_mean: [*product((10, 30, 100), ("normal", "log-normal"))],
+    draw_labels: [
+        (0.02, BLIND, 100),
+        (0.02, BLIND, 500),
+        (0.02, Judge(0.3, 0.98), 200),
+        (0.02, Judge(0.8, 0.99), 200),
+        (0.1, Judge(0.1, 0.9), 100),
+        (0.1, Judge(0.6, 0.95), 100),
+        (0.05, Judge(0.7, 0.98), 100),
+        (0.3, Judge(0.9, 0.9), 30),
+        (0.5, Judge(0.97, 0.97), 30),
+        (0.5, Judge(0.5, 0.5), 30),
+        (0.2, Judge(0.9, 0.95), 300),
+        (0.5, Judge(0.8, 0.8), 10),
+    ],
+    draw_judges: [
+        (0.02, GOOD, BLIND, 100),
+        (0.03, GOOD, Judge(0.3, 0.98), 100),
+        (0.02, Judge(0.4, 0.99), BLIND, 200),
+        (0.02, Judge(0.5, 0.98), Judge(0.5, 0.98), 100),
+        (0.03, Judge(0.6, 0.98), Judge(0.6, 0.98), 200),
+        (0.3, Judge(0.9, 0.9), Judge(0.6, 0.9), 300),
+        (0.5, Judge(0.8, 0.8), Judge(0.8, 0.8), 30),
+    ],
+    draw_slices: [
+        ((0.05, 0.5), (40, 400), 0.6),
+        ((0.05, 0.5), (60, 60), 0.6),
+        ((0.03, 0.5), (300, 300), 0.6),
+        ((0.5,) * 4, (50,) * 4, 0.6),
+    ],
+    draw_five: [(30, "8"), (30, "1"), (100, "1")],
+    draw_helped: [
+        (0.02, Judge(0.9, 0.99), 50, 1000),
+        (0.05, Judge(0.9, 0.95), 50, 1000),
+        (0.5, Judge(0.8, 0.8), 30, 300),
+        (0.9, Judge(0.95, 0.8), 50, 500),
+        (0.02, Judge(0.9, 0.99), 200, 2000),
+    ],
+    draw_helped_mean: [
+        (60, "8", "normal", "inputs"),
+        (60, "5", "normal", "texts"),
+        (300, "1", "gamma", "texts"),
+    ],
+    draw_strengths: [
+        (STAR, 30, "star"),
+        (STAR, 100, "star"),
+        ((0.0, *[find_logit(0.1)] * 9), 30, "star"),
+        ((0.0, 0.5, 1.0, -2.0), 30, "all"),
+        ((0.0,) * 5, 40, "all"),
+        ((-1.0, -0.5, 0.0, 0.5, 1.0), 200, "one"),
+        ((0.0, find_logit(0.97)), 30, "all"),
+    ],
+    draw_correlations: [
+        (*size, r) for size, r in product(((10, "1"), (30, "1"), (30, "8"), (60, "uneven")), (0.0, 0.6, 0.97))
+    ],
+    draw_metrics: [
+        (10, "1", 0.6, "spearman"),
+        (30, "1", 0.6, "spearman"),
+        (100, "1", 0.6, "pearson"),
+        (30, "8", 0.6, "spearman"),
+        (30, "8", 0.6, "kendall"),
+        (30, "1", 0.9, "pearson"),
+        (60, "uneven", 0.6, "spearman"),
+        (15, "8", 0.6, "kendall"),
+    ],
+    draw_raters: [
+        (0.02, 200, 0.0),
+        (0.02, 200, 0.5),
+        (0.1, 100, 0.5),
+        (0.5, 30, 0.8),
+        (0.5, 10, 0.5),
+    ],
+    draw_ceiling: [*product((30, 100), ("1", "8"), (0.3, 0.5))],
+    draw_crowd: [(60, 40, 3), (200, 100, 2), (200, 60, 5)],
+    draw_systems: [*product((3, 8), (10, 30, 100), ("normal", "skewed", "uneven"))],
+    draw_lengths: [*product((60, 200), (-25, -50))],
+    draw_cues: [*product((112, 500), (4, 8), ("line", "curve"))],
+    draw_between: [(10, 10, 1.0), (16, 10, 1.0)],
+}
 
 
 def list_designs() -> dict[str, Draw]:
-    """All designs by name."""
+    """All designs by name: what is drawn, and the arguments."""
     designs: dict[str, Draw] = {}
-    for inputs, kind in SHARES:
-        for share, ties in LEVELS:
-            name = f"share {share:g} ties {ties:g}, {inputs} inputs of {kind}"
-            designs[name] = partial(draw_share, inputs=inputs, kind=kind, share=share, ties=ties)
-    for inputs in (10, 30, 100):
-        for shape in ("normal", "log-normal"):
-            designs[f"mean {shape}, {inputs} inputs"] = partial(draw_mean, inputs=inputs, shape=shape)
-    for rate, judge, n in SINGLE:
-        designs[f"labels {rate:g}, {judge}, {n}"] = partial(draw_labels, rate=rate, judge=judge, n=n)
-    for rate, a, b, n in RARE:
-        designs[f"judges {rate:g}, {a}, {b}, {n}"] = partial(draw_judges, rate=rate, a=a, b=b, n=n)
-    for rates, sizes in (
-        ((0.05, 0.5), (40, 400)),
-        ((0.05, 0.5), (60, 60)),
-        ((0.03, 0.5), (300, 300)),
-        ((0.5,) * 4, (50,) * 4),
-    ):
-        designs[f"slices {rates} {sizes}"] = partial(draw_slices, rates=rates, sizes=sizes, kappa=0.6)
-    for inputs, kind in ((30, "8"), (30, "1"), (100, "1")):
-        designs[f"five labels, {inputs} inputs of {kind}"] = partial(draw_five, inputs=inputs, kind=kind)
-    for rate, judge, labelled, total in HELPED:
-        name = f"helped rate {rate:g}, {judge}, {labelled} of {total}"
-        designs[name] = partial(draw_helped, rate=rate, judge=judge, labelled=labelled, total=total)
-    for inputs, kind, shape, by in HELPED_MEANS:
-        name = f"helped mean, {inputs} inputs of {kind}, {shape}, by {by}"
-        designs[name] = partial(draw_helped_mean, inputs=inputs, kind=kind, shape=shape, by=by)
-    for name, true, inputs, design in STRENGTHS:
-        designs[f"strengths {name}, {inputs} inputs"] = partial(draw_strengths, true=true, inputs=inputs, design=design)
-    for inputs, kind in ((10, "1"), (30, "1"), (30, "8"), (60, "uneven")):
-        for r in (0.0, 0.6, 0.97):
-            name = f"correlation {r:g}, {inputs} inputs of {kind}"
-            designs[name] = partial(draw_correlations, inputs=inputs, kind=kind, r=r)
-    for inputs, kind, r, statistic in METRICS:
-        name = f"metrics {statistic} {r:g}, {inputs} inputs of {kind}"
-        designs[name] = partial(draw_metrics, inputs=inputs, kind=kind, r=r, statistic=statistic)
-    for rate, n, alpha in ((0.02, 200, 0.0), (0.02, 200, 0.5), (0.1, 100, 0.5), (0.5, 30, 0.8), (0.5, 10, 0.5)):
-        designs[f"alpha {alpha:g} at {rate:g}, {n}"] = partial(draw_raters, rate=rate, n=n, alpha=alpha)
+    for draw, rows in KEPT.items():
+        kind = draw.__name__.removeprefix("draw_")
+        for row in rows:
+            about = ", ".join(map(str, row))
+            designs[f"{kind} {about}"] = lambda rng, draw=draw, row=row: draw(rng, *row)
     return designs
 
 
@@ -450,7 +541,7 @@ def draw_designs(number: int) -> dict[str, Draw]:
         judge, other = (Judge(*np.round([rng.uniform(0.3, 1), rng.uniform(0.7, 1)], 2).tolist()) for _ in "ab")
         n = 3 * inputs
         r = float(np.round(rng.uniform(0, 0.9), 2))
-        choices: list[tuple[str, partial[Iterator[tuple[str, Held | bool]]]]] = [
+        choices: list[tuple[str, partial[Found]]] = [
             ("share", partial(draw_share, inputs=inputs, kind=kind, share=rate, ties=0.0)),
             ("labels", partial(draw_labels, rate=rate, judge=judge, n=n)),
             ("judges", partial(draw_judges, rate=rate, a=judge, b=other, n=n)),

@@ -44,22 +44,16 @@ def test_three_labels_are_all_permutations() -> None:
     assert measure_label_chance(people, judge, lay_out(7)) == pytest.approx(expected, abs=0.03)
 
 
-@pytest.mark.parametrize("kind", ["labels", "scores", "sample"])
-def test_inputs_of_unequal_size_are_no_evidence(kind: str) -> None:
-    """60 inputs of 1 to 80 texts that are alike; orders alone called .13 to .22 of such studies dependent."""
+def test_a_sample_of_inputs_of_unequal_size_is_a_random_one() -> None:
+    """60 inputs of 1 to 80 texts that are alike, half of which have labels."""
     rejected = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
         layout = lay_inputs(rng, 60, "uneven")
-        x, y = (draw_normal(rng, layout, 0.9) for _ in "xy")
-        if kind == "labels":
-            rejected += measure_label_chance(np.sign(x), np.sign(y), layout) < 0.05
-        elif kind == "scores":
-            rejected += measure_correlation_chance({"m": x}, y, layout)["m"] < 0.05
-        else:
-            is_labelled = rng.random(60)[layout.inputs] < 0.5
-            rejected += compare_verdicts(is_labelled, x, layout) is not None
-    assert rejected <= (3 if kind == "sample" else 7)
+        verdicts = draw_normal(rng, layout, 0.9)
+        is_labelled = rng.random(60)[layout.inputs] < 0.5
+        rejected += compare_verdicts(is_labelled, verdicts, layout) is not None
+    assert rejected <= 3
 
 
 def test_texts_of_an_input_stay_together() -> None:
@@ -79,25 +73,6 @@ def test_texts_that_repeat_are_no_evidence() -> None:
         judge = (rng.random(10) < 0.5).astype(float)[inputs]
         rejected += measure_label_chance(people, judge, lay_out(100, inputs=inputs.tolist())) < 0.05
     assert rejected <= 7
-
-
-@pytest.mark.parametrize(("rate", "n"), [(0.02, 200), (0.1, 100)])
-def test_a_guess_at_rare_labels_is_no_worse_than_chance(rate: float, n: int) -> None:
-    """Intervals of kappa by resamples lay below 0 in .19 and .40 of such studies."""
-    rng = np.random.default_rng(2)
-    below = covered = studies = 0
-    for _ in range(60):
-        people = (rng.random(n) < rate).astype(float)
-        judge = (rng.random(n) < rate).astype(float)
-        found = agree_on_labels(people, judge, YES_NO, lay_out(n))
-        if math.isnan(found.kappa.low):
-            continue
-        studies += 1
-        below += found.p_chance < 0.05
-        covered += found.kappa.low <= 0 <= found.kappa.high
-    assert studies > 40
-    assert below <= 6
-    assert covered / studies > 0.9
 
 
 def test_a_judge_that_sees_rare_labels_is_better_than_chance() -> None:

@@ -134,32 +134,6 @@ def test_undefined_correlations_of_raters_and_faults():
         correlate_raters([[1, math.inf], [1, 2]])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["pearson", "spearman"])
-@pytest.mark.parametrize(("between", "study"), [(0.3, (100, 1)), (0.3, (30, 8)), (0.5, (100, 1)), (0.5, (30, 8))])
-def test_the_ceiling_covers_what_a_perfect_metric_reaches(kind, between, study):
-    """Three raters who correlate by .3 or .5; the truths are those of 100,000 examples."""
-    (inputs, outputs), noise = study, math.sqrt(1 / between - 1)
-
-    def draw(rng: np.random.Generator, inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        shared = math.sqrt(0.5) if outputs > 1 else 0.0
-        quality = shared * rng.normal(size=(inputs, 1)) + math.sqrt(1 - shared**2) * rng.normal(size=(inputs, outputs))
-        quality = quality.ravel()
-        ratings = quality + noise * rng.normal(size=(3, len(quality)))
-        return quality, quality + 0.8 * rng.normal(size=len(quality)), ratings
-
-    quality, metric, ratings = draw(np.random.default_rng(9), 100_000, 1)
-    perfect, truth = ORACLES[kind](quality, ratings.mean(axis=0)), ORACLES[kind](metric, quality)
-    layout, covered = lay_out(inputs * outputs, inputs=np.repeat(range(inputs), outputs).tolist()), np.zeros(2)
-    for seed in range(300):
-        _, metric, ratings = draw(np.random.default_rng(seed), inputs, outputs)
-        found = correct_agreement(metric, ratings, kind, layout=layout)
-        pairs = ((find_ceiling(ratings, kind, layout=layout), perfect), (found.corrected, truth))
-        covered += [not estimate.low > value and not estimate.high < value for estimate, value in pairs]
-    print(f"{kind}, {between}, {study}: ceiling {covered[0] / 300:.3f}, corrected {covered[1] / 300:.3f}")
-    assert (covered / 300 > 0.89).all()
-
-
 def test_two_raters_who_guess_at_a_rare_label_may_agree() -> None:
     """No text has the rare label from both, which says little."""
     rng = np.random.default_rng(0)
