@@ -33,6 +33,14 @@ LEVELS = {
 }  # part of the file name, raw label
 ARCHIVE = "alpaca_eval.tar.gz"
 ANNOTATIONS = "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
+PANDALM_JUDGES = {"gpt-3.5-turbo": "gpt_result", "pandalm-7b": "pandalm_result"}  # and the key of their verdicts
+SIDES = {
+    "0": "tie",
+    "1": "a",
+    "2": "b",
+    "Tie": "tie",
+    "tie": "tie",
+}
 CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
 SHORTEST = 16  # characters of a poem without punctuation
 LONGEST = 240
@@ -48,6 +56,10 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in _read_lines(path)]
 
 
+def _read_json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
 def read_part(
     folder: Path,
     start: int,
@@ -60,7 +72,7 @@ def read_part(
 def read_topical_chat(folder: Path) -> Iterator[str]:
     """Yields the dialogues of `test_freq.json` and `test_rare.json`."""
     for name in ("test_freq.json", "test_rare.json"):
-        for dialogue in json.loads((folder / name).read_text("utf-8")).values():
+        for dialogue in _read_json(folder / name).values():
             turns = (turn["message"].strip().replace("\n", " ") for turn in dialogue["content"])
             yield "".join(f"{turn}{UTTERANCE_END}" for turn in turns)
 
@@ -87,7 +99,7 @@ def read_fed(folder: Path) -> Rows:
 
     Rows for single replies have a `response`, rows for dialogues have none. These have the same letters in both files.
     """
-    rows = json.loads((folder / "fed_data.json").read_text("utf-8"))
+    rows = _read_json(folder / "fed_data.json")
     row_of = {_keep_letters(SPEAKER.sub("", row["context"])): row for row in rows if "response" not in row}
     for i, line in enumerate(_read_lines(folder / "fed_test_coherence.txt")):
         *turns, _ = line.split(UTTERANCE_END)
@@ -242,7 +254,7 @@ def _list_words(post: str) -> list[str]:
 
 def read_rated(folder: Path) -> Rows:
     """Yields every continuation of `mans_roc.json` with its ratings."""
-    for key, story in json.loads((folder / "mans_roc.json").read_text("utf-8")).items():
+    for key, story in _read_json(folder / "mans_roc.json").items():
         for system, continuation in story["gen"].items():
             yield {
                 "id": f"mans-roc-{key}-{system}",
@@ -340,6 +352,28 @@ def _read_passages(folder: Path) -> dict[tuple[str, str], list[str | None]]:
     return passages
 
 
+def read_pandalm(folder: Path) -> Rows:
+    """Yields the pairs of `testset-v1.json`, with the choices of three people and the verdicts of two judges."""
+    verdicts: dict[str, dict[int, str | None]] = {}
+    for judge, key in PANDALM_JUDGES.items():
+        rows = _read_json(folder / f"{judge}-testset-v1.json")
+        verdicts[judge] = {row["idx"]: SIDES.get(str(row[key])) for row in rows}
+    for row in _read_json(folder / "testset-v1.json"):
+        number = row["idx"]
+        system_a, system_b = row["cmp_key"].split("_")
+        yield {
+            "id": str(number),
+            "instruction": row["instruction"],
+            "input": row["input"] if isinstance(row["input"], str) else "",  # NaN
+            "system_a": system_a,
+            "system_b": system_b,
+            "text_a": row["response1"],
+            "text_b": row["response2"],
+            "people": [SIDES[str(row[f"annotator{person}"])] for person in (1, 2, 3)],
+            "judges": {judge: by_number[number] for judge, by_number in verdicts.items()},
+        }
+
+
 def read_verdicts(folder: Path) -> Iterator[str]:
     """Yields the lines of `verdicts.csv` from the archive of the repository, with a number for each instruction."""
     yield "instruction,model,baseline,judge_prefers_model,model_length,baseline_length"
@@ -363,7 +397,7 @@ def read_poems(folder: Path) -> Rows:
     known = set((folder / "cipai.txt").read_text("utf-8").split())
     seen: set[str] = set()
     paths = sorted(folder.glob("ci.song.*.json"), key=lambda path: int(path.name.split(".")[2]))
-    poems = [poem for path in paths for poem in json.loads(path.read_text("utf-8"))]
+    poems = [poem for path in paths for poem in _read_json(path)]
     for number, poem in enumerate(poems):
         text = "".join(poem["paragraphs"])
         tune = poem["rhythmic"]

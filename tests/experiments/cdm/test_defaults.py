@@ -15,7 +15,7 @@ from tests.composing import compose_run
 TRAINED = json.loads((Path(__file__).parent / "recipes.json").read_text("utf-8"))
 FED = ["+exp=cdm_dialogue", "data=fed", "data.root=x", "+recipe=fed"]
 COMMONGEN = ["+exp=cdm_commongen", "data=commongen", "data.root=x", "+recipe=commongen"]
-OWN = ["+exp=train_cdm", "data.train_path=mine.jsonl"]
+OWN = ["+exp=train_cdm", "data.path=mine.jsonl"]
 ALL = [["+exp=cdm_dialogue"], ["+exp=cdm_commongen"], ["+exp=models"], FED, COMMONGEN, OWN]
 CONTRAST = {"gamma": 1.0, "plausibility": 0.1}
 
@@ -52,9 +52,9 @@ def test_own_dialogues_are_learned_with_the_settings_of_real_ones() -> None:
     assert model.pop("baseline") is None
     assert "built-in" not in model.pop("chosen")
     assert model == TRAINED["fed"]
-    assert config.data.train_path == "mine.jsonl"
+    assert config.data.path == "mine.jsonl"
     paper = compose_model([*OWN, "scale=paper"])
-    assert paper == compose_model(["+exp=cdm_dialogue", "scale=paper", "data=dialogues", "data.train_path=mine.jsonl"])
+    assert paper == compose_model(["+exp=cdm_dialogue", "scale=paper", "data=dialogues", "data.path=mine.jsonl"])
 
 
 def test_the_baseline_differs_from_the_method_in_who_draws_alone() -> None:

@@ -37,15 +37,15 @@ def earlier(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", [*WRITTEN, "models/expert", "plots/../models/in.jsonl"])
 def test_an_input_that_a_run_would_clear_is_refused(run: Run, earlier: Path, name: str) -> None:
     before = snapshot(earlier)
-    ended = run("+exp=train_cdm", *TOY[1:], f"data.train_path=here/{name}")
+    ended = run("+exp=train_cdm", *TOY[1:], f"data.path=here/{name}")
     assert ended.returncode == 2
-    assert f"data.train_path=here/{name} is in here, which the run clears: choose another hydra.run.dir" in ended.stderr
+    assert f"data.path=here/{name} is in here, which the run clears: choose another hydra.run.dir" in ended.stderr
     assert snapshot(earlier) == before
 
 
 def test_a_link_to_what_a_run_would_clear_is_refused(run: Run, earlier: Path, tmp_path: Path) -> None:
     (tmp_path / "linked.jsonl").symlink_to(earlier / "scores.jsonl")
-    assert run("+exp=train_cdm", *TOY[1:], "data.train_path=linked.jsonl").returncode == 2
+    assert run("+exp=train_cdm", *TOY[1:], "data.path=linked.jsonl").returncode == 2
     assert (earlier / "scores.jsonl").is_file()
 
 
