@@ -4,6 +4,7 @@ A line is a text or a JSON object.
 """
 
 import csv
+import fnmatch
 import html
 import json
 import pickle
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path, PurePosixPath
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from data.cells import UTTERANCE_END
 from data.corpus import fold_text
@@ -31,8 +32,7 @@ LEVELS = {
     "medium": ("_med", 0.5),
     "bad": ("_bad", 0.0),
 }  # part of the file name, raw label
-ARCHIVE = "alpaca_eval.tar.gz"
-ANNOTATIONS = "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
+ANNOTATIONS = "*/weighted_alpaca_eval_gpt4_turbo/annotations.json"
 PANDALM_JUDGES = {"gpt-3.5-turbo": "gpt_result", "pandalm-7b": "pandalm_result"}  # and the key of their verdicts
 SIDES = {
     "0": "tie",
@@ -220,28 +220,27 @@ def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
 
     `labels` maps the beginning of a group's name to its label.
     """
-    with tarfile.open(folder / "newsgroups.tar.gz") as archive:
-        members = [member for member in archive.getmembers() if _is_post(member)]
-        for member in sorted(members, key=lambda member: PurePosixPath(member.name)):
-            path = PurePosixPath(member.name)
-            group = path.parent.name
-            label = next((label for start, label in labels.items() if group.startswith(start)), None)
-            file = archive.extractfile(member)
-            if label is None or file is None:
-                continue
-            post = TextIOWrapper(file, encoding="latin-1").read()
-            words = _list_words(post)[:MOST_WORDS]
-            if len(words) >= 20:
-                yield {
-                    "id": f"ng-{group}-{path.name}",
-                    "text": " ".join(words),
-                    "label": label,
-                    "group": group,
-                }
+    for path, file in _read_archive(folder / "newsgroups.tar.gz", "*/mini_newsgroups/*"):
+        group = path.parent.name
+        label = next((label for start, label in labels.items() if group.startswith(start)), None)
+        words = _list_words(TextIOWrapper(file, encoding="latin-1").read())[:MOST_WORDS]
+        if label is not None and len(words) >= 20:
+            yield {
+                "id": f"ng-{group}-{path.name}",
+                "text": " ".join(words),
+                "label": label,
+                "group": group,
+            }
 
 
-def _is_post(member: tarfile.TarInfo) -> bool:
-    return member.isfile() and "/mini_newsgroups/" in member.name
+def _read_archive(path: Path, pattern: str) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
+    """The files of an archive whose names fit a pattern, in the order of their names."""
+    with tarfile.open(path) as archive:
+        names = [member.name for member in archive.getmembers() if member.isfile()]
+        for name in sorted(fnmatch.filter(names, pattern)):
+            file = archive.extractfile(name)
+            if file is not None:
+                yield PurePosixPath(name), file
 
 
 def _list_words(post: str) -> list[str]:
@@ -378,18 +377,14 @@ def read_verdicts(folder: Path) -> Iterator[str]:
     """Yields the lines of `verdicts.csv` from the archive of the repository, with a number for each instruction."""
     yield "instruction,model,baseline,judge_prefers_model,model_length,baseline_length"
     numbers: dict[str, int] = {}
-    with tarfile.open(folder / ARCHIVE) as archive:
-        files = [member for member in archive.getmembers() if member.isfile()]
-        members = [member for member in files if member.name.endswith(ANNOTATIONS)]
-        members.sort(key=lambda member: member.name)
-        for file in filter(None, map(archive.extractfile, members)):
-            for row in parse_json(folder / ARCHIVE, file.read()):
-                if row["preference"] is None:
-                    continue
-                number = numbers.setdefault(row["instruction"], len(numbers))
-                share = round(row["preference"] - 1, 6)
-                lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
-                yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"
+    for path, file in _read_archive(folder / "alpaca_eval.tar.gz", ANNOTATIONS):
+        for row in parse_json(Path(path), file.read()):
+            if row["preference"] is None:
+                continue
+            number = numbers.setdefault(row["instruction"], len(numbers))
+            share = round(row["preference"] - 1, 6)
+            lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
+            yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"
 
 
 def read_poems(folder: Path) -> Rows:
