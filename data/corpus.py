@@ -91,6 +91,11 @@ def fold_text(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
+def content_of(example: Example) -> Content:
+    """The turns of a dialogue, or else the text: what copies of an example share."""
+    return example.turns or example.text
+
+
 def refuse_shared(
     rule: str,
     named: Iterable[tuple[str, Hashable]],

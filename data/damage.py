@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from core.example import Example
 from data.sentences import split_sentences
@@ -20,7 +20,6 @@ from data.words import BLEU_SAFE
 T = TypeVar("T")
 Units = tuple[str, ...]  # the turns of a dialogue, or the sentences or words of a text
 Place = tuple[int, re.Match[str]]  # the unit in which a match stands, and the match
-Damage = Callable[[Units, Units, float, random.Random], Units]  # units, units of another example, strength, generator
 
 AUXILIARY = re.compile(r"\b(is|are|was|were|can|could|will|would|should|does|did|has|have|had)\b(?! not\b)", re.I)
 ENTITY = re.compile(r"(?<=[a-z,;] )[A-Z][\w'-]+|\b\d[\d.,]*\b")  # a capitalised word within a sentence, or a number
@@ -109,122 +108,97 @@ def replace_places(units: Units, replacements: Iterable[tuple[Place, str]]) -> U
     return tuple(changed)
 
 
-def reorder(
-    units: Units,
-    other: Units,
-    strength: float,
-    rng: random.Random,
-) -> Units:
+class Draw(NamedTuple):
+    """What a damage draws from."""
+
+    other: Units  # of another example
+    strength: float  # the share of the units or words to damage, in (0, 1]
+    rng: random.Random
+
+    def choose(self, items: Sequence[T], at_least: int = 1) -> list[T]:
+        """Draws as `choose_share` does."""
+        return choose_share(items, self.strength, self.rng, at_least)
+
+
+Damage = Callable[[Units, Draw], Units]
+
+
+def reorder(units: Units, draw: Draw) -> Units:
     """Exchanges a share of the units among themselves."""
     if len(set(units)) < 2:
         return units
     while True:
-        places = choose_share(range(len(units)), strength, rng, at_least=2)
+        places = draw.choose(range(len(units)), at_least=2)
         if len({units[place] for place in places}) > 1:
             break
-    return permute_anew(units, places, rng)
+    return permute_anew(units, places, draw.rng)
 
 
-def retrieve(
-    units: Units,
-    other: Units,
-    strength: float,
-    rng: random.Random,
-) -> Units:
+def retrieve(units: Units, draw: Draw) -> Units:
     """Replaces the last units by units of another example."""
-    replaced = len(choose_share(units, strength, rng))
-    return replace_ending(units, len(units) - replaced, other)
+    replaced = len(draw.choose(units))
+    return replace_ending(units, len(units) - replaced, draw.other)
 
 
-def drop(
-    units: Units,
-    other: Units,
-    strength: float,
-    rng: random.Random,
-) -> Units:
+def drop(units: Units, draw: Draw) -> Units:
     """Removes a share of the units.
 
     Keeps at least one unit, and at least two of more than two, so that a dialogue stays one.
     """
     kept = 2 if len(units) > 2 else 1
-    chosen = choose_share(range(len(units)), strength, rng)
+    chosen = draw.choose(range(len(units)))
     dropped = set(chosen[: max(0, len(units) - kept)])
     return tuple(unit for i, unit in enumerate(units) if i not in dropped)
 
 
-def repeat(
-    units: Units,
-    other: Units,
-    strength: float,
-    rng: random.Random,
-) -> Units:
+def repeat(units: Units, draw: Draw) -> Units:
     """Repeats a share of the units."""
-    twice = set(choose_share(range(len(units)), strength, rng))
+    twice = set(draw.choose(range(len(units))))
     repeated: list[str] = []
     for i, unit in enumerate(units):
         repeated += [unit, unit] if i in twice else [unit]
     return tuple(repeated)
 
 
-def negate(
-    units: Units,
-    other: Units,
-    strength: float,
-    rng: random.Random,
-) -> Units:
+def negate(units: Units, draw: Draw) -> Units:
     """Adds "not" after a share of the auxiliary verbs.
 
-    >>> negate(("He is here.", "She was not."), (), 1.0, random.Random(0))
+    >>> negate(("He is here.", "She was not."), Draw((), 1.0, random.Random(0)))
     ('He is not here.', 'She was not.')
     """
-    chosen = choose_share(find_places(AUXILIARY, units), strength, rng)
+    chosen = draw.choose(find_places(AUXILIARY, units))
     return replace_places(units, [(place, f"{place[1][0]} not") for place in chosen])
 
 
-def swap_entities(
-    units: Units,
-    other: Units,
-    strength: float,
-    rng: random.Random,
-) -> Units:
+def swap_entities(units: Units, draw: Draw) -> Units:
     """Replaces a share of the names and numbers by names and numbers of another example.
 
-    >>> swap_entities(("I met Ann in 1999.",), ("I saw Bob.",), 1.0, random.Random(0))
+    >>> swap_entities(("I met Ann in 1999.",), Draw(("I saw Bob.",), 1.0, random.Random(0)))
     ('I met Bob in Bob.',)
     """
-    foreign = [match[0] for _, match in find_places(ENTITY, other)]
+    foreign = [match[0] for _, match in find_places(ENTITY, draw.other)]
     if not foreign:
         return units
-    chosen = choose_share(find_places(ENTITY, units), strength, rng)
+    chosen = draw.choose(find_places(ENTITY, units))
     in_order = sorted(chosen, key=lambda place: (place[0], place[1].start()))
-    return replace_places(units, [(place, rng.choice(foreign)) for place in in_order])
+    return replace_places(units, [(place, draw.rng.choice(foreign)) for place in in_order])
 
 
-def insert_foreign(
-    units: Units,
-    other: Units,
-    strength: float,
-    rng: random.Random,
-) -> Units:
+def insert_foreign(units: Units, draw: Draw) -> Units:
     """Inserts units of another example after a share of the units."""
-    behind = set(choose_share(range(len(units)), strength, rng))
+    behind = set(draw.choose(range(len(units))))
     longer: list[str] = []
     for i, unit in enumerate(units):
         longer.append(unit)
         if i in behind:
-            longer.append(rng.choice(other))
+            longer.append(draw.rng.choice(draw.other))
     return tuple(longer)
 
 
-def swap_speakers(
-    units: Units,
-    other: Units,
-    strength: float,
-    rng: random.Random,
-) -> Units:
+def swap_speakers(units: Units, draw: Draw) -> Units:
     """Exchanges a share of the turns with the next turn, so that the other speaker says each of these turns."""
     swapped = list(units)
-    for i in choose_share(range(0, len(units) - 1, 2), strength, rng):
+    for i in draw.choose(range(0, len(units) - 1, 2)):
         swapped[i] = units[i + 1]
         swapped[i + 1] = units[i]
     return tuple(swapped)
@@ -271,8 +245,8 @@ def damage_example(
 ) -> Example:
     """Applies the damage `name` of `DAMAGES`; returns the example unchanged if it cannot be damaged this way.
 
-    The sentences of its prefix stay, because they were not generated. Foreign units come from `other`. `strength`, in
-    (0, 1], is the share of the units or words to damage. What is drawn depends only on the example and the seed.
+    The sentences of its prefix stay, because they were not generated. Foreign units come from `other`. What is drawn
+    depends only on the example and the seed.
     """
     units = split_units(example)
     if not units or (name == "speaker swap" and not example.turns):
@@ -280,9 +254,8 @@ def damage_example(
     given = count_given(example, units)
     if given == len(units):
         return example
-    rng = random.Random(f"{seed} {name} {example.id}")
-    damage = DAMAGES[name]
-    damaged = units[:given] + damage(units[given:], split_units(other), strength, rng)
+    draw = Draw(split_units(other), strength, random.Random(f"{seed} {name} {example.id}"))
+    damaged = units[:given] + DAMAGES[name](units[given:], draw)
     if damaged == units:
         return example
     if example.turns:

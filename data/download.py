@@ -18,6 +18,7 @@ from data.text_files import open_atomically, temporary_path
 
 log = logging.getLogger(__name__)
 
+GIT_DIGITS = 40  # of a hash of git; a sha256 has 64
 MOST_BYTES = 2**30  # of a download; the largest public file here has less
 
 
@@ -30,10 +31,8 @@ class PublicFile:
     licence: str
     # the addresses of the published files, by the name to save them under
     originals: Mapping[str, str] = field(default_factory=dict, hash=False)
-    # the checksum of the original if it can be fetched; `originals` then has one address
-    sha256: str | None = None
-    # in its place, the hash by which its git repository knows it (`git_blob_hash`)
-    git_blob: str | None = None
+    # by original, if it can be fetched, its sha256 or the hash by which its git repository knows it (40 digits)
+    hashes: Mapping[str, str] = field(default_factory=dict, hash=False)
     # the function of `data.sets.originals` that makes the lines of the file, and its arguments besides the folder
     reader: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -47,22 +46,13 @@ class PublicFile:
 
     @property
     def is_fetchable(self) -> bool:
-        """Whether the original can be downloaded: its checksum is known."""
-        return self.sha256 is not None or self.git_blob is not None
+        """Whether the originals can be downloaded: their checksums are known."""
+        return bool(self.hashes)
 
     def place(self, root: Path | str) -> Path:
         """The folder for the originals under `root`, which may be the folder of the set itself."""
         root = Path(root)
         return root if root.name == self.folder else root / self.folder
-
-    def check(self, path: Path) -> None:
-        """Raises ValueError if the downloaded file does not have the known checksum."""
-        if self.git_blob is not None:
-            kind, expected, actual = "git hash", self.git_blob, git_blob_hash(path)
-        else:
-            kind, expected, actual = "checksum", self.sha256, file_sha256(path)
-        if actual != expected:
-            raise ValueError(f"its {kind} must be {expected}, but is {actual}")
 
 
 DESCRIBED = tomllib.loads(Path(__file__).with_name("public_files.toml").read_text("utf-8"))
@@ -83,6 +73,13 @@ def git_blob_hash(path: Path) -> str:
     """Git's hash of a file: the sha1 of "blob", its size, a zero byte and its content."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def check_hash(path: Path, expected: str) -> None:
+    """Raises ValueError if a file does not have this sha256 or, with 40 digits, this hash of git."""
+    actual = git_blob_hash(path) if len(expected) == GIT_DIGITS else file_sha256(path)
+    if actual != expected:
+        raise ValueError(f"its checksum must be {expected}, but is {actual}")
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
@@ -140,33 +137,36 @@ class LimitedFile(FileIO):
 
 
 def fetch(file: PublicFile, root: Path | str) -> None:
-    """Downloads the original of the file into its folder under `root`, under a temporary name until it is verified.
+    """Downloads the missing originals of a file into its folder, under temporary names until they are verified.
 
     Raises InputError if the server cannot be reached or answers with an error (404), and for an interrupted transfer, a
     file of more than `MOST_BYTES` and a wrong checksum; SettingError for a server that must not be asked.
     """
     from pooch import HTTPDownloader  # slow to import, and only needed to fetch something
 
-    [(saved, url)] = file.originals.items()
-    check_network("download", url)
-    target = file.place(root) / saved
-    log.info("fetching %s to %s (licence: %s)", url, target, file.licence)
-    try:
-        with temporary_path(target) as aside:
-            with LimitedFile(aside, "w") as output:
-                HTTPDownloader()(url, output, pooch=None)
-            file.check(aside)
-    except (OSError, ValueError) as error:
-        hint = f"run again later, or place the file by hand at {target} and leave {setting('data.download')} out"
-        raise InputError([fault(target, 0, f"{url} could not be fetched: {error}; {hint}")]) from error
+    for saved, url in file.originals.items():
+        target = file.place(root) / saved
+        if target.is_file():
+            continue
+        check_network("download", url)
+        log.info("fetching %s to %s (licence: %s)", url, target, file.licence)
+        try:
+            with temporary_path(target) as aside:
+                with LimitedFile(aside, "w") as output:
+                    HTTPDownloader()(url, output, pooch=None)
+                check_hash(aside, file.hashes[saved])
+        except (OSError, ValueError) as error:
+            hint = f"run again later, or place the file by hand at {target} and leave {setting('data.download')} out"
+            raise InputError([fault(target, 0, f"{url} could not be fetched: {error}; {hint}")]) from error
 
 
 def explain_download(file: PublicFile, root: Path | str) -> str:
     """Returns instructions to get a file: a setting that fetches it, or commands to place it by hand under `root`.
 
-    >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"fed.txt": "https://a.org"}, sha256="0" * 64), "sets"))
+    >>> origin = {"x.txt": "https://a.org"}
+    >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", origin, hashes={"x.txt": "0" * 64}), "sets"))
     Fetch it with download=True network=True, or name the folder that holds fed/ with root="FOLDER".
-    >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"x.txt": "https://a.org"}), "sets").splitlines()[-1])
+    >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", origin), "sets").splitlines()[-1])
     curl -L --create-dirs -o 'sets/fed/x.txt' 'https://a.org'
     """
     root_name = "data.attributes" if file.folder == "attributes" else "data.root"

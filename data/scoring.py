@@ -105,9 +105,7 @@ def read_kept(kept: Cache, n: int) -> list[Scores] | None:
             ends[int(begin)] = int(end)
     parts: list[tuple[int, int]] = []
     reached = 0
-    while reached < n:
-        if reached not in ends:
-            return None
+    while reached < n and reached in ends:
         parts.append((reached, ends[reached]))
         reached = ends[reached]
     return [read_part(kept, part) for part in parts] if reached == n else None

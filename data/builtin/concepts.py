@@ -80,16 +80,8 @@ def make_senseless(event: Event) -> Event:
     return _exchange(exchanged, "instrument", "place")
 
 
-def _exchange(
-    event: Event,
-    one: str,
-    other: str,
-) -> Event:
-    return {
-        **event,
-        one: event[other],
-        other: event[one],
-    }
+def _exchange(event: Event, one: str, other: str) -> Event:
+    return {**event, one: event[other], other: event[one]}
 
 
 def write_sentence(
@@ -102,12 +94,7 @@ def write_sentence(
     verb, verbs = event["verb"].split("/")
     template = rng.choice(SAID["sentences"])
     frame = rng.choice(SAID["frames"])
-    words = {
-        **event,
-        "verb": verb,
-        "verbs": verbs,
-    }
-    sentence = template.format(**words)
+    sentence = template.format(**{**event, "verb": verb, "verbs": verbs})
     text = f"{frame} {sentence}" if rng.random() < 0.5 else f"{sentence} {frame}"
     return Example(
         "",

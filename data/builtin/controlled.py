@@ -254,13 +254,11 @@ def _deal_levels(
             by_system[system].append(length)
     dealt: dict[str, list[tuple[int, dict[str, int]]]] = {}
     for system, good_aspects in SYSTEMS.items():
-        columns: dict[str, list[int]] = {}
+        columns = [by_system[system]]
         for aspect, (good, careless) in SHARES.items():
             shares = good if aspect in good_aspects else careless
-            columns[aspect] = _repeat_shares(shares, n, rng)
-        rows = []
-        for i, length in enumerate(by_system[system]):
-            rows.append((length, {aspect: levels[i] for aspect, levels in columns.items()}))
+            columns.append(_repeat_shares(shares, n, rng))
+        rows = [(length, dict(zip(SHARES, levels, strict=True))) for length, *levels in zip(*columns, strict=True)]
         dealt[system] = rng.sample(rows, n)
     return dealt
 
@@ -287,11 +285,11 @@ def _repeat_shares(
     n: int,
     rng: random.Random,
 ) -> list[int]:
-    """At least `n` levels: the levels of `shares` again and again, each time in a random order."""
+    """`n` levels: the levels of `shares` again and again, each time in a random order."""
     levels: list[int] = []
     while len(levels) < n:
         levels += rng.sample(shares, len(shares))
-    return levels
+    return levels[:n]
 
 
 def damage_consistency(

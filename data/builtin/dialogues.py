@@ -29,15 +29,6 @@ TURNS = attrgetter("turns")
 SLOT = re.compile(r"\{(\+?)(my|your|our)\.(\w+)\}")
 
 
-class Fact(NamedTuple):
-    """A fact that a turn mentions, and where."""
-
-    owner: int  # whose fact it is (0 or 1: a speaker, 2: both)
-    kind: str  # what it is about (a city, a pet, a day)
-    value: str  # one word
-    position: int  # where in the turn the word stands, counted in words from 0
-
-
 class Topic(NamedTuple):
     """The phrases about one topic."""
 
@@ -53,16 +44,8 @@ class Dialogue(NamedTuple):
     topic: str
     turns: Turns
     values: Mapping[FactKey, str]  # of all facts, mentioned or not
-    facts: tuple[tuple[Fact, ...], ...]  # that each turn mentions
+    mentions: Mapping[FactKey, Sequence[Place]]  # where each fact is mentioned
     body: range  # the indices of the turns between opening and closing
-
-
-class Script(NamedTuple):
-    """The lines of a block of turns, and its facts; `recalls` are facts that an earlier turn must have mentioned."""
-
-    news: frozenset[FactKey]  # facts that must be new
-    needs: frozenset[FactKey]  # facts that must be known
-    recalls: bool
 
 
 def read_topic(name: str) -> Topic:
@@ -152,12 +135,8 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
 
 def list_damages(dialogue: Dialogue) -> dict[str, list[Words]]:
     """Lists, for each kind of damage, all ways to damage a dialogue: the new words at their places."""
-    mentions: dict[FactKey, list[Place]] = {}
-    for i, facts in enumerate(dialogue.facts):
-        for fact in facts:
-            mentions.setdefault(fact[:2], []).append((i, fact.position))
     key, *following = TOPICS[dialogue.topic].kinds
-    content = (mentions, dialogue.values)
+    content = (dialogue.mentions, dialogue.values)
     false = {kind: VALUES[kind] for kind in following}
     return {
         "false_fact": damage.falsify(*content, false),
@@ -207,8 +186,7 @@ def random_dialogue(rng: random.Random) -> Dialogue:
             values[owner, kind] = value
 
     turns: list[str] = []
-    facts: list[tuple[Fact, ...]] = []
-    mentioned: set[FactKey] = set()
+    mentions: dict[FactKey, list[Place]] = {}
     known: set[FactKey] = {(BOTH, "topic")}  # what was mentioned or follows from it
 
     def add_block(blocks: Sequence[Block], room: int = MOST_TURNS) -> Block:
@@ -220,18 +198,18 @@ def random_dialogue(rng: random.Random) -> Dialogue:
         weights: list[int] = []
         for block in blocks:
             news, needs, recalls = _script(block, topic.kinds, len(turns) % 2)
-            if needs <= known and news.isdisjoint(mentioned) and len(block) <= room:
+            if needs <= known and news.isdisjoint(mentions) and len(block) <= room:
                 fitting.append(block)
                 weights.append(RECALL_WEIGHT if recalls else 1)
         (block,) = rng.choices(fitting, weights)
         for paraphrases in block:
-            text, told = _write_turn(rng.choice(paraphrases), len(turns) % 2, values)
-            turns.append(text)
-            facts.append(told)
-            for fact in told:
-                mentioned.add(fact[:2])
-                kinds = topic.kinds if fact.kind == topic.kinds[0] else (fact.kind,)
-                known.update([(fact.owner, kind) for kind in kinds])
+            phrase = rng.choice(paraphrases)
+            slots = _slots(phrase, len(turns) % 2)
+            for position, (owner, kind), _ in slots:
+                mentions.setdefault((owner, kind), []).append((len(turns), position))
+                kinds = topic.kinds if kind == topic.kinds[0] else (kind,)
+                known.update([(owner, known_kind) for known_kind in kinds])
+            turns.append(SLOT.sub("{}", phrase).format(*[values[key] for _, key, _ in slots]))
         return block
 
     add_block(OPENINGS)
@@ -241,7 +219,7 @@ def random_dialogue(rng: random.Random) -> Dialogue:
         unused.remove(add_block(unused, room=MOST_TURNS - 2 - len(turns)))
     body = range(2, len(turns))
     add_block(topic.closings if rng.random() < TOPIC_CLOSINGS else CLOSINGS)
-    return Dialogue(name, tuple(turns), values, tuple(facts), body)
+    return Dialogue(name, tuple(turns), values, mentions, body)
 
 
 @cache
@@ -266,8 +244,12 @@ def _script(
     block: Block,
     kinds: tuple[str, ...],
     starter: int,
-) -> Script:
-    """The script of a block that `starter` begins, among facts of these kinds, the key first."""
+) -> tuple[set[FactKey], set[FactKey], bool]:
+    """The facts that must be new in a block that `starter` begins, and those that must be known.
+
+    The third value says whether one of these recalls a fact that an earlier turn must have mentioned. `kinds` are those
+    of the topic, the key first.
+    """
     news: set[FactKey] = set()
     needs: set[FactKey] = set()
     mentioned: set[FactKey] = set()  # by every paraphrase of the turns so far
@@ -285,20 +267,4 @@ def _script(
             facts &= {fact for _, fact, _ in slots}
         mentioned |= facts
     needs -= news
-    return Script(frozenset(news), frozenset(needs), recalls=any(kind in LISTS for _, kind in needs))
-
-
-@cache
-def _template(phrase: str) -> str:
-    """The phrase with empty braces for its slots."""
-    return SLOT.sub("{}", phrase)
-
-
-def _write_turn(
-    phrase: str,
-    speaker: int,
-    values: Mapping[FactKey, str],
-) -> tuple[str, tuple[Fact, ...]]:
-    """The text of a phrase, and the facts that it mentions."""
-    facts = tuple(Fact(*key, values[key], i) for i, key, _ in _slots(phrase, speaker))
-    return _template(phrase).format(*[fact.value for fact in facts]), facts
+    return news, needs, any(kind in LISTS for _, kind in needs)

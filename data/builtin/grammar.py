@@ -74,19 +74,8 @@ def table(section: Section) -> dict[str, tuple[str, ...]]:
 
 def pronouns(name: str, women: Collection[str]) -> dict[str, str]:
     """Returns the pronouns of a person for the slots {she}, {She}, {her} (whose) and {obj} (whom)."""
-    if name in women:
-        return {
-            "she": "she",
-            "She": "She",
-            "her": "her",
-            "obj": "her",
-        }
-    return {
-        "she": "he",
-        "She": "He",
-        "her": "his",
-        "obj": "him",
-    }
+    words = "she She her her" if name in women else "he He his him"
+    return dict(zip(("she", "She", "her", "obj"), words.split(), strict=True))
 
 
 def is_reserved(text: str) -> bool:

@@ -5,7 +5,7 @@ and its clauses show the topic.
 """
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
@@ -30,22 +30,10 @@ class Occasion(NamedTuple):
     endings: tuple[str, ...]
 
 
-class Subject(NamedTuple):
-    """A subject of an occasion: a noun phrase, and clauses about it."""
-
-    name: str
-    clauses: tuple[str, ...]
-
-
 FILE, SAID, WORDS = read_world("news")
 OCCASIONS: Mapping[str, Occasion] = {noun: Occasion(*stages) for (noun,), *stages in FILE["occasions"]}
-
-
-def _read_subjects(lines: Iterable[Sequence[str]]) -> tuple[Subject, ...]:
-    return tuple(Subject(name, tuple(clauses)) for name, *clauses in lines)
-
-
-TOPICS: Mapping[str, tuple[Subject, ...]] = {topic: _read_subjects(lines) for (topic,), *lines in FILE["topics"]}
+# by topic its subjects: a noun phrase, and clauses about it
+TOPICS: Mapping[str, Sequence[Sequence[str]]] = {topic: lines for (topic,), *lines in FILE["topics"]}
 PLANS = SAID["plans"]
 QUOTES = SAID["quotes"]
 
@@ -78,7 +66,31 @@ def _compose(
     names_subject = prompt.mentions("subject")
     stages = _stages(rng, occasion, names_subject)
     topics = labels(sum(stage is not PLANS for stage in stages) + names_subject)
-    write = _Writer(rng, facts).write
+    subjects = {topic: rng.choice(lines) for topic, lines in TOPICS.items()}
+    clauses = {topic: iter(rng.sample(said, len(said))) for topic, (_, *said) in subjects.items()}
+
+    def write(
+        template: str,
+        topic: str,
+        *,
+        carries: bool = True,
+        **more: str,
+    ) -> Sentence:
+        """Fills a template with the facts and a clause about the topic; `carries` says that it shows the topic."""
+        subject, *_ = subjects[topic]
+        slots = {
+            **facts,
+            "subject": subject,
+            "clause": next(clauses[topic]) if "{clause}" in template else "",
+            **more,
+        }
+        return Sentence(
+            text=template.format(**slots),
+            about=(noun, subject) if carries else (noun,),
+            label=topic if carries else None,
+            naming="{city}" in template or "{last}" in template,
+        )
+
     remaining = iter(topics)
     topic_of_opening = next(remaining) if names_subject else topics[0]
     opening = write(prompt.rest, topic_of_opening, carries=names_subject)
@@ -100,42 +112,6 @@ def _compose(
         sentences.append(write(rng.choice(SAID["asides"]), other))
     sentences.append(write(rng.choice(occasion.endings), topics[0], carries=False))
     return sentences
-
-
-class _Writer:
-    """Writes the sentences of one text, with one subject for each topic, whose clauses never repeat."""
-
-    def __init__(self, rng: random.Random, facts: Mapping[str, str]) -> None:
-        self.facts = facts
-        self.subjects = {topic: rng.choice(TOPICS[topic]) for topic in TOPICS}
-        self.clauses: dict[str, Iterator[str]] = {}
-        for topic, subject in self.subjects.items():
-            self.clauses[topic] = iter(rng.sample(subject.clauses, len(subject.clauses)))
-
-    def write(
-        self,
-        template: str,
-        topic: str,
-        *,
-        carries: bool = True,
-        **more: str,
-    ) -> Sentence:
-        """Fills a template with the facts and a clause about the topic; `carries` says that it shows the topic."""
-        subject = self.subjects[topic].name
-        clause = next(self.clauses[topic]) if "{clause}" in template else ""
-        slots = {
-            **self.facts,
-            "subject": subject,
-            "clause": clause,
-            **more,
-        }
-        noun = self.facts["noun"]
-        return Sentence(
-            text=template.format(**slots),
-            about=(noun, subject) if carries else (noun,),
-            label=topic if carries else None,
-            naming="{city}" in template or "{last}" in template,
-        )
 
 
 def _stages(

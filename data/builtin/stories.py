@@ -155,12 +155,8 @@ def foreign_name(
     rng: random.Random,
 ) -> str:
     """Draws another goal or obstacle, one whose endings do not fit the given one."""
-    foreign = [other for other in names if other != name and not _are_alike(name, other)]
-    return rng.choice(foreign)
-
-
-def _are_alike(name: str, other: str) -> bool:
-    return any({name, other} <= alike for alike in ALIKE)
+    fitting = {name}.union(*(alike for alike in ALIKE if name in alike))
+    return rng.choice([other for other in names if other not in fitting])
 
 
 def _counts(

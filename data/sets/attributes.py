@@ -1,19 +1,15 @@
-"""Texts with a label: a user's own, and public sets of sentiments and topics."""
+"""Public sets of texts with a label: sentiments and topics."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from core.errors import fault, format_value
+from core.errors import format_value
 from core.example import Example
-from data.builtin.grammar import TEXT
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
-from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
 from data.download import require_file
-from data.files import iterate_examples, load_examples
-from data.records import require_none
+from data.files import load_examples
 
 AG_NEWS_LABELS = ("business", "sci/tech", "sports", "world")
 SENTIMENTS = REVIEWS.labels
@@ -26,42 +22,9 @@ SETS: Mapping[str, tuple[str, ...]] = {  # the labels of each public set
 }
 
 
-def own_texts(
-    path: Path | str,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    held_out_fraction: float = HELD_OUT_FRACTION,
-    seed: int = 0,
-) -> Corpus:
-    """Reads a user's labelled texts: a file with `text`, `label` and optionally `prefix`, or with the given `columns`.
-
-    A label is any line of text; spaces around it are removed. A part of the texts is held out; copies of a text stay on
-    the same side.
-
-    Raises InputError with all faults of the file, such as a line without text or label, or fewer than two labels.
-    """
-    located = dict(iterate_examples(Path(path), ("text", "label"), columns=columns))
-    label_of = {line: (example.label or "").strip() for line, example in located.items()}
-    faults: list[str] = []
-    for line, label in label_of.items():
-        if len(label.splitlines()) > 1:
-            faults.append(fault(path, line, f'"label" must be one line, found {format_value(label)}'))
-    labels = sorted(set(label_of.values()))
-    if len(labels) < 2:
-        faults.append(fault(path, 0, f"the texts need at least two labels, found only {format_value(labels[0])}"))
-    texts = [replace(example, label=label_of[line]) for line, example in located.items()]
-    train, held_out = split_share(require_none(texts, faults), TEXT, held_out_fraction, seed)
-    return Corpus(
-        Path(path).stem,
-        train,
-        held_out,
-        rated=(),
-        synthetic=False,
-    )
-
-
 def load_labelled(
-    root: Path | str,
     name: str,
+    root: Path | str,
     download: bool = False,
 ) -> tuple[Example, ...]:
     """Loads one public set of labelled texts; `group` is the newsgroup, if any.

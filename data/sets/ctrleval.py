@@ -3,23 +3,22 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from core.errors import SettingError, format_value, read_all
+from core.errors import format_value, read_all
 from core.example import Example
 from core.settings import Several, check, one_of
-from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
+from data.corpus import HELD_OUT_FRACTION, Corpus, content_of, split_share
 from data.download import join_licences, require_file
 from data.files import load_examples
 from data.numeric import parse_number
-from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
-from data.sets.public import load_roc_plain
+from data.sets.attributes import SENTIMENTS, SETS, TOPICS, load_labelled
+from data.sets.public import load_training
 from data.text_files import iterate_lines
 from meta_eval.scored_set import ScoredSet
 
-Part = Literal["sentiment", "topic"]
 IWF = "ctrleval/iwf_full.txt"
 PARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "sentiment": ("ctrleval/data_senti.txt", SENTIMENTS),
@@ -28,15 +27,15 @@ PARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
 COLUMNS = ("label", "prefix", "text", *ASPECTS)
 PLAIN: Mapping[str, Callable[..., Sequence[Example]]] = {
-    "roc_stories": load_roc_plain,
-    **{name: partial(load_labelled, name=name) for name in SETS},
+    "roc_stories": load_training,
+    **dict.fromkeys(SETS, load_labelled),
 }
 MODELS = 4
 
 
 def ctrleval(
     root: Path | str,
-    part: Part,
+    part: str,
     download: bool = False,
     attributes: Path | str | None = None,
     plain: Sequence[str] | None = None,
@@ -50,16 +49,15 @@ def ctrleval(
         attributes: the folder that holds `attributes/`, for the sets with the labels of this part; None reads none.
         plain: further training texts of `root`, without their labels: names in `PLAIN`.
     """
-    labels = _labels(part)
+    check(one_of(PARTS), part=part)
     check(Several[one_of(list(PLAIN))] | None, plain=plain)
     readers: list[Callable[[], Any]] = [partial(load_ctrleval, root, part, download)]
     if attributes is not None:
-        names = [name for name, known in SETS.items() if known == labels]
-        readers += [partial(load_labelled, attributes, name, download) for name in names]
-    readers += [partial(_load_plain, root, name, download) for name in plain or ()]
+        names = [name for name, labels in SETS.items() if labels == PARTS[part][1]]
+        readers += [partial(load_labelled, name, attributes, download) for name in names]
+    readers += [partial(_load_plain, name, root, download) for name in plain or ()]
     rated, *training_sets = read_all(readers)
-    texts = [example for training_set in training_sets for example in training_set]
-    train, held_out = split_share(texts, TEXT, held_out_fraction, seed)
+    train, held_out = split_share([*chain.from_iterable(training_sets)], content_of, held_out_fraction, seed)
     return Corpus(
         rated.name,
         train,
@@ -73,7 +71,7 @@ def ctrleval(
 
 def load_ctrleval(
     root: Path | str,
-    part: Part,
+    part: str,
     download: bool = False,
 ) -> ScoredSet:
     """Loads texts with the prefix and the label that their model was given; ratings (1 to 5) are means of five people.
@@ -83,23 +81,19 @@ def load_ctrleval(
     in the sentiment part, ratings of coherence and the share of texts with digits differ by row modulo 4 far beyond
     chance (p below 1e-9), and not by blocks of three rows (p above 0.1).
     """
-    labels = _labels(part)
+    file, labels = PARTS[part]
 
-    def read(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-        for line, content in iterate_lines(path, faults):
-            yield line, dict(zip(COLUMNS, content.rstrip("\r").split("\t"), strict=False))
-
-    def to_records(row: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        ratings = {aspect: parse_number(row[aspect]) for aspect in ASPECTS}
-        text = row["text"]
-        prefix = row["prefix"]
+    def to_records(line: str) -> Iterator[dict[str, Any]]:
+        row = dict(zip(COLUMNS, line.rstrip("\r").split("\t"), strict=False))
         label = row["label"]
+        prefix = row["prefix"]
+        ratings = {aspect: parse_number(row[aspect]) for aspect in ASPECTS}
         i = next(numbers)
         yield {
             "id": f"ctrleval-{part}-{i:03d}",
             "group": f"{label}: {prefix}",
             "ratings": ratings,
-            "text": text,
+            "text": row["text"],
             "prefix": prefix,
             "label": label,
             "system": f"model {i % MODELS + 1}",
@@ -110,28 +104,23 @@ def load_ctrleval(
                 problems.append(f"a rating must be from 1 to 5, found {rating}")
         if label not in labels:
             problems.append(f'"label" must be one of {", ".join(labels)}, found {format_value(label)}')
-        if not text.startswith(prefix):
-            problems.append(f"a text must begin with its prefix {format_value(prefix)}, found {format_value(text)}")
+        if not row["text"].startswith(prefix):
+            begin = f"a text must begin with its prefix {format_value(prefix)}"
+            problems.append(f"{begin}, found {format_value(row['text'])}")
         if problems:
             raise ValueError("; ".join(problems))
 
     numbers = count()
-    path = require_file(root, PARTS[part][0], download)
+    examples = load_examples(require_file(root, file, download), to_records, iterate_lines, ("prefix",))
     name = f"ctrleval_{part}"
     note = f"{name}: systems are assumed, {MODELS} models in turn; the file does not name them."
-    return ScoredSet(name, load_examples(path, to_records, read, ("prefix",)), notes=(note,))
+    return ScoredSet(name, examples, notes=(note,))
 
 
 def _load_plain(
-    root: Path | str,
     name: str,
+    root: Path | str,
     download: bool,
 ) -> list[Example]:
-    examples = PLAIN[name](root, download=download)
+    examples = PLAIN[name](name, root, download)
     return [replace(example, label=None, group=None) for example in examples]
-
-
-def _labels(part: str) -> tuple[str, ...]:
-    if part not in PARTS:
-        raise SettingError(f"the part of the CTRLEval set is sentiment or topic, but is {part!r}; set data.part")
-    return PARTS[part][1]

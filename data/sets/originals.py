@@ -4,6 +4,7 @@ A line is a text or a JSON object.
 """
 
 import csv
+import fnmatch
 import html
 import json
 import pickle
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path, PurePosixPath
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from data.cells import UTTERANCE_END
 from data.corpus import fold_text
@@ -31,8 +32,15 @@ LEVELS = {
     "medium": ("_med", 0.5),
     "bad": ("_bad", 0.0),
 }  # part of the file name, raw label
-ARCHIVE = "alpaca_eval.tar.gz"
-ANNOTATIONS = "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
+ANNOTATIONS = "*/weighted_alpaca_eval_gpt4_turbo/annotations.json"
+PANDALM_JUDGES = {"gpt-3.5-turbo": "gpt_result", "pandalm-7b": "pandalm_result"}  # and the key of their verdicts
+SIDES = {
+    "0": "tie",
+    "1": "a",
+    "2": "b",
+    "Tie": "tie",
+    "tie": "tie",
+}
 CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
 SHORTEST = 16  # characters of a poem without punctuation
 LONGEST = 240
@@ -48,6 +56,10 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in _read_lines(path)]
 
 
+def _read_json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
 def read_part(
     folder: Path,
     start: int,
@@ -60,7 +72,7 @@ def read_part(
 def read_topical_chat(folder: Path) -> Iterator[str]:
     """Yields the dialogues of `test_freq.json` and `test_rare.json`."""
     for name in ("test_freq.json", "test_rare.json"):
-        for dialogue in json.loads((folder / name).read_text("utf-8")).values():
+        for dialogue in _read_json(folder / name).values():
             turns = (turn["message"].strip().replace("\n", " ") for turn in dialogue["content"])
             yield "".join(f"{turn}{UTTERANCE_END}" for turn in turns)
 
@@ -87,7 +99,7 @@ def read_fed(folder: Path) -> Rows:
 
     Rows for single replies have a `response`, rows for dialogues have none. These have the same letters in both files.
     """
-    rows = json.loads((folder / "fed_data.json").read_text("utf-8"))
+    rows = _read_json(folder / "fed_data.json")
     row_of = {_keep_letters(SPEAKER.sub("", row["context"])): row for row in rows if "response" not in row}
     for i, line in enumerate(_read_lines(folder / "fed_test_coherence.txt")):
         *turns, _ = line.split(UTTERANCE_END)
@@ -208,28 +220,27 @@ def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
 
     `labels` maps the beginning of a group's name to its label.
     """
-    with tarfile.open(folder / "newsgroups.tar.gz") as archive:
-        members = [member for member in archive.getmembers() if _is_post(member)]
-        for member in sorted(members, key=lambda member: PurePosixPath(member.name)):
-            path = PurePosixPath(member.name)
-            group = path.parent.name
-            label = next((label for start, label in labels.items() if group.startswith(start)), None)
-            file = archive.extractfile(member)
-            if label is None or file is None:
-                continue
-            post = TextIOWrapper(file, encoding="latin-1").read()
-            words = _list_words(post)[:MOST_WORDS]
-            if len(words) >= 20:
-                yield {
-                    "id": f"ng-{group}-{path.name}",
-                    "text": " ".join(words),
-                    "label": label,
-                    "group": group,
-                }
+    for path, file in _read_archive(folder / "newsgroups.tar.gz", "*/mini_newsgroups/*"):
+        group = path.parent.name
+        label = next((label for start, label in labels.items() if group.startswith(start)), None)
+        words = _list_words(TextIOWrapper(file, encoding="latin-1").read())[:MOST_WORDS]
+        if label is not None and len(words) >= 20:
+            yield {
+                "id": f"ng-{group}-{path.name}",
+                "text": " ".join(words),
+                "label": label,
+                "group": group,
+            }
 
 
-def _is_post(member: tarfile.TarInfo) -> bool:
-    return member.isfile() and "/mini_newsgroups/" in member.name
+def _read_archive(path: Path, pattern: str) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
+    """The files of an archive whose names fit a pattern, in the order of their names."""
+    with tarfile.open(path) as archive:
+        names = [member.name for member in archive.getmembers() if member.isfile()]
+        for name in sorted(fnmatch.filter(names, pattern)):
+            file = archive.extractfile(name)
+            if file is not None:
+                yield PurePosixPath(name), file
 
 
 def _list_words(post: str) -> list[str]:
@@ -242,7 +253,7 @@ def _list_words(post: str) -> list[str]:
 
 def read_rated(folder: Path) -> Rows:
     """Yields every continuation of `mans_roc.json` with its ratings."""
-    for key, story in json.loads((folder / "mans_roc.json").read_text("utf-8")).items():
+    for key, story in _read_json(folder / "mans_roc.json").items():
         for system, continuation in story["gen"].items():
             yield {
                 "id": f"mans-roc-{key}-{system}",
@@ -340,22 +351,40 @@ def _read_passages(folder: Path) -> dict[tuple[str, str], list[str | None]]:
     return passages
 
 
+def read_pandalm(folder: Path) -> Rows:
+    """Yields the pairs of `testset-v1.json`, with the choices of three people and the verdicts of two judges."""
+    verdicts: dict[str, dict[int, str | None]] = {}
+    for judge, key in PANDALM_JUDGES.items():
+        rows = _read_json(folder / f"{judge}-testset-v1.json")
+        verdicts[judge] = {row["idx"]: SIDES.get(str(row[key])) for row in rows}
+    for row in _read_json(folder / "testset-v1.json"):
+        number = row["idx"]
+        system_a, system_b = row["cmp_key"].split("_")
+        yield {
+            "id": str(number),
+            "instruction": row["instruction"],
+            "input": row["input"] if isinstance(row["input"], str) else "",  # NaN
+            "system_a": system_a,
+            "system_b": system_b,
+            "text_a": row["response1"],
+            "text_b": row["response2"],
+            "people": [SIDES[str(row[f"annotator{person}"])] for person in (1, 2, 3)],
+            "judges": {judge: by_number[number] for judge, by_number in verdicts.items()},
+        }
+
+
 def read_verdicts(folder: Path) -> Iterator[str]:
     """Yields the lines of `verdicts.csv` from the archive of the repository, with a number for each instruction."""
     yield "instruction,model,baseline,judge_prefers_model,model_length,baseline_length"
     numbers: dict[str, int] = {}
-    with tarfile.open(folder / ARCHIVE) as archive:
-        files = [member for member in archive.getmembers() if member.isfile()]
-        members = [member for member in files if member.name.endswith(ANNOTATIONS)]
-        members.sort(key=lambda member: member.name)
-        for file in filter(None, map(archive.extractfile, members)):
-            for row in parse_json(folder / ARCHIVE, file.read()):
-                if row["preference"] is None:
-                    continue
-                number = numbers.setdefault(row["instruction"], len(numbers))
-                share = round(row["preference"] - 1, 6)
-                lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
-                yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"
+    for path, file in _read_archive(folder / "alpaca_eval.tar.gz", ANNOTATIONS):
+        for row in parse_json(Path(path), file.read()):
+            if row["preference"] is None:
+                continue
+            number = numbers.setdefault(row["instruction"], len(numbers))
+            share = round(row["preference"] - 1, 6)
+            lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
+            yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"
 
 
 def read_poems(folder: Path) -> Rows:
@@ -363,7 +392,7 @@ def read_poems(folder: Path) -> Rows:
     known = set((folder / "cipai.txt").read_text("utf-8").split())
     seen: set[str] = set()
     paths = sorted(folder.glob("ci.song.*.json"), key=lambda path: int(path.name.split(".")[2]))
-    poems = [poem for path in paths for poem in json.loads(path.read_text("utf-8"))]
+    poems = [poem for path in paths for poem in _read_json(path)]
     for number, poem in enumerate(poems):
         text = "".join(poem["paragraphs"])
         tune = poem["rhythmic"]

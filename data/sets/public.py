@@ -1,6 +1,7 @@
 """Public sets of rated texts, with public texts to train on: dialogues, stories, summaries and answers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -11,11 +12,11 @@ import numpy as np
 from core.errors import InputError, fault, format_value, read_all
 from core.example import Example
 from core.settings import Several, check, one_of
-from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, split_share, tabulate_raters
+from data.corpus import HELD_OUT_FRACTION, Corpus, content_of, fold_text, refuse_shared, split_share, tabulate_raters
 from data.download import find_file, join_licences, require_file
-from data.files import load_examples
+from data.files import ToRecords, load_examples
 from data.sentences import split_sentences
-from data.sets.dialogues import HELD_OUT_SETS, TRAINING_FILES, load_convai2, load_dialogues, load_dstc9, load_fed
+from data.sets.dialogues import load_dstc9, load_fed, read_utt_lines
 from data.text_files import iterate_lines, read_json
 from meta_eval.scored_set import ScoredSet
 
@@ -28,7 +29,29 @@ MORE = "newsroom/newsroom_more.jsonl"
 NEWSROOM_ASPECTS = ("coherence", "fluency", "informativeness", "relevance")
 SUMMEVAL_ASPECTS = ("relevance", "coherence", "consistency", "fluency")
 MOCHA = ("narrativeqa", "mcscript", "cosmosqa", "socialiqa", "drop", "quoref")  # the sets whose questions it has
-ANSWERS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")
+ANSWERS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")  # rated .2 to 1 (mhpg) or 1 to 5; one has passages
+# ROC stories: mostly of five sentences (Mostafazadeh et al. 2016); all other sets are dialogues.
+# Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.
+# PersonaChat: people who play a given character, lower-cased (Zhang et al. 2018), validation part.
+# DailyDialog: everyday talk of language learners' books, tokenised (Li et al. 2017), validation and test part.
+# MuTual and DREAM: listening tests (Cui et al. 2020; Sun et al. 2019); MELD: scenes of a television series (Poria et
+# al. 2019); Schema-Guided Dialogue: tasks with an assistant (Rastogi et al. 2020). All four are prepared by hand.
+# CDM's own files (Lu et al. 2024): the training parts of Topical-Chat and PersonaChat, 17,567 dialogues, and 1078 and
+# 1000 of their validation parts.
+TRAINING: Mapping[str, Sequence[str]] = {
+    "topical_chat": ("dialogue/topicalchat_valid.txt", "dialogue/topicalchat_test.txt"),
+    "persona_chat": ("dialogue/personachat_valid.txt",),
+    "daily_dialog": ("dialogue/dailydialog_validation.txt", "dialogue/dailydialog_test.txt"),
+    "mutual": ("dialogue/mutual.txt",),
+    "dream": ("dialogue/dream.txt",),
+    "meld": ("dialogue/meld.txt",),
+    "schema_guided": ("dialogue/schema_guided.txt",),
+    "cdm_train": ("dialogue/clean_train.txt",),
+    "cdm_valid": ("dialogue/clean_valid.txt",),
+    "roc_stories": ("roc_stories/roc_plain.txt",),
+}
+# training sets whose held-out texts are another set, as published
+HELD_OUT_SETS: Mapping[str, str] = {"cdm_train": "cdm_valid"}
 
 
 def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
@@ -130,51 +153,64 @@ def load_mans(root: Path | str, download: bool = False) -> ScoredSet:
     return ScoredSet("mans_roc", examples, raters={"overall": raters})
 
 
-def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:
-    """Loads unrated ROC stories (Mostafazadeh et al. 2016), mostly of five sentences; `context` is all but the last."""
-
-    def to_records(text: str) -> Records:
-        yield {"text": text.strip(), "context": " ".join(split_sentences(text)[:-1])}
-
-    return load_examples(require_file(root, "roc_stories/roc_plain.txt", download), to_records, iterate_lines)
-
-
-def load_qa_ratings(
-    name: str,
-    root: Path | str,
-    download: bool = False,
-) -> ScoredSet:
-    """Loads the answers of a set in `ANSWERS`, rated 0.2 to 1 (sets of mhpg) or 1 to 5; one set has passages."""
-    return _load_lines(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
-
-
-def _load_lines(
+def load_rated(
     name: str,
     file: str,
-    to_records: Callable[..., Records],
+    to_records: ToRecords,
     root: Path | str,
     download: bool = False,
 ) -> ScoredSet:
+    """Loads the rated set `name` from one JSONL file."""
     return ScoredSet(name, load_examples(require_file(root, file, download), to_records))
+
+
+def load_answers(
+    name: str,
+    root: Path | str,
+    download: bool = False,
+) -> ScoredSet:
+    """Loads the answers of a set in `ANSWERS`."""
+    return load_rated(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
 
 
 RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
     "fed": load_fed,
     "dstc9": load_dstc9,
-    "convai2": load_convai2,
+    # dialogues of people with chatbots (Dinan et al. 2019), prepared by hand, each with one rating, `overall` 1-5, by
+    # the person who took part; it is noisy, and measures engagement more than coherence
+    "convai2": partial(load_rated, "convai2", "convai2/convai2_rated.jsonl", lambda line: [line]),
     "newsroom": load_newsroom,
     # ratings of 1 to 5 by three experts; ten references by other writers than the newspaper's
     "summeval": partial(
-        _load_lines, "summeval", "summeval/summeval.jsonl", partial(list_summaries, aspects=SUMMEVAL_ASPECTS)
+        load_rated, "summeval", "summeval/summeval.jsonl", partial(list_summaries, aspects=SUMMEVAL_ASPECTS)
     ),
-    **{name: partial(load_qa_ratings, name) for name in ANSWERS},
+    **{name: partial(load_answers, name) for name in ANSWERS},
     **{f"mocha_{name}": partial(load_mocha, name) for name in MOCHA},
     "mans_roc": load_mans,
 }
-TRAINING: Mapping[str, Callable[[Path | str, bool], tuple[Example, ...]]] = {
-    **{name: partial(load_dialogues, name) for name in TRAINING_FILES},
-    "roc_stories": load_roc_plain,
-}
+
+
+def load_training(
+    name: str,
+    root: Path | str,
+    download: bool = False,
+) -> tuple[Example, ...]:
+    """Loads the texts of a set in `TRAINING`: dialogues, whose `group` is their file, or stories.
+
+    The `context` of a story is all but its last sentence.
+    """
+
+    def to_records(text: str) -> Records:
+        yield {"text": text.strip(), "context": " ".join(split_sentences(text)[:-1])}
+
+    paths: list[Path] = read_all(partial(require_file, root, file, download) for file in TRAINING[name])
+    if name == "roc_stories":
+        return load_examples(paths[0], to_records, iterate_lines)
+    parts = read_all(partial(read_utt_lines, path) for path in paths)
+    dialogues: list[Example] = []
+    for path, part in zip(paths, parts, strict=True):
+        dialogues += [replace(example, group=path.name) for _, example in part]
+    return tuple(dialogues)
 
 
 def public_corpus(
@@ -205,45 +241,41 @@ def public_corpus(
     check(Several[one_of(tuple(RATED))], rated=names)
     if training:
         check(Several[one_of(tuple(TRAINING))], training_sets=training)
-    split_sets = [training_set for training_set in training if training_set not in HELD_OUT_SETS]
-    whole_sets = [training_set for training_set in training if training_set in HELD_OUT_SETS]
-    held_out_sets = [HELD_OUT_SETS[training_set] for training_set in whole_sets]
-    loaders: list[Callable[[Path | str, bool], Any]] = [RATED[rated_set] for rated_set in names]
-    loaders += [TRAINING[training_set] for training_set in (*split_sets, *whole_sets, *held_out_sets)]
-    loaded = iter(read_all(partial(load, root, download) for load in loaders))
-    sets = tuple(_choose_systems(next(loaded), systems) for _ in names)
-    split_texts = [example for _ in split_sets for example in next(loaded)]
-    whole_texts = [example for _ in whole_sets for example in next(loaded)]
-    held_out_texts = [example for _ in held_out_sets for example in next(loaded)]
-    texts = [*split_texts, *whole_texts, *held_out_texts]
+    whole = {training_set: held for training_set, held in HELD_OUT_SETS.items() if training_set in training}
+    needed = dict.fromkeys([*training, *whole.values()])
+    readers: list[Callable[[], Any]] = [partial(RATED[rated_set], root, download) for rated_set in names]
+    readers += [partial(load_training, training_set, root, download) for training_set in needed]
+    loaded = read_all(readers)
+    sets = tuple(_choose_systems(rated_set, systems) for rated_set in loaded[: len(names)])
+    texts: dict[str, tuple[Example, ...]] = dict(zip(needed, loaded[len(names) :], strict=True))
+    to_split = chain.from_iterable(texts[training_set] for training_set in training if training_set not in whole)
+    train, held_out = split_share([*to_split], content_of, held_out_fraction, seed)
     contents: list[tuple[str, str]] = []
     for example in chain.from_iterable(rated_set.examples for rated_set in sets):
         continued = [f"{example.context} {reference}" for reference in example.references]
         contents += [(example.id, fold_text(text)) for text in (example.full_text, *continued)]
     rule = "rated texts (or their references) also occur in the training texts: {}"
-    refuse_shared(rule, contents, [fold_text(text.full_text) for text in texts])
-    train, held_out = split_share(split_texts, lambda example: example.turns or example.text, held_out_fraction, seed)
-    files = [f"dialogue/{file}." for source in training for file in TRAINING_FILES.get(source, ())]
-    if "roc_stories" in training:
-        files.append("roc_stories/roc_plain.")
+    refuse_shared(rule, contents, [fold_text(text.full_text) for text in chain.from_iterable(texts.values())])
     return Corpus(
         name or "+".join(names),
-        train=(*train, *whole_texts),
-        held_out=(*held_out, *held_out_texts),
+        train=(*train, *chain.from_iterable(texts[training_set] for training_set in whole)),
+        held_out=(*held_out, *chain.from_iterable(texts[held] for held in whole.values())),
         rated=sets,
         synthetic=False,
-        licence=join_licences(files),
+        licence=join_licences(chain.from_iterable(TRAINING[training_set] for training_set in training)),
     )
 
 
 def _choose_systems(rated: ScoredSet, systems: Sequence[str] | None) -> ScoredSet:
     if systems is None:
         return rated
-    known = sorted({example.system or "" for example in rated.examples})
+    examples = rated.examples
+    known = sorted({example.system or "" for example in examples})
     check(Several[one_of(known)], systems=systems)
-    groups = list(dict.fromkeys(example.group for example in rated.examples))
-    order: list[tuple[int, int, int]] = []
-    for i, example in enumerate(rated.examples):
-        if example.system in systems:
-            order.append((groups.index(example.group), systems.index(example.system or ""), i))
-    return rated.take([i for _, _, i in sorted(order)])
+    groups = list(dict.fromkeys(example.group for example in examples))
+
+    def place(i: int) -> tuple[int, int]:
+        return groups.index(examples[i].group), systems.index(examples[i].system or "")
+
+    chosen = [i for i, example in enumerate(examples) if example.system in systems]
+    return rated.take(sorted(chosen, key=place))

@@ -9,7 +9,7 @@ from cdm.infilling import get_turns
 from cdm.rules import Rule, make_rule_negatives
 from data.builtin.concepts import generate_concept_sentences
 from data.builtin.dialogues import generate_dialogues
-from data.sets.dialogues import load_dialogues
+from data.sets.public import load_training
 from experiments.cdm.experiment import cut_dialogues
 
 
@@ -44,7 +44,7 @@ def test_no_surface_cue_tells_negatives(name: str, rule: Rule, request: pytest.F
     if name == "built-in":
         dialogues = [example.turns for example in generate_dialogues(1200, seed=0)]
     else:
-        dialogues = get_turns(load_dialogues(name, request.getfixturevalue("shared_data")))
+        dialogues = get_turns(load_training(name, request.getfixturevalue("shared_data")))
     dialogues = cut_dialogues(dialogues, turns=6, seed=0)
     half = min(1200, len(dialogues)) // 2
     cues = measure_cues(make_rule_negatives(dialogues[:half], rule, seed=0), dialogues[half:])

@@ -13,6 +13,7 @@ from data.builtin.stories import rated_stories
 from data.damage import (
     DAMAGES,
     EDITS,
+    Draw,
     apply_reorder,
     apply_retrieve,
     damage_example,
@@ -29,11 +30,11 @@ OTHER = ("w.", "x.", "y.", "z.")
 
 def test_whole_damage_by_hand() -> None:
     rng = random.Random(0)
-    assert retrieve(FOUR, OTHER, 0.5, rng) == ("a.", "b.", "y.", "z.")
-    assert retrieve(FOUR, OTHER, 1.0, rng) == OTHER
-    assert [len(drop(FOUR[:n], OTHER, 1.0, rng)) for n in (1, 2, 3, 4)] == [1, 1, 2, 2]
-    assert repeat(FOUR, OTHER, 1.0, rng) == ("a.", "a.", "b.", "b.", "c.", "c.", "d.", "d.")
-    assert swap_speakers(FOUR, OTHER, 1.0, rng) == ("b.", "a.", "d.", "c.")
+    assert retrieve(FOUR, Draw(OTHER, 0.5, rng)) == ("a.", "b.", "y.", "z.")
+    assert retrieve(FOUR, Draw(OTHER, 1.0, rng)) == OTHER
+    assert [len(drop(FOUR[:n], Draw(OTHER, 1.0, rng))) for n in (1, 2, 3, 4)] == [1, 1, 2, 2]
+    assert repeat(FOUR, Draw(OTHER, 1.0, rng)) == ("a.", "a.", "b.", "b.", "c.", "c.", "d.", "d.")
+    assert swap_speakers(FOUR, Draw(OTHER, 1.0, rng)) == ("b.", "a.", "d.", "c.")
 
 
 def test_what_cannot_be_damaged_stays() -> None:

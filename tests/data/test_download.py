@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from core.errors import InputError
-from data.download import PUBLIC_FILES, PublicFile, fetch, git_blob_hash, require_file
+from data.download import PUBLIC_FILES, PublicFile, check_hash, fetch, git_blob_hash, require_file
 
 # pooch leaves the socket of a failed download to the garbage collector
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
@@ -54,7 +54,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def published(url: str, sha256: str = SHA256) -> PublicFile:
-    return PublicFile(NAME, "MIT", {"x.txt": url}, sha256)
+    return PublicFile(NAME, "MIT", {"x.txt": url}, {"x.txt": sha256})
 
 
 def fault_of(root: Path, url: str, sha256: str = SHA256) -> str:
@@ -81,8 +81,9 @@ def test_a_file_is_made_of_an_original_that_is_fetched(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str
 ):
     arguments = {"original": "x.txt", "column": "line"}
+    hashes = {"x.txt": SHA256}
     file = PublicFile(
-        "fed/scores.tsv", "MIT", {"x.txt": f"{server}/x"}, SHA256, reader="read_deam_scores", arguments=arguments
+        "fed/scores.tsv", "MIT", {"x.txt": f"{server}/x"}, hashes, reader="read_deam_scores", arguments=arguments
     )
     monkeypatch.setattr("data.download.PUBLIC_FILES", {file.name: file})
     made = require_file(tmp_path / root, file.name, download=True)
@@ -117,12 +118,11 @@ def test_a_file_is_checked_by_its_git_hash(server: str, tmp_path: Path) -> None:
     known = tmp_path / "known"
     known.write_bytes(b"hello\n")
     assert git_blob_hash(known) == "ce013625030ba8dba906f756967f9e9ca394464a"
-    address = {"x.txt": f"{server}/x"}
     right = hashlib.sha1(b"blob %d\0" % len(BODY) + BODY).hexdigest()
-    fetch(PublicFile(NAME, "MIT", address, git_blob=right), tmp_path)
+    fetch(published(f"{server}/x", right), tmp_path)
     assert (tmp_path / NAME).read_bytes() == BODY
-    with pytest.raises(InputError, match=f"its git hash must be {'0' * 40}, but is {right}"):
-        fetch(PublicFile(NAME, "MIT", address, git_blob="0" * 40), tmp_path / "other")
+    with pytest.raises(InputError, match=f"its checksum must be {'0' * 40}, but is {right}"):
+        fetch(published(f"{server}/x", "0" * 40), tmp_path / "other")
 
 
 def test_a_file_that_does_not_end_is_not_fetched_whole(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -139,6 +139,7 @@ def test_what_has_no_known_checksum_is_placed_by_hand(tmp_path: Path):
 
 
 def test_checksums_are_those_of_the_public_files(shared_data: Path):
-    for name, file in PUBLIC_FILES.items():
-        if file.sha256 is not None and (shared_data / name).is_file():
-            assert hashlib.sha256((shared_data / name).read_bytes()).hexdigest() == file.sha256
+    for file in PUBLIC_FILES.values():
+        for original, expected in file.hashes.items():
+            if (path := shared_data / file.folder / original).is_file():
+                check_hash(path, expected)

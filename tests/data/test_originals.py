@@ -13,8 +13,8 @@ from core.errors import InputError
 from core.example import Example
 from data.download import require_file
 from data.sets.attributes import load_labelled
-from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
-from data.sets.public import ANSWERS, load_newsroom, load_qa_ratings, public_corpus
+from data.sets.dialogues import load_dstc9, load_fed
+from data.sets.public import ANSWERS, RATED, load_newsroom, load_training, public_corpus
 from data.sets.songci import load_songci
 from tests.data.sets.small_files import write
 
@@ -67,7 +67,7 @@ def test_answers(tmp_path: Path) -> None:
                 ["who ?", "she", "anna", "4.5"], ["why ?", "so", "as", "1"], ["who ?", "he", "ben", "2"])  # fmt: skip
     write_table(tmp_path / "avsd_all.csv", ["question", "answer", "reference1", "reference2", "scores"],
                 ["who ?", "she", "anna", "her", "1"])  # fmt: skip
-    msmarco = load_qa_ratings("msmarco", tmp_path).examples
+    msmarco = RATED["msmarco"](tmp_path, False).examples
     assert [each.group for each in msmarco] == ["msmarco-0000", "msmarco-0001", "msmarco-0000"]
     found = {rated.name: rated.examples[0] for rated in public_corpus(list(ANSWERS), tmp_path).rated}
     assert {name: (e.id, e.context, e.references, e.system, e.ratings["correctness"]) for name, e in found.items()} == {
@@ -100,11 +100,11 @@ def test_sentiments(tmp_path: Path) -> None:
     write(tmp_path / "test.tsv", "sentence\tlabel", "a fine film . \t1", "it 's dull . \t0")
     write(tmp_path / "rt-polarity.pos", "fine , really . ", "a fine film . ", "fine , really . ")
     write(tmp_path / "rt-polarity.neg", "it's dull . ", "clichés . ")
-    assert load_labelled(tmp_path, "sst2_dev") == (
+    assert load_labelled("sst2_dev", tmp_path) == (
         Example("sst2-0000", text="a fine film .", label="positive"),
         Example("sst2-0001", text="it 's dull .", label="negative"),
     )
-    assert load_labelled(tmp_path, "rt_polarity") == (
+    assert load_labelled("rt_polarity", tmp_path) == (
         Example("rt-pos-0000", text="fine , really .", label="positive"),
         Example("rt-neg-0001", text="clichés .", label="negative"),
     )
@@ -113,7 +113,7 @@ def test_sentiments(tmp_path: Path) -> None:
 def test_topics(tmp_path: Path) -> None:
     news = "It #39;s AT amp; T&lt;br&gt; who said\\so on  a day .\tSci/Tech"
     write(tmp_path / "dev.tsv", news, "Too short .\tWorld")
-    assert load_labelled(tmp_path, "ag_news") == (
+    assert load_labelled("ag_news", tmp_path) == (
         Example("ag-0000", text="It 's AT & T who said so on a day .", label="sci/tech"),
     )
     body = " ".join(f"w{i}" for i in range(25))
@@ -123,7 +123,7 @@ def test_topics(tmp_path: Path) -> None:
     write(tmp_path / "posts/mini_newsgroups/sci.med/18", "From: me\n\nToo short.")
     with tarfile.open(tmp_path / "newsgroups.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "posts", "IR_TextMining-HEAD")
-    assert load_labelled(tmp_path, "newsgroups") == (
+    assert load_labelled("newsgroups", tmp_path) == (
         Example("ng-alt.atheism-17", text=f"{body} <email>", label="religion", group="alt.atheism"),
         Example("ng-sci.space-17", text=f"{body} <email>", label="science", group="sci.space"),
     )
@@ -142,11 +142,11 @@ def test_dialogues_and_published_scores(tmp_path: Path) -> None:
         write(folder / f"test_{part}.json", json.dumps({part: talk, f"{part}2": talk}))
     write(tmp_path / "fed/fed_test_overall_orig_preds.txt", "f g</UTT>0.5", "h i</UTT>1.5e-05")
     write(tmp_path / "dstc9/dstc9_test_coherence_orig_preds.txt", "j k</UTT>0.25")
-    topical = load_dialogues("topical_chat", tmp_path)
+    topical = load_training("topical_chat", tmp_path)
     assert len(topical) == 1078 + 4
     assert topical[-1].turns == ("Hi! You?", "Ünder.")
-    assert [e.turns[0] for e in load_dialogues("persona_chat", tmp_path)] == [f"a{i}" for i in range(1078, 2078)]
-    assert [e.turns for e in load_dialogues("daily_dialog", tmp_path)] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
+    assert [e.turns[0] for e in load_training("persona_chat", tmp_path)] == [f"a{i}" for i in range(1078, 2078)]
+    assert [e.turns for e in load_training("daily_dialog", tmp_path)] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
     assert load_fed(tmp_path).scores["deam"].values["published"].tolist() == [0.5, 1.5e-05]
     assert load_dstc9(tmp_path).scores["deam"].values["published"].tolist() == [0.25]
 

@@ -120,7 +120,7 @@ READERS: dict[str, tuple[str, Draw, Callable[[Path], Any]]] = {
     "CSV": ("in.csv", lambda rng: draw_table(",", rng), read_and_write),
     "TSV": ("in.tsv", lambda rng: draw_table("\t", rng), read_and_write),
     "scores in files": ("in.jsonl", draw_jsonl, lambda path: read_scored(str(path))),
-    "utterances": ("in.txt", draw_lines, lambda path: read_utt_lines(path, scored=True)),
+    "utterances": ("in.txt", draw_lines, lambda path: read_utt_lines(path, "rating")),
     "lines": ("in.txt", draw_lines, read_texts),
     "documents": ("in.csv", lambda rng: draw_table(",", rng), read_documents),
 }

@@ -12,7 +12,7 @@ import pytest
 
 from cdm.rules import Rule, make_rule_negatives
 from data.builtin.damage import Words, exchange_owners, falsify, misplace, rewrite_turns
-from data.builtin.dialogues import BOTH, TOPICS, Dialogue, list_damages, random_dialogues
+from data.builtin.dialogues import TOPICS, Dialogue, list_damages, random_dialogues
 from tests.data.builtin.kinds import rate
 from tests.data.builtin.probe import solve
 
@@ -43,11 +43,9 @@ def words(turns: Iterable[str]) -> list[str]:
 
 def test_no_dialogue_contradicts_itself_or_the_world() -> None:
     for d in draw(11, reserved=False, n=2000):
-        values: dict[tuple[int, str], str] = {(BOTH, "topic"): d.topic}
-        for turn, facts in zip(d.turns, d.facts, strict=True):
-            for fact in facts:
-                assert values.setdefault(fact[:2], fact.value) == fact.value
-                assert words([turn])[fact.position] == fact.value
+        values = {key: d.values[key] for key in d.mentions}
+        for key, places in d.mentions.items():
+            assert {words([d.turns[i]])[position] for i, position in places} == {values[key]}
         topic = TOPICS[d.topic]
         for owner in (0, 1):
             known = {kind: values[owner, kind] for kind in topic.kinds if (owner, kind) in values}

@@ -87,8 +87,8 @@ def test_the_topic_part_has_four_labels(tmp_path: Path) -> None:
     write(tmp_path / "ctrleval/data_topic.txt", *[TOPIC_ROW] * 12, *[TOPIC_ROW.replace("science", "politics")] * 12)
     made = ctrleval(tmp_path, "topic")
     assert made.labels == ("politics", "science")
-    with pytest.raises(SettingError, match=r"set is sentiment or topic, but is 'x\.yaml'; set data\.part$"):
-        ctrleval(tmp_path, "x.yaml")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(SettingError, match=r"part must be 'sentiment' or 'topic', but is 'x\.yaml'"):
+        ctrleval(tmp_path, "x.yaml")
     assert [e.system for e in made.rated[0].examples[:5]] == ["model 1", "model 2", "model 3", "model 4", "model 1"]
     assert {e.group for e in made.rated[0].examples} == {"science: In brief,", "politics: In brief,"}
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.errors import InputError
+from core.errors import InputError, SettingError
 from core.example import Example
 from data.download import PUBLIC_FILES, PublicFile
 from data.files import write_examples
-from data.sets.dialogues import load_dstc9, load_fed, located_dialogues, own_dialogues, read_utt_lines
+from data.sets.dialogues import load_dstc9, load_fed, read_utt_lines
+from data.sets.own import own_dialogues
 from data.sets.public import public_corpus
 from meta_eval.design import Floats
 from tests.data.sets import small_files
@@ -23,12 +24,12 @@ def write(path: Path, content: str | bytes) -> Path:
 
 def test_lines_of_dialogues(tmp_path: Path):
     rated = write(tmp_path / "rated.txt", "Hi!</UTT>Yes.</UTT>2.6666666666666665\r\nx</UTT>y</UTT>1")
-    assert [example for _, example in read_utt_lines(rated, scored=True, aspect="coherence")] == [
+    assert [example for _, example in read_utt_lines(rated, "coherence")] == [
         Example("rated-1", turns=("Hi!", "Yes."), ratings={"coherence": 2.6666666666666665}),
         Example("rated-2", turns=("x", "y"), ratings={"coherence": 1.0}),
     ]
     path = write(tmp_path / "talk.txt", b"\xef\xbb\xbfHi! </UTT>a\xe2\x80\xa8b</UTT>\r\nx</UTT>y</UTT>z</UTT>\r\n\r\n")
-    assert read_utt_lines(path, scored=False) == (
+    assert read_utt_lines(path) == (
         (1, Example("talk-1", turns=("Hi! ", "a\u2028b"))),
         (2, Example("talk-2", turns=("x", "y", "z"))),
     )
@@ -38,22 +39,22 @@ FORM = "the line must have the form of its set: "
 
 
 @pytest.mark.parametrize(
-    ("content", "scored", "expected"),
+    ("content", "aspect", "expected"),
     [
-        ("Hi!</UTT>Yes.", False, ['1: a dialogue needs at least two turns, found ["Hi!"]',
+        ("Hi!</UTT>Yes.", None, ['1: a dialogue needs at least two turns, found ["Hi!"]',
                                   f'1: {FORM}a line without a score must end with </UTT>, found "Yes."']),
-        ("a</UTT>b</UTT>\n\nc</UTT>d</UTT>\n", False,
+        ("a</UTT>b</UTT>\n\nc</UTT>d</UTT>\n", None,
          ['2: an example needs "text" or "turns", found [] in turns', '2: "turns" is needed here, found []']),
-        ("a</UTT></UTT>b</UTT>\n", False, ['1: number 2 of "turns" must not be blank, found ""']),
-        ("a</UTT>b</UTT>good\nc</UTT>d</UTT>\ne</UTT>f</UTT>1_0\ng</UTT>h</UTT>nan\ni</UTT>j</UTT>inf\n", True, [
+        ("a</UTT></UTT>b</UTT>\n", None, ['1: number 2 of "turns" must not be blank, found ""']),
+        ("a</UTT>b</UTT>good\nc</UTT>d</UTT>\ne</UTT>f</UTT>1_0\ng</UTT>h</UTT>nan\ni</UTT>j</UTT>inf\n", "rating", [
             f'{line}: {FORM}a finite score is needed after the last </UTT>, found "{found}"'
             for line, found in enumerate(("good", "", "1_0", "nan", "inf"), 1)
         ]),
     ],
 )  # fmt: skip
-def test_faults_of_lines(tmp_path: Path, content: str, scored: bool, expected: list[str]):
+def test_faults_of_lines(tmp_path: Path, content: str, aspect: str | None, expected: list[str]):
     path = write(tmp_path / "talk.txt", content)
-    assert small_files.faults_of(lambda: read_utt_lines(path, scored), path) == expected
+    assert small_files.faults_of(lambda: read_utt_lines(path, aspect), path) == expected
 
 
 def public(root: Path) -> Path:
@@ -209,25 +210,22 @@ def test_own_dialogues_in_every_form(tmp_path: Path, suffix: str):
     else:
         write_examples(train, talks(20))
         write_examples(rated, good)
-    own = own_dialogues(train, rated, held_out_fraction=0.1)
+    own = own_dialogues(train, rated_path=rated, held_out_fraction=0.1)
     assert (own.name, own.synthetic, len(own.train), len(own.held_out)) == ("train", False, 18, 2)
     assert [(each.name, each.examples) for each in own.rated] == [("mine", good)]
     assert own_dialogues(train).rated == ()
-    assert tuple(example for _, example in located_dialogues(rated, rated=True)) == good
 
 
-def test_a_rated_dialogue_to_train_on_is_a_fault_at_its_line(tmp_path: Path):
+def test_a_rated_dialogue_to_train_on_is_named(tmp_path: Path):
     train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\nc</UTT>d</UTT>\n")
     rated = write(tmp_path / "rated.txt", "x</UTT>y</UTT>1\nC </UTT>d</UTT>0\n")
-    with pytest.raises(InputError) as found:
-        own_dialogues(train, rated)
-    what = f"a rated dialogue must not be a training one too, found it at {train}:2"
-    assert found.value.faults == (f"{rated}:2: {what}",)
+    with pytest.raises(SettingError, match="a rated text must not be a training one too, but rated-2 are"):
+        own_dialogues(train, rated_path=rated)
 
 
 def test_one_dialogue_cannot_be_split(tmp_path: Path):
     train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\na</UTT>b</UTT>\n")
-    with pytest.raises(InputError, match="at least two different dialogues, found 1"):
+    with pytest.raises(InputError, match="at least two different dialogues are needed"):
         own_dialogues(train)
 
 

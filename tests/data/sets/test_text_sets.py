@@ -14,13 +14,15 @@ import pytest
 from core.errors import InputError, SettingError
 from core.example import Example
 from data.corpus import Corpus
-from data.sets.attributes import load_labelled, own_texts
+from data.sets.attributes import load_labelled
 from data.sets.commongen import commongen
 from data.sets.ctrleval import ctrleval
+from data.sets.own import own_corpus
 from data.sets.public import RATED, load_mocha, load_newsroom, public_corpus
 from data.sets.songci import load_songci, songci
 from tests.data.sets.small_files import faults_of, write
 
+own_texts = partial(own_corpus, requires=("text", "label"))
 roc_stories = partial(public_corpus, "mans_roc", plain_stories=True)
 newsroom = partial(public_corpus, "newsroom")
 
@@ -115,7 +117,7 @@ def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
             '1: "relevance" of "ratings" must be a valid number, found true',
             "1: the line must have the form of its set: 'int' object is not subscriptable",
         ]),
-        (partial(load_labelled, name="newsgroups"), "topic_newsgroups.jsonl", [{"text": "t", "label": "x"}], [
+        (partial(load_labelled, "newsgroups"), "topic_newsgroups.jsonl", [{"text": "t", "label": "x"}], [
             '1: the line must have the form of its set: "label" must be one of computers, politics, religion, science, '
             'found "x"',
         ]),
@@ -151,7 +153,7 @@ def test_texts_are_read_with_their_labels_and_prefixes(tmp_path: Path) -> None:
     assert {e.text for e in (*data.train, *data.held_out)} == {line["text"] for line in lines}
     assert {(e.label, e.prefix) for e in data.train} == {("sci/tech", "Text"), ("好 评", "Text")}
     renamed = write(tmp_path / "tones.jsonl", *({"text": line["text"], "Tone": line["label"]} for line in lines))
-    assert own_texts(renamed, {"label": "Tone"}).labels == data.labels
+    assert own_texts(renamed, columns={"label": "Tone"}).labels == data.labels
 
 
 def test_faults_are_listed_by_line(tmp_path: Path) -> None:
@@ -166,7 +168,7 @@ def test_faults_are_listed_by_line(tmp_path: Path) -> None:
 
 def test_labels_are_checked(tmp_path: Path) -> None:
     one = write(tmp_path / "one.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "x "}])
-    with pytest.raises(InputError, match=r'one\.jsonl: the texts need at least two labels, found only "x"'):
+    with pytest.raises(InputError, match=r'one\.jsonl: at least two different labels are needed, found only "x"'):
         own_texts(one)
     lines = write(tmp_path / "lines.jsonl", *[{"text": "A", "label": "x\ny"}, {"text": "B", "label": "z"}])
     with pytest.raises(InputError, match=r'lines\.jsonl:1: "label" must be one line, found "x\\ny"'):
