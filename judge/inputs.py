@@ -14,7 +14,7 @@ from core.example import Example
 from core.scores import Scores
 from data.cells import is_frame, list_items, to_value
 from data.columns import freeze_columns
-from data.input_file import FORMS, InputFile
+from data.input_file import FORMS, FileLike, InputFile
 from data.numeric import name_of
 from data.rating_words import GivenLevels, freeze_levels
 from data.records import check_id, require_none
@@ -101,6 +101,28 @@ def read(
             file = InputFile(GIVEN, named, levels=freeze_levels(levels), records=rows)
             scored = read_scored(file, files, refuse_scores)
     return _add_numbers(scored, numbers)
+
+
+def open_rows(
+    source: Any,
+    called: Path = GIVEN,
+    columns: Columns | None = None,
+    levels: GivenLevels | None = None,
+    rule: str = SOURCE_RULE,
+) -> InputFile | None:
+    """Opens a file, or rows that messages call `called`.
+
+    Returns None for texts, Examples and outputs by system: they have no columns. Raises SettingError, with `rule`, for
+    anything else.
+    """
+    if isinstance(source, FileLike):
+        return InputFile.of(source, columns=columns, levels=levels)
+    if isinstance(source, Mapping | ScoredSet):
+        return None
+    rows = list_items(source, rule)
+    if not all(isinstance(row, Mapping) for row in rows):
+        return None
+    return replace(InputFile.of(called, columns=columns, levels=levels), records=rows)
 
 
 def _add_numbers(scored: ScoredSet, numbers: Mapping[str, Any]) -> ScoredSet:

@@ -99,11 +99,11 @@ Place = Annotated[str, cyclopts.Parameter(allow_leading_hyphen=True)]  # a file,
 if TYPE_CHECKING:
     from data.rating_words import GivenLevels
     from judge.inputs import Columns, GivenScores, References, Source
-    from judge.label_files import Labels
     from judge.metrics import MetricPlan, Metrics
     from judge.pair_inputs import Pairs
     from judge.pair_judging import PairJudge
     from judge.ray_actors import Ray
+    from judge.verdict_files import Labels
     from meta_eval.preferences import Preferences
     from meta_eval.scored_set import ScoredSet
     from models.causal import CausalLM

@@ -12,8 +12,7 @@ from core.errors import InputError, SettingError, check_names, fault
 from core.example import Example
 from core.stages import Stages
 from judge.metrics import MetricPlan, load_planned, plan_metric
-from judge.pair_inputs import NO_OUTPUTS, PairInputs
-from judge.pair_labels import join_pair_labels, read_pair_labels
+from judge.pair_inputs import NO_OUTPUTS, PairInputs, join_pair_labels, read_pair_labels
 from meta_eval.design import Floats
 from meta_eval.preferences import PANEL, Preferences, Verdicts, list_pairs, settle_orders
 from meta_eval.scored_set import ScoredSet

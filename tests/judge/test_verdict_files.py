@@ -12,8 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 import judge
 from core.errors import InputError, QuestionError, SettingError
-from judge.label_files import read_labels
-from judge.verdict_files import read_verdicts
+from judge.verdict_files import read_labels, read_verdicts
 from report.study import Study
 
 RNG = np.random.default_rng(0)
