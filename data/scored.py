@@ -6,23 +6,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import AfterValidator
 
 from core.errors import InputError, SettingError, fault, format_value, read_all, setting
 from core.example import Example, hint_column
 from core.scores import Scores
-from data.cells import json_line, read_cells
-from data.columns import OUTPUT, SCORE, name_fields
-from data.files import Row, list_levels, read_rows, to_record
+from data.cells import json_line
+from data.columns import OUTPUT, SCORE
+from data.files import Row, iterate_rows, list_levels, read_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile, read_objects
 from data.numeric import to_number
 from data.rater_rows import join_rater_rows
 from data.rating_words import Column
-from data.records import Level, Record, Text, check_id, check_records, require_none
-from data.table_files import DELIMITERS, TABLES, row_writer, to_cell
+from data.records import Record, Text, check_id, check_records, require_none
+from data.table_files import DELIMITERS, row_writer, to_cell
 from data.text_files import open_atomically, read_json
 from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
@@ -68,22 +67,8 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
     return places
 
 
-def _require_number(level: object) -> float | None:
-    number = None if level is None else to_number(level)
-    if number is None and level is not None:
-        raise ValueError("must be a valid number")
-    return number
-
-
-class ScoreRow(Record):
-    """A row of a file that `judge score` wrote, as far as it is read."""
-
-    id: Text
-    scores: Mapping[Text, Annotated[Level, AfterValidator(_require_number)]]
-
-
 class Meta(Record):
-    """What stands beside such a file, as far as it is read."""
+    """What stands beside a file that `judge score` wrote, as far as it is read."""
 
     signature: Text
 
@@ -237,19 +222,32 @@ def _read_outputs(
 ) -> tuple[dict[str, Floats], str]:
     """The scores by aspect of a file that `judge score` wrote, a line for each id in `place`, and their signature."""
     faults: list[str] = []
+    located: list[tuple[int, dict[str, Any]]] = []
+    for line, row in read_objects(InputFile(file), faults):
+        located.append((line, {name: cell for name, cell in row.items() if name == "id" or name.startswith("scores")}))
+    scored = InputFile(
+        file,
+        records=[row for _, row in located],
+        lines=[line for line, _ in located],
+        needs_text=False,
+    )
     values: dict[str, Floats] = {}
     first_line: dict[str, int] = {}
-    for line, row in read_score_rows(file, faults):
-        name = row["id"]
-        problems = check_id(name, line, first_line)
+    for row in iterate_rows(scored, faults, may_repeat=True):
+        name = row.example.id
+        problems = check_id(name, row.line, first_line)
         if name not in place:
             problems = [f"the id must be one of {examples_path}, found {format_value(name)}"]
-        if problems:
-            faults += [fault(file, line, problem) for problem in problems]
-            continue
-        for aspect, score in row["scores"].items():
+        for aspect, level in row.scores.items():
+            score = to_number(level)
+            if score is None and level is not None:
+                problems.append(
+                    f'{format_value(aspect)} of "scores" must be a valid number, found {format_value(level)}'
+                )
             column = values.setdefault(aspect, np.full(len(place), math.nan))
-            column[place[name]] = score
+            if name in place:
+                column[place[name]] = score
+        faults += [fault(file, row.line, problem) for problem in problems]
     missing = [name for name in place if name not in first_line]
     if missing and not faults:
         what = f"{len(missing)} of {len(place)} have none, such as {format_value(missing[0])}"
@@ -360,14 +358,3 @@ def write_score_rows(
             before = [to_cell(row.get(name)) for name in extra]
             after = [to_cell(row.get(name)) for name in OUTPUT]
             write([row["id"], *before, *scores, *after])
-
-
-def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields the valid rows (id and scores) with their line numbers; adds a fault to `faults` for every broken rule."""
-    file = InputFile(path)
-    for line, row in read_objects(file, faults):
-        if file.form in TABLES:
-            cells = {name: cell for name, cell in row.items() if name == "id" or name.startswith(SCORE)}
-            row, *_ = read_cells(cells, name_fields(tuple(cells)))
-        for _, record in check_records(path, [(line, row)], ScoreRow, faults):
-            yield line, {"id": record.id, "scores": dict(record.scores)}

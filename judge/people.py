@@ -99,8 +99,8 @@ def choose_people(
         if name in kept or not (kept or name in judges):
             continue
         values = {aspect: by_person.pop(name) for aspect, by_person in table.items() if name in by_person}
-        missing: list[bool] = np.isnan([*values.values()]).any(axis=0).tolist()
-        reasons = [NO_SCORE if lacks else None for lacks in missing]
+        missing = np.isnan(np.stack([*values.values()])).sum(axis=0)
+        reasons = [NO_SCORE if count else None for count in missing]
         scores[name] = Scores(values, f"{name}|ratings in {scored.name}", reasons)
     if judges:
         scores = {name: given for name, given in scores.items() if name in judges}

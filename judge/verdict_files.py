@@ -158,11 +158,10 @@ def _read_table(file: InputFile, request: Request) -> ScoredSet:
     columns = name_columns(header, people, judges, rater) if taken else {}
     file = replace(file, columns=tuple({**columns, **dict(file.columns)}.items()))
     names = {name for _, name in name_fields(tuple(header), file.columns).fields}
-    others = Request(
-        *([name for name in of_role if name not in header] for of_role in (request.people, request.judges))
-    )
+    other_people = [name for name in request.people if name not in header]
+    other_judges = [name for name in request.judges if name not in header]
     has_texts = bool(names & {"text", "turns"})
-    are_named = bool(others.people or others.judges)
+    are_named = bool(other_people or other_judges)
     is_there = {
         "text": has_texts,
         "people": are_named or _have(names, "ratings", RATING),
@@ -201,7 +200,7 @@ def _read_table(file: InputFile, request: Request) -> ScoredSet:
         }
         note = "; ".join(f"{what}{shown}" for what, shown in parts.items() if shown)
         texts = replace(texts, notes=(f"{file.path.name}: {note}", *texts.notes))
-    return choose_people(texts, others.people, others.judges, candidates)
+    return choose_people(texts, other_people, other_judges, candidates)
 
 
 def _have(names: Collection[str], whole: str, prefix: str) -> bool:
