@@ -103,8 +103,7 @@ def iterate_rows(
     for line, record, extra, problems in name_records(file, faults):
         if refuse_scores and file.tool_file is None:
             problems += [_refuse(name) for name in ("scores", *OUTPUT) if name in record]
-        for name in OUTPUT:
-            record.pop(name, None)
+        record = {name: value for name, value in record.items() if name not in OUTPUT}
         values, more_problems = check_example(record, requires, extra, needs_text=file.needs_text)
         problems += more_problems
         has_id = "id" in values
@@ -126,12 +125,10 @@ def iterate_rows(
     if not may_repeat:
         faults += _find_repeated_ids(file, ids)
     file.check_unchanged()
-    if faults:
-        return
-    if not count:
+    if not (faults or count):
         what = "but has only a header" if file.records is None else "found none"
         faults.append(fault(file.path, 0, f"the file needs at least one example, {what}"))
-    elif says_nothing and file.needs_text:
+    elif not faults and says_nothing and file.needs_text:
         rule = "at least one text must not be empty, but all are"
         faults.append(fault(file.path, 0, f"{rule}: {setting('columns.text', 'COLUMN')} names another column"))
 

@@ -37,12 +37,11 @@ def freeze_levels(levels: GivenLevels | None) -> Levels:
 def _freeze_scale(name: str, scale: object) -> tuple[Level, ...]:
     """The levels of one scale; raises SettingError for what is none."""
     given = scale if isinstance(scale, Sequence) and not isinstance(scale, str) else []
-    levels: list[Level] = []
-    for level in given:
-        if isinstance(level, bool | str):
-            levels.append(normalise_word(str(level)))
-        elif isinstance(level, int | float):
-            levels.append(float(level))
+    levels: list[Level] = [
+        normalise_word(str(level)) if isinstance(level, bool | str) else float(level)
+        for level in given
+        if isinstance(level, bool | str | int | float)
+    ]
     are_words = {isinstance(level, str) for level in levels}
     if len(levels) < 2 or len({*levels}) < len(given) or len(are_words) > 1:
         rule = "levels must list a scale of two or more different words or numbers from its worst to its best level"
@@ -119,9 +118,9 @@ def order_words(columns: Mapping[Column, Collection[Level]], levels: Levels = ()
     scales: dict[str, None] = {}
     problems = [problem for column, found in columns.items() for problem in _find_pairs(column, found)]
     for names, spelled in _join_columns(columns):
-        scale = _find_given(names, {*spelled}, given)
-        unknown = [shown for word, shown in spelled.items() if scale and not {word, WORDS.get(str(word))} & {*scale}]
-        of_scale = _number_words(spelled) if scale is None else number_levels(scale)
+        of_scale = _find_scale(names, {*spelled}, given)
+        known = of_scale or spelled
+        unknown = [shown for word, shown in spelled.items() if not {word, WORDS.get(str(word))} & known.keys()]
         where = " and ".join(dict.fromkeys(format_value(name) for _, name in names))
         if unknown:
             problems.append(f"levels of {where} must hold every level, but lack {_show(unknown)}")
@@ -163,28 +162,24 @@ def _words(levels: Iterable[Level]) -> set[str]:
     return {level for level in levels if isinstance(level, str)}
 
 
-def _find_given(
+def _find_scale(
     names: Sequence[Column],
     words: Collection[Level],
     given: Mapping[str, Sequence[Level]],
-) -> Sequence[Level] | None:
-    """The scale that `levels` names for one of the columns, else a scale of words there that has all these words.
+) -> Mapping[Level, float] | None:
+    """The numbers of the scale that `levels` names for one of the columns, else of a scale there that has all words.
 
-    Else the scale for all columns, if it shares a word with these: what it lacks is then a problem.
+    Else of the scale for all columns, if it shares a word with these: what it lacks is then a problem. Else those of
+    yes and no, the worse one first, or of the shortest usual scale that has all words.
     """
     known = _words(words)
     scales = [given[name] for _, name in names if name in given]
     scales += [scale for scale in given.values() if known and {*words} <= {*scale}]
     scales += [given[ALL]] if known & {*given.get(ALL, ())} else []
-    return next(iter(scales), None)
-
-
-def _number_words(words: Collection[Level]) -> Mapping[Level, float] | None:
-    """The numbers of yes and no, the worse one first, else those of the shortest usual scale that has all words."""
-    if {*words} <= WORDS.keys():
+    if not scales and {*words} <= WORDS.keys():
         return dict(sorted(((word, WORDS[str(word)]) for word in words), key=lambda pair: pair[1]))
-    scale = next((scale for scale in usual_scales() if {*words} <= {*scale}), None)
-    return None if scale is None else number_levels(scale)
+    scales += [scale for scale in usual_scales() if {*words} <= {*scale}]
+    return number_levels(scales[0]) if scales else None
 
 
 def _has_comma(level: Level) -> bool:

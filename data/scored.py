@@ -118,13 +118,13 @@ def _to_set(
                 raise InputError([fault(row.path, row.line, rule)])
             if level is not None:
                 columns[column, person][i] = level
-    people: dict[str, dict[str, Floats]] = {}
+    people: dict[tuple[str, str], Floats] = {}
     scores: dict[str, Scores] = {}
     for ((kind, column_name), person), values in columns.items():
         if kind == "scores":
             scores[column_name] = mark_missing(values, f"{column_name}|scores in {name}")
         else:
-            people.setdefault(column_name, {})[person] = values
+            people[column_name, person] = values
     return ScoredFile(
         name,
         tuple(row.example for row in rows),
@@ -137,13 +137,13 @@ def _to_set(
     )
 
 
-def stack_people(people: Mapping[str, Mapping[str, Floats]]) -> dict[str, Floats]:
+def stack_people(people: Mapping[tuple[str, str], Floats]) -> dict[str, Floats]:
     """Stacks the ratings of an aspect by person, (people, n), of all aspects that named people rated."""
-    raters: dict[str, Floats] = {}
-    for aspect, by_person in people.items():
-        if by_person.keys() - {""} and not np.isnan([*by_person.values()]).all():
-            raters[aspect] = np.stack([*by_person.values()])
-    return raters
+    columns: dict[str, dict[str, Floats]] = {}
+    for (aspect, person), values in people.items():
+        columns.setdefault(aspect, {})[person] = values
+    stacked = {aspect: np.stack([*by_person.values()]) for aspect, by_person in columns.items() if {*by_person} != {""}}
+    return {aspect: values for aspect, values in stacked.items() if not np.isnan(values).all()}
 
 
 def _read_systems(

@@ -20,7 +20,7 @@ from meta_eval.scored_set import ScoredSet
 from report.wording import join_names
 
 S = TypeVar("S", bound=ScoredSet)
-People: TypeAlias = dict[str, dict[str, Floats]]  # by aspect and person, who has an empty name where nobody is named
+People: TypeAlias = dict[tuple[str, str], Floats]  # by aspect and person, who has an empty name where nobody is named
 SHOWN_ROWS = 3  # unmatched rows that a note names
 NO_SCORE = "the file has no score"
 INPUT_KEYS = NAMES["rows"]["input"].split()
@@ -45,22 +45,18 @@ def list_people(scored: ScoredSet) -> People:
     people: People = {}
     for i, example in enumerate(scored.examples):
         for aspect, ratings in {**example.ratings, **example.extra.get("ratings", {})}.items():
-            columns = people.setdefault(aspect, {})
             for person, rating in name_people(ratings).items():
-                if person not in columns:
-                    columns[person] = np.full(len(scored), np.nan)
-                if rating is not None:
-                    columns[person][i] = rating
+                column = people.setdefault((aspect, person), np.full(len(scored), np.nan))
+                column[i] = rating
     return people
 
 
 def set_people(scored: S, people: People) -> S:
     """Returns the set with these ratings in place of its own."""
     by_example: list[dict[str, dict[str, float | None]]] = [{} for _ in scored.examples]
-    for aspect, columns in people.items():
-        for person, ratings in columns.items():
-            for i in np.flatnonzero(~np.isnan(ratings)):
-                by_example[i].setdefault(aspect, {})[person] = float(ratings[i])
+    for (aspect, person), ratings in people.items():
+        for i in np.flatnonzero(~np.isnan(ratings)):
+            by_example[i].setdefault(aspect, {})[person] = float(ratings[i])
     examples = [rate(example, ratings) for example, ratings in zip(scored.examples, by_example, strict=True)]
     return replace(scored, examples=tuple(examples), raters=stack_people(people))
 
@@ -80,7 +76,7 @@ def choose_people(
     if not (people or judges):
         return scored
     table = list_people(scored)
-    raters = [*dict.fromkeys(person for by_person in table.values() for person in by_person if person)]
+    raters = [*dict.fromkeys(person for _, person in table if person)]
     scores = dict(scored.scores)
     unknown = next((name for name in (*people, *judges) if name not in (*scores, *raters)), None)
     if unknown is not None:
@@ -91,21 +87,20 @@ def choose_people(
     if scorers and len(scorers) < len(people):
         raise SettingError(f"people must be all columns of scores or all raters, but mix both: {join_names([*people])}")
     for name in scorers:
-        aspect, person = (LABEL, name) if len(scorers) > 1 else (name, "")
-        table.setdefault(aspect, {})[person] = scored.values(name, "")
+        key = (LABEL, name) if len(scorers) > 1 else (name, "")
+        table[key] = scored.values(name, "")
         del scores[name]
     kept = [name for name in people if name in raters]
     for name in raters:
         if name in kept or not (kept or name in judges):
             continue
-        values = {aspect: by_person.pop(name) for aspect, by_person in table.items() if name in by_person}
+        values = {aspect: table.pop((aspect, name)) for aspect, person in [*table] if person == name}
         missing = np.isnan(np.stack([*values.values()])).sum(axis=0)
         reasons = [NO_SCORE if count else None for count in missing]
         scores[name] = Scores(values, f"{name}|ratings in {scored.name}", reasons)
     if judges:
         scores = {name: given for name, given in scores.items() if name in judges}
-    rated = set_people(scored, {aspect: by_person for aspect, by_person in table.items() if by_person})
-    return replace(rated, scores=scores)
+    return replace(set_people(scored, table), scores=scores)
 
 
 def join_labels(verdicts: ScoredSet, given: GivenLabels) -> ScoredSet:
@@ -122,11 +117,10 @@ def join_labels(verdicts: ScoredSet, given: GivenLabels) -> ScoredSet:
     outputs = _find_outputs(verdicts, given)
     joined = {i for places in outputs for i in places}
     people = list_people(verdicts)
-    for aspect, columns in list_people(given.labelled).items():
-        for person, ratings in columns.items():
-            column = people.setdefault(aspect, {}).setdefault(person, np.full(len(verdicts), np.nan))
-            for row in np.flatnonzero(~np.isnan(ratings)):
-                column[outputs[row]] = ratings[row]
+    for (aspect, person), ratings in list_people(given.labelled).items():
+        column = people.setdefault((aspect, person), np.full(len(verdicts), np.nan))
+        for row in np.flatnonzero(~np.isnan(ratings)):
+            column[outputs[row]] = ratings[row]
         twice = next(
             (example for example in map(verdicts.examples.__getitem__, joined) if aspect in example.ratings), None
         )
