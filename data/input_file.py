@@ -148,7 +148,12 @@ class InputFile:
         self.check_unchanged()
         if is_of_pairs:
             return recognise_chosen(self.path, form_of(self.path, FORMS), self.columns, self.split)
-        return recognise(self.path, self.split)
+        found = recognise(self.path, self.split)
+        has_parts = self.path.is_dir() or self.path.suffix.lower() in WORKBOOKS
+        if found is not None and self.split and not has_parts:
+            rule = f"{setting('split')} chooses rows of a table or a part of a folder"
+            raise InputError([fault(self.path, 0, f"{rule}, found {found}")])
+        return found
 
     @cached_property
     def form(self) -> str:

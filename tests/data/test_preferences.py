@@ -130,16 +130,11 @@ def test_texts_in_place_of_judgements_name_the_setting_that_judges_them(tmp_path
         read_preferences(texts)
 
 
-def test_labels_are_planned_from_pairs_that_were_judged_twice() -> None:
-    rows = [pair("ab"[i % 3 == 0], id=f"q{i // 2}") for i in range(80)]
-    found = judge.plan(read_preferences_of(rows), within=0.05)
+@pytest.mark.parametrize("more", [{}, {"rater": "ann"}])
+def test_labels_are_planned_from_pairs_that_were_judged_twice(more: dict[str, str]) -> None:
+    rows = [pair("ab"[i % 3 == 0], id=f"q{i // 2}", **more) for i in range(80)]
+    found = judge.plan(rows, within=0.05)
     assert found.tables[0].rows[0]["quantity"] == "win rate"
-    named = judge.plan(read_preferences_of([row | {"rater": "ann"} for row in rows]), within=0.05)
-    assert named.tables[0].rows[0]["quantity"] == "win rate"
-
-
-def read_preferences_of(rows: list[dict[str, Any]]) -> Any:
-    return read_preferences(InputFile(Path("pairs"), records=rows))
 
 
 def test_prompts_that_repeat_without_a_group_are_said(tmp_path: Path) -> None:
