@@ -102,7 +102,12 @@ class InputFile:
             hint = f"{setting('path', 'FILE')}, or {setting('text', 'FILE')} for a text per line"
             raise SettingError(f"give one input, but {given}: {hint}")
         if path is None:
-            return cls._of_lines(text, several, source, columns)
+            return cls._of_lines(
+                text,
+                several,
+                source,
+                columns,
+            )
         if several or source is not None:
             rule = f"references and source are aligned with the lines of {setting('text', 'FILE')}"
             raise SettingError(f"{rule}; the columns of a file are named by {setting('columns.references', 'COLUMN')}")
@@ -147,7 +152,12 @@ class InputFile:
             return None
         self.check_unchanged()
         if is_of_pairs:
-            return recognise_chosen(self.path, form_of(self.path, FORMS), self.columns, self.split)
+            return recognise_chosen(
+                self.path,
+                form_of(self.path, FORMS),
+                self.columns,
+                self.split,
+            )
         found = recognise(self.path, self.split)
         has_parts = self.path.is_dir() or self.path.suffix.lower() in WORKBOOKS
         if found is not None and self.split and not has_parts:
@@ -262,7 +272,13 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
             problems += naming.problems
         yield line, values, extra, problems
     if not is_table:
-        _check_keys(file, columns, [*seen], texts, faults)
+        _check_keys(
+            file,
+            columns,
+            [*seen],
+            texts,
+            faults,
+        )
 
 
 def _check_keys(
@@ -301,7 +317,12 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
                 )
             yield from ((line, dict(row)) for line, row in file.tool_file.texts)
         case form:
-            rows = iterate_objects(file.path, form, faults, file.split)
+            rows = iterate_objects(
+                file.path,
+                form,
+                faults,
+                file.split,
+            )
             if file.split is None or form in WORKBOOKS:
                 yield from rows
             else:

@@ -98,7 +98,15 @@ def read_scored(
     joined, more_notes = join_rater_rows(file.path, rows)
     source = file if joined is rows else replace(file, records=[to_record(row.example) for row in joined])
     named = [f"{file.path.name}: {note}" for note in notes]
-    return add_outputs(_to_set(file.path.name, joined, source, (*file.notes, *named, *more_notes)), scores or {})
+    return add_outputs(
+        _to_set(
+            file.path.name,
+            joined,
+            source,
+            (*file.notes, *named, *more_notes),
+        ),
+        scores or {},
+    )
 
 
 def _to_set(
@@ -173,12 +181,22 @@ def _read_systems(
         system = names[row.path]
         if "ratings" in example.extra:
             raise InputError([fault(row.path, 0, "ratings of several people need one file with all systems")])
-        output = replace(example, id=f"{system}-{example.id}", system=system, group=example.group or example.id)
+        output = replace(
+            example,
+            id=f"{system}-{example.id}",
+            system=system,
+            group=example.group or example.id,
+        )
         named.append(replace(row, example=output))
     said = [note for file in inputs for note in file.notes]
     said += [f"{inputs[0].path.name}: {note}" for note in notes]
     source = replace(inputs[0], aligned=(), records=[to_record(row.example) for row in named])
-    return _to_set(" ".join(file.path.name for file in inputs), named, source, tuple(said))
+    return _to_set(
+        " ".join(file.path.name for file in inputs),
+        named,
+        source,
+        tuple(said),
+    )
 
 
 def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFile:
@@ -191,7 +209,17 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFil
             raise SettingError(f"scores.{name} must be one file, found {output}")
     path = file.source.path
     place = {example.id: i for i, example in enumerate(file.examples)}
-    outputs = read_all([partial(_read_outputs, Path(output), place, path) for output in scores.values()])
+    outputs = read_all(
+        [
+            partial(
+                _read_outputs,
+                Path(output),
+                place,
+                path,
+            )
+            for output in scores.values()
+        ]
+    )
     joined = dict(file.scores)
     for name, (values, signature) in zip(scores, outputs, strict=True):
         for aspect, column in values.items():
@@ -256,7 +284,12 @@ def _read_outputs(
     meta = file.with_name(f"{file.name}.meta.json")
     if not meta.is_file():
         return values, f"file {file.name}"
-    described = check_records(meta, [(0, read_json(meta))], Meta, faults)
+    described = check_records(
+        meta,
+        [(0, read_json(meta))],
+        Meta,
+        faults,
+    )
     require_none((), faults)
     return values, described[0][1].signature
 

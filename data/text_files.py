@@ -158,7 +158,12 @@ def iterate_lines(
                 if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
                     what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
                     raise InputError([fault(path, 1, what)])
-            text = _decode(line, path, number, faults).removesuffix("\n")
+            text = _decode(
+                line,
+                path,
+                number,
+                faults,
+            ).removesuffix("\n")
             if not keep_cr:
                 text = text.removesuffix("\r")
             if not text or text.isspace():

@@ -29,7 +29,11 @@ References = Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]
 Columns = Mapping[str, str | Sequence[str]]
 GivenScores = Mapping[str, Path | str | ArrayLike | Sequence[float | None] | Scores]  # by metric
 GIVEN = Path("examples")  # names examples in memory in messages
-KINDS = {"Examples": Example, "rows": Mapping, "texts": str}  # what a list holds
+KINDS = {
+    "Examples": Example,
+    "rows": Mapping,
+    "texts": str,
+}  # what a list holds
 SOURCE_RULE = "texts must be in a file, a list, a DataFrame or {system: {input: text}}"
 
 
@@ -98,7 +102,12 @@ def read(
                 raise SettingError("columns must not be passed with Examples, which have fields")
             scored = add_outputs(_number_examples(rows), files)
         else:
-            file = InputFile(GIVEN, named, levels=freeze_levels(levels), records=rows)
+            file = InputFile(
+                GIVEN,
+                named,
+                levels=freeze_levels(levels),
+                records=rows,
+            )
             scored = read_scored(file, files, refuse_scores)
     return _add_numbers(scored, numbers)
 

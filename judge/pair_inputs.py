@@ -67,7 +67,12 @@ def read_pairs(
         return texts, place_outputs(texts)
 
     given, (texts, places) = read_all([lambda: read_given(source, columns or {}), read_outputs])
-    return PairInputs(given, texts, places=places, has_outputs=outputs is not None)
+    return PairInputs(
+        given,
+        texts,
+        places=places,
+        has_outputs=outputs is not None,
+    )
 
 
 def find_outputs(
@@ -105,7 +110,12 @@ def _open_pairs(
 ) -> InputFile:
     """Opens a file, rows or a DataFrame, which messages call `called`. Raises SettingError for anything else."""
     rule = f"{called} must be in a file, a list of rows or a DataFrame"
-    file = open_rows(source, called, columns, rule=rule)
+    file = open_rows(
+        source,
+        called,
+        columns,
+        rule=rule,
+    )
     if file is None:
         raise SettingError(rule)
     return file
@@ -183,8 +193,25 @@ def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
     """
     given = given.by_majority()
     labels = labels.by_majority()
-    pairs = list(zip(labels.inputs, labels.systems_a, labels.systems_b, strict=True))
-    places = {key: i for i, key in enumerate(zip(given.inputs, given.systems_a, given.systems_b, strict=True))}
+    pairs = list(
+        zip(
+            labels.inputs,
+            labels.systems_a,
+            labels.systems_b,
+            strict=True,
+        )
+    )
+    places = {
+        key: i
+        for i, key in enumerate(
+            zip(
+                given.inputs,
+                given.systems_a,
+                given.systems_b,
+                strict=True,
+            )
+        )
+    }
     outcomes: Floats = np.full(len(given), np.nan)
     lost: list[str] = []
     for (name, a, b), outcome in zip(pairs, labels.outcomes, strict=True):
@@ -196,7 +223,13 @@ def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
             lost.append(f"{a} and {b} for the input {name}")
     if len(lost) == len(pairs):
         raise InputError([fault(labels.name, 0, f"{given.name} has no verdict on {show_names(lost)}")])
-    note = describe_matches(labels.name, len(pairs), lost, f"{len(given)} verdicts", by="input and systems")
+    note = describe_matches(
+        labels.name,
+        len(pairs),
+        lost,
+        f"{len(given)} verdicts",
+        by="input and systems",
+    )
     named = {rater for rater in given.raters if rater is not None}
     judge = named.pop() if len(named) == 1 else JUDGE
     judges = {judge: given.outcomes, **given.judges}

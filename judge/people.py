@@ -131,7 +131,12 @@ def join_labels(verdicts: ScoredSet, given: GivenLabels) -> ScoredSet:
     to = f"{len(joined)} of {len(verdicts)} verdicts"
     if len(joined) > len(labels) - len(lost):
         to += ", which repeat their input"
-    note = describe_matches(name, len(labels), lost, to)
+    note = describe_matches(
+        name,
+        len(labels),
+        lost,
+        to,
+    )
     return replace(set_people(verdicts, people), notes=(*verdicts.notes, *given.labelled.notes, note))
 
 
@@ -155,14 +160,26 @@ def _find_outputs(verdicts: ScoredSet, given: GivenLabels) -> list[list[int]]:
     by_input = [groups.get(label.group or label.id, []) for label in labels]
     found, of_inputs = sum(map(bool, by_id)), sum(map(bool, by_input))
     if not (found or of_inputs):
-        raise _refuse_all("have ids", name, [label.id for label in labels], verdicts.name, [*(ids or groups)])
+        raise _refuse_all(
+            "have ids",
+            name,
+            [label.id for label in labels],
+            verdicts.name,
+            [*(ids or groups)],
+        )
     if of_inputs < found or (of_inputs == found and fold_name(given.key or "") not in INPUT_KEYS):
         return by_id
     systems = [example.system for example in verdicts.examples]
     labelled = dict.fromkeys(label.system for label in labels if label.system)
     if labelled and not labelled.keys() & {*systems}:
         judged = dict.fromkeys(filter(None, systems))
-        raise _refuse_all("name systems", name, [*labelled], verdicts.name, [*judged])
+        raise _refuse_all(
+            "name systems",
+            name,
+            [*labelled],
+            verdicts.name,
+            [*judged],
+        )
     outputs: list[list[int]] = []
     for label, places in zip(labels, by_input, strict=True):
         own = [i for i in places if label.system in (None, systems[i])]

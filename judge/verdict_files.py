@@ -93,14 +93,24 @@ def read_verdicts(
     of_people = list_names(people)
     given = None
     if labels is not None:
-        given = read_labels(labels, levels, _list_folders([source]), of_people)
+        given = read_labels(
+            labels,
+            levels,
+            _list_folders([source]),
+            of_people,
+        )
         of_people = [name for name in of_people if name not in given.people]
     lacking = [role for role in needs if role != "people" or given is None]
     request = Request(of_people, list_names(judges), lacking)
     table = None if scores else open_rows(source, columns=columns, levels=levels)
     if table is None or table.tool_file is not None:
         named = None if isinstance(source, InputFile) else columns  # an input knows them
-        texts = read(source, scores, columns=named, levels=levels)
+        texts = read(
+            source,
+            scores,
+            columns=named,
+            levels=levels,
+        )
         verdicts = _choose_scorers(texts, request)
     else:
         verdicts = _read_table(table, request)
@@ -127,7 +137,15 @@ def _choose_scorers(texts: ScoredSet, request: Request) -> ScoredSet:
     texts = choose_people(texts, people, request.judges)
     if texts.scores:
         has_people = bool(texts.aspects) or "people" not in request.needs
-        _require(request, {"text": True, "people": has_people, "judges": has_people}, [*texts.scores])
+        _require(
+            request,
+            {
+                "text": True,
+                "people": has_people,
+                "judges": has_people,
+            },
+            [*texts.scores],
+        )
     return texts
 
 
@@ -152,10 +170,24 @@ def _read_table(file: InputFile, request: Request) -> ScoredSet:
     fields = dict(name_fields(tuple(header), file.columns).fields)
     fixed = {key for key, name in fields.items() if name in NO_LABELS or name.startswith((RATING, SCORE))}
     candidates = [name for name in list_candidates(rows, header, file.levels) if name in named or name not in fixed]
-    people, judges = _choose_columns(request, header, candidates, fields)
+    people, judges = _choose_columns(
+        request,
+        header,
+        candidates,
+        fields,
+    )
     taken = [*people, *judges]
     rater = find_rater(header) or dict(file.columns).get("rater", (None,))[0]
-    columns = name_columns(header, people, judges, rater) if taken else {}
+    columns = (
+        name_columns(
+            header,
+            people,
+            judges,
+            rater,
+        )
+        if taken
+        else {}
+    )
     file = replace(file, columns=tuple({**columns, **dict(file.columns)}.items()))
     names = {name for _, name in name_fields(tuple(header), file.columns).fields}
     other_people = [name for name in request.people if name not in header]
@@ -200,7 +232,12 @@ def _read_table(file: InputFile, request: Request) -> ScoredSet:
         }
         note = "; ".join(f"{what}{shown}" for what, shown in parts.items() if shown)
         texts = replace(texts, notes=(f"{file.path.name}: {note}", *texts.notes))
-    return choose_people(texts, other_people, other_judges, candidates)
+    return choose_people(
+        texts,
+        other_people,
+        other_judges,
+        candidates,
+    )
 
 
 def _have(names: Collection[str], whole: str, prefix: str) -> bool:
@@ -251,7 +288,12 @@ def _require(
     elif "people" in lacking and is_there["judges"]:
         candidates = [name for name in candidates if not MODELS.search(name)]
     if lacking:
-        raise ask(lacking, candidates, raters, text)
+        raise ask(
+            lacking,
+            candidates,
+            raters,
+            text,
+        )
 
 
 # ---- labels in separate files ---------------------------------------------------------------------------------------
@@ -317,7 +359,14 @@ def read_labels(
         needs_text=False,
     )
     labelled = _read_table(file, Request(asked, needs=["people"], is_of_people=True))
-    return _keep_rated(GivenLabels(labelled, key=key, is_drawn=is_drawn, people=asked))
+    return _keep_rated(
+        GivenLabels(
+            labelled,
+            key=key,
+            is_drawn=is_drawn,
+            people=asked,
+        )
+    )
 
 
 def _open_labels(source: Any, levels: GivenLevels | None) -> InputFile:

@@ -98,7 +98,12 @@ def read_alpaca_annotations(rows: Rows, path: Path) -> Rows:
             if preference and not 1 <= preference <= 2:
                 raise refuse(path, line, f'"preference" must be from 1 to 2, or 0 for a tie, found {preference}')
             winner = 2 - preference if preference else 0.5
-        judged = _judge(group, systems, winner, row.get("annotator"))
+        judged = _judge(
+            group,
+            systems,
+            winner,
+            row.get("annotator"),
+        )
         yield line, {**judged, REMARK: remark}
 
 
@@ -112,7 +117,14 @@ def read_mt_pairs(rows: Rows, path: Path) -> Rows:
         models = [row["model_1"], row["model_2"]]
         answers = [answer for side in (" A", " B") if (answer := _find_answer(row["g1_user_prompt"], side))]
         for system, answer in zip(models, answers, strict=True) if len(answers) == 2 else ():
-            yield line, {"system": system, "group": group, **answer}
+            yield (
+                line,
+                {
+                    "system": system,
+                    "group": group,
+                    **answer,
+                },
+            )
         games = {row["g1_winner"], row["g2_winner"]}
         unknown = games - {"model_1", "model_2", "tie", "error"}
         if unknown:
@@ -121,7 +133,15 @@ def read_mt_pairs(rows: Rows, path: Path) -> Rows:
             )
         winner = None if "error" in games else row.get(games.pop(), "tie") if len(games) == 1 else "tie"
         judge = next(iter(list_values(row.get("judge"))), None)
-        yield line, _judge(group, models, winner, judge)
+        yield (
+            line,
+            _judge(
+                group,
+                models,
+                winner,
+                judge,
+            ),
+        )
 
 
 def read_mt_single(rows: Rows, path: Path) -> Rows:
@@ -184,12 +204,24 @@ def read_battles(rows: Rows, path: Path) -> Rows:
         person = row.get(rater)
         models = {side: row[f"model_{side}"] for side in answers}
         name_of_rater = str(person) if isinstance(person, str | int) else None
-        judged = _judge(group, [*models.values()], row["winner"], name_of_rater)
+        judged = _judge(
+            group,
+            [*models.values()],
+            row["winner"],
+            name_of_rater,
+        )
         unnamed = f"without a question ({', '.join(QUESTIONS)}) each row is an input of its own"
         yield line, {**judged, REMARK: "" if name is not None else unnamed}
         for side, answer in answers.items():
             if answer:
-                yield line, {"system": models[side], "group": group, **answer}
+                yield (
+                    line,
+                    {
+                        "system": models[side],
+                        "group": group,
+                        **answer,
+                    },
+                )
 
 
 def _read_turn(row: Row, side: str) -> Row:
@@ -241,7 +273,14 @@ def read_chosen(rows: Rows, path: Path) -> Rows:
                 answer = _read_answer(value, others[side])
                 if not isinstance(answer["text"], str):
                     raise refuse(path, line, f'"{side}" must hold an answer, found {describe(values[side])}')
-                yield line, {"system": system, **of_input, **answer}
+                yield (
+                    line,
+                    {
+                        "system": system,
+                        **of_input,
+                        **answer,
+                    },
+                )
         for systems in product(*named.values()):
             yield line, _judge(of_input["group"], systems, "a")
 

@@ -316,7 +316,12 @@ def read_ragas(rows: Rows, path: Path) -> Rows:
         question = pick(row, "user_input", "question")
         if not isinstance(question, str) or question.startswith("[{"):
             raise refuse(path, line, f"a sample of several turns is not read, found {describe(question)}")
-        reference = pick(row, "reference", "ground_truth", "ground_truths")
+        reference = pick(
+            row,
+            "reference",
+            "ground_truth",
+            "ground_truths",
+        )
         references = (parse_list(reference) or [reference]) if isinstance(reference, str) else list_values(reference)
         yield (
             line,

@@ -110,7 +110,12 @@ def _read_path(path: Path, split: str | None) -> ToolFile | None:
     if form not in (".json", ".jsonl", ".parquet", *TABLES):
         return None
     faults: list[str] = []
-    rows = iterate_objects(path, ".jsonl" if form == ".json" else form, faults, split)
+    rows = iterate_objects(
+        path,
+        ".jsonl" if form == ".json" else form,
+        faults,
+        split,
+    )
     first = next(rows, None)
     if first is None or _find_tool(first[1]) is None:
         return None
@@ -192,7 +197,12 @@ def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None 
     faults: list[str] = []
     seen: dict[str, None] = {}
     rows: list[tuple[int, Row]] = []
-    for line, row in iterate_objects(path, form, faults, split):
+    for line, row in iterate_objects(
+        path,
+        form,
+        faults,
+        split,
+    ):
         nested = add_nested(row, columns)
         seen |= dict.fromkeys(nested)
         named = dict(row)

@@ -57,7 +57,12 @@ class ToolFile:
         missing = {"a text": len(answers) - len(texts), "a verdict": len(judged) - len(pairs)}
         left_out = [f"{count} without {what} left out" for what, count in missing.items() if count]
         named = list(_name_texts(texts, lower_is_better))
-        return cls(tool, named, pairs, ", ".join(filter(None, [*left_out, *remarks])))
+        return cls(
+            tool,
+            named,
+            pairs,
+            ", ".join(filter(None, [*left_out, *remarks])),
+        )
 
     def __str__(self) -> str:
         """One line, such as `lm-eval samples, 40 texts, exact_match as score`."""
