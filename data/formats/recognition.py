@@ -161,7 +161,11 @@ def _read_rows(rows: Located, path: Path) -> ToolFile | None:
     return read_tool(tool, rows, path)
 
 
-def read_tool(tool: Tool, rows: Rows, path: Path) -> ToolFile:
+def read_tool(
+    tool: Tool,
+    rows: Rows,
+    path: Path,
+) -> ToolFile:
     """Reads all rows of a tool's file; a row of another layout is a fault at its line."""
     at = [0]
 
@@ -178,7 +182,11 @@ def read_tool(tool: Tool, rows: Rows, path: Path) -> ToolFile:
 
 
 @contextmanager
-def _refuse_odd(tool: Tool, path: Path, at: Sequence[int]) -> Iterator[None]:
+def _refuse_odd(
+    tool: Tool,
+    path: Path,
+    at: Sequence[int],
+) -> Iterator[None]:
     """Turns what a row of another layout raises into a fault at its line, the element of `at`."""
     try:
         yield
@@ -187,7 +195,12 @@ def _refuse_odd(tool: Tool, path: Path, at: Sequence[int]) -> Iterator[None]:
         raise refuse(path, at[0], f"a row must be as in {tool.name}, but here {what}".replace("'", '"')) from error
 
 
-def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None = None) -> ToolFile:
+def recognise_chosen(
+    path: Path,
+    form: str,
+    columns: Columns,
+    split: str | None = None,
+) -> ToolFile:
     """Reads rows of a chosen and a rejected answer, whose columns `columns` names; several columns are several answers.
 
     Raises SettingError for a name in `columns` that means nothing here, and InputError with all faults of the file.
