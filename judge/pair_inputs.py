@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from core.errors import InputError, SettingError, fault, read_all
+from core.errors import InputError, SettingError, fault, format_value, read_all
+from data.cells import list_items
 from data.columns import find_column, find_rater, names_rater
-from data.input_file import InputFile, read_objects
+from data.input_file import FileLike, InputFile, read_objects
 from data.label_columns import find_key
 from data.numeric import is_missing, name_of
 from data.preferences import check_preferences, has_outputs, holds_pairs, names_pair, read_preferences
@@ -110,14 +111,11 @@ def _open_pairs(
 ) -> InputFile:
     """Opens a file, rows or a DataFrame, which messages call `called`. Raises SettingError for anything else."""
     rule = f"{called} must be in a file, a list of rows or a DataFrame"
-    file = open_rows(
-        source,
-        called,
-        columns,
-        rule=rule,
-    )
+    rows = source if isinstance(source, FileLike) else list_items(source, rule)
+    file = open_rows(rows, called, columns)
     if file is None:
-        raise SettingError(rule)
+        other = next(row for row in rows if not isinstance(row, Mapping))
+        raise SettingError(f"{rule}, but one is {format_value(other)}")
     return file
 
 
