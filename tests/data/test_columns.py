@@ -15,13 +15,6 @@ from data.input_file import InputFile
 from data.scored import read_scored
 from tests.data.sets.small_files import write as lines
 
-
-def faults_of(path: Path | None = None, **settings: Any) -> list[str]:
-    with pytest.raises(InputError) as found:
-        read_examples(path, **settings)
-    return [each.rpartition("/")[2] for each in found.value.faults]
-
-
 TRANSLATION = Example("a", "mine", context="quelle", references=("theirs",), extra={"domain": "news", "n": 3})
 
 
@@ -48,9 +41,6 @@ def test_a_usual_name_gives_way_to_the_field_itself(tmp_path: Path) -> None:
     (found,) = read_examples(lines(tmp_path / "x.jsonl", record))
     assert (found.text, found.context, found.system) == ("mine", "quelle", "m")
     assert found.extra == {"response": "raw", "prompt": "Translate"}
-    assert faults_of(lines(tmp_path / "y.jsonl", {"text": "a", "prompt": "b", "question": "c"})) == [
-        'y.jsonl:1: "prompt" and "question" both give the context: columns={"context": "prompt"} chooses one'
-    ]
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
@@ -63,8 +53,6 @@ def test_columns_are_paths_into_objects_and_lists(name: str, tmp_path: Path) -> 
     columns: Any = {"text": "output.parts.0.text", "ratings": {"fit": "q.fit"}}
     found = read_examples(tmp_path / name, columns=columns)
     assert [(each.text, dict(each.ratings)) for each in found] == [("a", {"fit": 1.0}), ("b", {"fit": 0.0})]
-    (fault,) = faults_of(tmp_path / name, columns={"text": "output.parts.0.text", "label": "output.parts.1.text"})
-    assert 'columns needs the column "output.parts.1.text" for label' in fault
 
 
 def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> None:
@@ -122,10 +110,6 @@ def test_lists_that_were_written_as_texts_are_several_references(tmp_path: Path)
     """A second encoding as JSON, and what pandas writes; numpy writes no commas, so that texts would run together."""
     path = lines(tmp_path / "x.jsonl", {"text": "a", "references": '["a b", "x"]'}, {"text": "a", "references": "[x]"})
     assert [each.references for each in read_examples(path)] == [("a b", "x"), ("[x]",)]
-    (tmp_path / "x.csv").write_text("text,references\na,\"['a b' 'x y']\"\n")
-    assert faults_of(tmp_path / "x.csv") == [
-        "x.csv:2: \"references\" must be a list of texts in JSON or Python's form, or one text, found \"['a b' 'x y']\""
-    ]
 
 
 def test_whole_numbers_are_names_in_json(tmp_path: Path) -> None:
@@ -133,24 +117,6 @@ def test_whole_numbers_are_names_in_json(tmp_path: Path) -> None:
     found = read_examples(lines(tmp_path / "x.jsonl", *rows))
     assert [each.id for each in found] == ["1", "0"]
     assert (found[0].group, found[0].system, found[0].label) == ("7", "0", "1")
-    assert faults_of(lines(tmp_path / "y.jsonl", {"id": 1, "text": "a"}, {"id": "1", "text": "b"})) == [
-        'y.jsonl:2: ids must be unique, but "1" is the id of line 1 too'
-    ]
-
-
-def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
-    path = lines(tmp_path / "x.jsonl", {"text": "a"}, {"text": "a", "mt": "b"}, {"text": "a", "n": float("nan")})
-    assert faults_of(path) == [
-        'x.jsonl:2: "text" and "mt" both give the text: columns={"text": "text"} chooses one',
-        'x.jsonl:3: "n" must be a value that JSON can hold, found NaN',
-    ]
-    assert faults_of(path, columns={"text": "hyp"})[-1] == (
-        'x.jsonl: columns needs the column "hyp" for text, found only text, mt, n'
-    )
-    (tmp_path / "x.csv").write_text("text,mt\na,b\nc,d\n")
-    assert faults_of(tmp_path / "x.csv") == [
-        'x.csv:1: "text" and "mt" both give the text: columns={"text": "text"} chooses one'
-    ]
 
 
 def test_aligned_text_files_are_read_line_by_line(tmp_path: Path) -> None:
@@ -246,29 +212,6 @@ def test_several_people_rate_in_every_form(tmp_path: Path, form: str) -> None:
     np.testing.assert_array_equal(found.ratings("q"), [1.5, 4, np.nan])
 
 
-@pytest.mark.parametrize(
-    ("content", "columns", "message"),
-    [
-        ('text,rating:q\na,"[4.0, 3.0]"\n', {}, ':2: "q" of "ratings" must be one rating: each person has a column'),
-        ("text,a,b\nx,1,2\n", {"ratings": ["a", "b"]}, 'columns={"ratings.ASPECT": ["a", "b"]} reads several people'),
-        ("text,rating:q,rating:q:ann\nx,1,2\n", {}, '"rating:q" and "rating:q:PERSON" both give its ratings'),
-        ('{"text": "a", "ratings": {"q": {"b": "x"}}}\n', {}, 'must have a known order, found x in "q"'),
-        ('{"text": "a", "ratings": {"q": {"b": "x", "c": 1}}}\n', {}, '"b" of "q" of "ratings" must be a valid number'),
-        (
-            '{"text": "a", "ratings": {"q": {"b": 1}}}\n{"text": "b", "ratings": {"q": [1]}}\n',
-            {},
-            'jsonl:2: every line must list the ratings of "q" by the same people, or name the people, as line 1 does',
-        ),
-    ],
-)
-def test_ratings_of_several_people_have_a_form(tmp_path: Path, content: str, columns: Any, message: str) -> None:
-    path = tmp_path / ("x.jsonl" if content.startswith("{") else "x.csv")
-    path.write_text(content)
-    with pytest.raises(InputError) as found:
-        read_scored(path, columns=columns)
-    assert message in str(found.value)
-
-
 def test_one_setting_says_which_of_two_kinds_of_rows_are_read(cases: Path) -> None:
     """FED as it is published: rows of replies, and rows of dialogues, which have no response."""
     path = cases / "45-fed-json-as-published" / "fed_data.json"
@@ -285,3 +228,86 @@ def test_one_setting_says_which_of_two_kinds_of_rows_are_read(cases: Path) -> No
     assert len(read_scored(path, columns={**columns, "text": "context"}, split="without response")) == 2
     with pytest.raises(InputError, match="must leave some rows, but response2 leaves none"):
         read_scored(path, columns=columns, split="response2")
+
+
+MIXED = '{"text": "a"}\n{"text": "a", "mt": "b"}\n{"text": "a", "n": NaN}\n'
+BOTH = '"text" and "mt" both give the text: columns={"text": "text"} chooses one'
+RULE = "words that rate must have a known order, found x in"
+FAULTS: list[tuple[str, dict[str, Any], list[str]]] = [
+    (MIXED, {}, [f":2: {BOTH}", ':3: "n" must be a value that JSON can hold, found NaN']),
+    (MIXED, {"text": "hyp"}, [': columns needs the column "hyp" for text, found only text, mt, n']),
+    ("text,mt\na,b\nc,d\n", {}, [f":1: {BOTH}"]),
+    (
+        '{"text": "a", "prompt": "b", "question": "c"}\n',
+        {},
+        [':1: "prompt" and "question" both give the context: columns={"context": "prompt"} chooses one'],
+    ),
+    (
+        '{"text": "a", "parts": [{"text": "b"}]}\n',
+        {"label": "parts.1.text"},
+        [': columns needs the column "parts.1.text" for label, found only text, parts'],
+    ),
+    (
+        '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n',
+        {},
+        [':2: ids must be unique, but "1" is the id of line 1 too'],
+    ),
+    (
+        "text,references\na,\"['a b' 'x y']\"\n",
+        {},
+        [":2: \"references\" must be a list of texts in JSON or Python's form, or one text, found \"['a b' 'x y']\""],
+    ),
+    (
+        'text,rating:q\na,"[4.0, 3.0]"\n',
+        {},
+        [
+            ':2: "q" of "ratings" must be one rating: each person has a column, such as rating:ASPECT:ANN, '
+            'found "[4.0, 3.0]"'
+        ],
+    ),
+    (
+        "text,a,b\nx,1,2\n",
+        {"ratings": ["a", "b"]},
+        [
+            ':1: "a" and "b" both give the ratings: columns={"ratings.ASPECT": ["a", "b"]} reads several people',
+            ':2: "ratings" must be an object, found 1',
+        ],
+    ),
+    (
+        "text,rating:q,rating:q:ann\nx,1,2\n",
+        {},
+        [':2: "rating:q" and "rating:q:PERSON" both give its ratings'],
+    ),
+    (
+        '{"text": "a", "ratings": {"q": {"b": "x"}}}\n',
+        {},
+        [f': {RULE} "q": levels=["WORST", "...", "BEST"] gives their order'],
+    ),
+    (
+        '{"text": "a", "ratings": {"q": {"b": "x", "c": 1}}}\n',
+        {},
+        [':1: "b" of "q" of "ratings" must be a valid number, found "x"'],
+    ),
+    (
+        '{"text": "a", "ratings": {"q": {"b": 1}}}\n{"text": "b", "ratings": {"q": [1]}}\n',
+        {},
+        [
+            ':2: every line must list the ratings of "q" by the same people, or name the people, as line 1 does; '
+            "null if one is missing"
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "columns", "faults"), FAULTS)
+def test_faults_of_names_and_ratings(
+    content: str,
+    columns: dict[str, Any],
+    faults: list[str],
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / ("x.jsonl" if content.startswith("{") else "x.csv")
+    path.write_text(content)
+    with pytest.raises(InputError) as error:
+        read_examples(path, columns=columns)
+    assert error.value.faults == tuple(f"{path}{fault}" for fault in faults)
