@@ -16,9 +16,7 @@ from core.errors import InputError, SettingError, fault, format_value, setting
 from core.example import is_invisible
 from data.records import require_none
 from data.scored import place_outputs
-from judge.cautions import CONFOUNDED, find_confounded, note_confounded
-from judge.label_study import check_samples
-from judge.preference_study import note_sample
+from judge.cautions import CONFOUNDED, find_choice, find_confounded, note_choice, note_confounded
 from judge.scoring import collect_notes
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.design import find_common
@@ -96,7 +94,15 @@ def compare_systems(
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
     for name, values in grid.columns.items():
-        compared = dict(compare_pairs(grid.systems, values, seed=seed, margin=margin, level=level))
+        compared = dict(
+            compare_pairs(
+                grid.systems,
+                values,
+                seed=seed,
+                margin=margin,
+                level=level,
+            )
+        )
         for pair in confounded.get(name, ()):
             compared[pair] = withhold(compared[pair], f"no rater rated both: {CONFOUNDED}")
         means[name] = rank_systems(grid.systems, values, compared, level)
@@ -288,9 +294,9 @@ def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
     """Notes what human means from few ratings rest on, and if the rated outputs are visibly no random sample."""
     for aspect in list_partly_rated(grid):
         yield f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
-        for name, tests in check_samples(scored, aspect, scored.scores).items():
-            for test in tests:
-                yield f"{aspect}: {note_sample(name, 'texts', test)}"
+        scores = {name: scored.values(name, aspect) for name in scored.scores}
+        differences = find_choice(scored.ratings(aspect), scores, scored.systems, scored.layout)
+        yield from (f"{aspect}: {note}" for note in note_choice(differences, "texts"))
 
 
 # ---- tables and the answer ------------------------------------------------------------------------------------------
