@@ -70,16 +70,18 @@ def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
-    environment.filters["breakable"] = break_names
+    environment.filters |= {"breakable": break_names, "code": mark_code}
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     tables = outcome.filled
-    columns = {name for table in outcome.tables for name in table.columns}
+    columns = {name for table in tables for name in table.known}
+    meanings = {name: meaning for name, meaning in define_columns().items() if name in columns}
     return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
         run={**run, "config": config},
         heading=name_run(outcome, run["verb"] or run["experiment"]),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-        terms={name: meaning for name, meaning in define_columns().items() if name in columns},
+        meanings=meanings,
+        terms=group_names(meanings),
         tables=tables,
         notes=[*outcome.notes, *list_reasons(tables)],
         plots=[
@@ -144,6 +146,27 @@ def define_columns() -> dict[str, str]:
         names = re.findall("`([^`]+)`", row[1])
         meanings |= dict.fromkeys(names, row[2])
     return meanings
+
+
+def group_names(meanings: Mapping[str, str]) -> dict[str, list[str]]:
+    """Groups the names that have the same meaning.
+
+    >>> group_names({"ties": "how many", "n": "texts", "wins": "how many"})
+    {'how many': ['ties', 'wins'], 'texts': ['n']}
+    """
+    names: dict[str, list[str]] = {}
+    for name, meaning in meanings.items():
+        names.setdefault(meaning, []).append(name)
+    return names
+
+
+def mark_code(text: str) -> Markup:
+    """Writes text as HTML, with what stands between backticks as code.
+
+    >>> mark_code("`a` < b")
+    Markup('<code>a</code> &lt; b')
+    """
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def duration(seconds: float) -> str:

@@ -342,3 +342,16 @@ def test_a_heading_names_the_sets_of_the_agreement_and_no_adversaries() -> None:
     sets = [ScoredSet(name, (Example("1", "x"),), scores) for name in ("toys", "toys_reorder")]
     page = show(Study(signature="sig", tables=[tabulate_agreement([row("a", 0.5)])], scored=sets))
     assert "<h1>toy: a on toys</h1>" in page
+
+
+def test_a_page_defines_its_columns_once_and_no_others() -> None:
+    rows = [{"pearson": 0.5, "kendall": 0.25, "change": 0.5, "unscored": NAN, "set": "toys"}]
+    page = show(Study(tables=[Table("Correlations", "Of `m`.", rows), Table("Empty", "", [])]))
+    terms = page[page.index("<h2>Columns</h2>") :]
+    assert terms.count("tau-b of pairs") == 1
+    for name in ("pearson", "kendall"):
+        assert f'<span id="column-{name}">{name}</span>' in terms
+    assert not [name for name in ("spearman", "unscored", "synthetic") if f"column-{name}" in page]
+    assert "<code>controlled</code> minus <code>win_rate</code>" in terms
+    assert "Of <code>m</code>." in page
+    assert "`" not in page[: page.index("<script>")]
