@@ -44,7 +44,7 @@ def write_run(
     results.write_models(outcome, folder)
     model_cards.write_cards(outcome, found, folder)
     results.write_scores(outcome, folder)
-    results.write_tables(outcome, folder)
+    results.write_tables(outcome.tables, folder / "tables")
     write_answers(outcome.asked, folder / "answers.jsonl")
     write_report(outcome, found, config, folder)
     results.write_json(found, folder / "results.json")

@@ -27,6 +27,7 @@ from core.stages import FILES, check_place, fingerprint
 from data.text_files import open_atomically
 from meta_eval.scored_set import ScoredSet
 from report.study import Study
+from report.tables import Table
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes
@@ -246,16 +247,15 @@ def write_plots(outcome: Study, folder: Path, endings: Sequence[str] = ("png",))
             save_figure(outcome.plots[name], folder / "plots" / f"{file}.{ending}")
 
 
-def write_tables(outcome: Study, folder: Path) -> None:
-    """Writes every table of the outcome as `tables/NAME.csv`, `.md` and `.tex`."""
-    tables = {table.name.lower(): table for table in outcome.tables if table.rows}
-    for name, file in name_files(tables).items():
-        path = folder / "tables" / file
-        path.parent.mkdir(exist_ok=True)
-        with path.with_name(f"{file}.csv").open("w", encoding="utf-8", newline="") as csv:
-            tables[name].write_csv(csv)
-        path.with_name(f"{file}.md").write_text(tables[name].to_markdown(), encoding="utf-8")
-        path.with_name(f"{file}.tex").write_text(tables[name].to_latex(), encoding="utf-8")
+def write_tables(tables: Iterable[Table], folder: Path) -> None:
+    """Writes each table that has rows as `NAME.csv`, `.md` and `.tex`."""
+    by_name = {table.name.lower(): table for table in tables if table.rows}
+    for name, file in name_files(by_name).items():
+        folder.mkdir(exist_ok=True)
+        with (folder / f"{file}.csv").open("w", encoding="utf-8", newline="") as csv:
+            by_name[name].write_csv(csv)
+        (folder / f"{file}.md").write_text(by_name[name].to_markdown(), encoding="utf-8")
+        (folder / f"{file}.tex").write_text(by_name[name].to_latex(), encoding="utf-8")
 
 
 def write_scores(outcome: Study, folder: Path) -> None:

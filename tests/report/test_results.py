@@ -148,7 +148,7 @@ def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere() -> 
 
 def test_tables_are_exported(tmp_path: Path) -> None:
     tables = [tabulate_agreement([row("a_b", 0.5)]), other_table(), Table("Empty", "", [])]
-    results.write_tables(Study(tables=tables), tmp_path)
+    results.write_tables(tables, tmp_path / "tables")
     names = {"agreement", "two_systems"}
     assert {file.name for file in (tmp_path / "tables").iterdir()} == {
         f"{n}.{s}" for n in names for s in ("csv", "md", "tex")
@@ -178,7 +178,7 @@ def test_names_from_data_stay_in_their_folder_and_are_text_on_the_page(tmp_path:
     folder = tmp_path / "inner" / "run"
     folder.mkdir(parents=True)
     results.write_plots(outcome, folder)
-    results.write_tables(outcome, folder)
+    results.write_tables(outcome.tables, folder / "tables")
     results.write_scores(outcome, folder)
     page = show(outcome)
     assert "<script>alert" not in page
