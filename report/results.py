@@ -22,7 +22,6 @@ from filelock import FileLock, Timeout
 
 from core.errors import SettingError
 from core.notes import TINY, write_note
-from core.scores import Scores
 from core.stages import FILES, check_place, fingerprint
 from data.text_files import open_atomically
 from meta_eval.scored_set import ScoredSet
@@ -87,47 +86,34 @@ def name_machine() -> str:
 
     All of them change trained models.
     """
-    named = f"{name_processor()} ({os.cpu_count()} cores)"
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return named
-    named = f"{named}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
-    if not torch.cuda.is_initialized():
-        return named
-    names = [named]
-    for i in range(torch.cuda.device_count()):
-        if torch.cuda.max_memory_allocated(i):
-            names.append(torch.cuda.get_device_name(i))
-    return ", ".join(names)
-
-
-def name_processor() -> str:
-    """Names the model of the processor, as Linux or Python does."""
     info = Path("/proc/cpuinfo")
-    if info.is_file():
-        model = re.search(r"^model name\s*: (.+)$", info.read_text("utf-8"), re.MULTILINE)
-        if model is not None:
-            return model[1]
-    return platform.processor() or platform.machine()
-
-
-def score_lines(outcome: Study) -> Iterator[dict[str, Any]]:
-    """Yields one record per set and example: ratings, scores by metric and aspect, and reasons for null scores.
-
-    The hash of the text tells whether two runs scored the same texts.
-    """
-    for scored in outcome.scored:
-        for number in range(len(scored)):
-            yield score_line(scored, number)
+    content = info.read_text("utf-8") if info.is_file() else ""
+    model = re.search(r"^model name\s*: (.+)$", content, re.MULTILINE)
+    processor = model[1] if model else platform.processor() or platform.machine()
+    named = [f"{processor} ({os.cpu_count()} cores)"]
+    if torch := sys.modules.get("torch"):
+        named += [f"{torch.get_num_threads()} threads", torch.backends.cpu.get_cpu_capability()]
+        gpus = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
+        named += [torch.cuda.get_device_name(i) for i in gpus if torch.cuda.max_memory_allocated(i)]
+    return ", ".join(named)
 
 
 def score_line(scored: ScoredSet, number: int) -> dict[str, Any]:
-    """Makes the record of one example of a set."""
+    """Makes the record of one example of a set: ratings, scores by metric and aspect, and reasons for null scores.
+
+    The hash of the text tells whether two runs scored the same texts.
+    """
     example = scored.examples[number]
-    dropped = {name: scores.dropped_tokens[number] for name, scores in scored.scores.items()}
-    reasons = {name: scores.reasons[number] for name, scores in scored.scores.items()}
-    explained = {name: scores for name, scores in scored.scores.items() if scores.explanations}
-    explanations = {name: scores.explanations[number] for name, scores in explained.items()}
+    values: dict[str, Any] = {}
+    found: dict[str, dict[str, Any]] = {"dropped_tokens": {}, "reasons": {}, "explanations": {}}
+    for name, scores in scored.scores.items():
+        values[name] = {aspect: column[number] for aspect, column in scores.values.items()}
+        if scores.dropped_tokens[number]:
+            found["dropped_tokens"][name] = scores.dropped_tokens[number]
+        if scores.reasons[number] is not None:
+            found["reasons"][name] = scores.reasons[number]
+        if scores.explanations:
+            found["explanations"][name] = scores.explanations[number]
     return {
         "set": scored.name,
         "id": example.id,
@@ -135,16 +121,9 @@ def score_line(scored: ScoredSet, number: int) -> dict[str, Any]:
         "group": example.group,
         "text_hash": fingerprint(example.full_text),
         "ratings": dict(example.ratings),
-        "scores": {name: score_aspects(scores, number) for name, scores in scored.scores.items()},
-        "dropped_tokens": {name: count for name, count in dropped.items() if count},
-        "reasons": {name: reason for name, reason in reasons.items() if reason is not None},
-        "explanations": explanations,
+        "scores": values,
+        **found,
     }
-
-
-def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
-    """Returns the scores of one example by aspect."""
-    return {aspect: values[number] for aspect, values in scores.values.items()}
 
 
 def check_run_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collection[str] = ()) -> None:
@@ -263,8 +242,8 @@ def write_scores(outcome: Study, folder: Path) -> None:
     if not outcome.scored:
         return
     with open_atomically(folder / "scores.jsonl") as file:
-        for line in score_lines(outcome):
-            file.write(encode_json(line))
+        for scored in outcome.scored:
+            file.writelines(encode_json(score_line(scored, number)) for number in range(len(scored)))
 
 
 def write_json(content: Any, path: Path) -> None:
