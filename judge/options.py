@@ -17,6 +17,7 @@ from core.settings import check
 PLAIN = {"true": True, "false": False, "null": None, "none": None}
 COMMA = re.compile(r"(?<=[^\s,]),(?=[^\s,])")  # of a list, without a space beside it
 FILE = "FILE"  # the words before all flags
+PLOTS = ("png",)  # the kinds in a report
 INNER = "inner"  # the hidden flag of settings of what other flags name
 NAMING = re.compile(r"^--(metrics?|judge|data)\.(?=.)")  # before such a setting
 
@@ -168,9 +169,7 @@ def declare_command(
     `file` is the parameter that FILE gives; "" for none.
     """
     named = {each.name for each in flags}
-    parameters: list[Parameter] = []
-    if file:
-        parameters.append(Parameter(FILE, Parameter.VAR_POSITIONAL, annotation=Place))
+    parameters = [Parameter(FILE, Parameter.VAR_POSITIONAL, annotation=Place)] if file else []
     for name, own in signature(verb).parameters.items():
         if name not in (file, *named) and own.kind is not Parameter.VAR_KEYWORD:
             parameters.append(own.replace(kind=Parameter.KEYWORD_ONLY, default=defaults.get(name, own.default)))
