@@ -17,7 +17,7 @@ from judge.pair_labels import join_pair_labels, read_pair_labels
 from meta_eval.design import Floats
 from meta_eval.preferences import PANEL, Preferences, Verdicts, list_pairs, settle_orders
 from meta_eval.scored_set import ScoredSet
-from report.asked import Asked, list_asked_pairs
+from report.asked import Line, list_asked_pairs
 
 
 class PairJudge(Protocol):
@@ -50,7 +50,7 @@ class JudgedPairs:
         """The outcomes of single judges, without those of a panel."""
         return [outcomes for name, outcomes in self.judges.items() if name != PANEL]
 
-    def list_asked(self, texts: ScoredSet, *, has_people: bool) -> list[Asked]:
+    def list_asked(self, texts: ScoredSet, *, has_people: bool) -> list[Line]:
         """Lists what the judge was asked about each pair, and what it answered, beside what people say."""
         if self.verdicts is None:
             return []

@@ -16,7 +16,7 @@ from meta_eval.agreement import CHEAP_CUES
 from meta_eval.estimates import Estimate
 from report import model_cards, results
 from report.agreement_tables import AGREEMENT
-from report.asked import Asked, sort_by_gap, write_answers
+from report.asked import Line, describe_winner, sort_pairs, write_answers
 from report.plots import draw_svg
 from report.study import Study
 from report.tables import list_reasons
@@ -70,7 +70,7 @@ def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
-    environment.filters |= {"breakable": break_names, "code": mark_code}
+    environment.filters |= {"breakable": break_names, "code": mark_code, "winner": describe_winner}
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     tables = outcome.filled
     columns = {name for table in tables for name in table.known}
@@ -99,16 +99,16 @@ def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
     )
 
 
-def choose_asked(asked: Sequence[Asked]) -> list[Asked]:
-    """Chooses questions to judges for the page, disagreements first, as many as there is room for."""
+def choose_asked(lines: Sequence[Line]) -> list[Line]:
+    """Chooses pairs that a judge was asked about for the page, disagreements first, as many as there is room for."""
     left = MOST_ANSWERED
-    chosen: list[Asked] = []
-    for item in sort_by_gap(asked):
-        left -= sum(len(text) for text in item.texts.values())
-        left -= sum(len(answer["answer"] or "") for answer in item.record[ANSWERS])
+    chosen: list[Line] = []
+    for line in sort_pairs(lines):
+        left -= len(line["text_a"]) + len(line["text_b"])
+        left -= sum(len(answer["answer"] or "") for answer in line[ANSWERS])
         if left < 0:
             break
-        chosen.append(item)
+        chosen.append(line)
     return chosen
 
 
