@@ -130,7 +130,8 @@ def sort_pairs(lines: Sequence[Line]) -> list[Line]:
 def measure_gap(line: Line) -> float:
     """Measures how far the judge is from people, from 0 to 1; -1 where one of them says nothing.
 
-    >>> [measure_gap({"system_a": "new", "system_b": "old", "people": "old", "winner": each}) for each in ("new", "tie", 0.25)]
+    >>> pair = {"system_a": "new", "system_b": "old", "people": "old"}
+    >>> [measure_gap(pair | {"winner": winner}) for winner in ("new", "tie", 0.25)]
     [1.0, 0.5, 0.25]
     """
     outcomes = {line["system_a"]: 1.0, line["system_b"]: 0.0, "tie": 0.5}
