@@ -14,7 +14,12 @@ from core.scores import Scores
 from data.preferences import ANSWERS
 from data.text_files import open_atomically
 from meta_eval.design import Floats
-from meta_eval.preferences import PairAnswer, Preferences, Verdicts, settle_orders
+from meta_eval.preferences import (
+    PairAnswer,
+    Preferences,
+    Verdicts,
+    settle_orders,
+)
 from meta_eval.scored_set import ScoredSet
 from report.wording import format_number
 
@@ -109,7 +114,13 @@ def record_pair_answer(answer: PairAnswer, systems: Mapping[str, str]) -> dict[s
     The verdict is 1 if the output that was shown first is better, 0 if the second is better, or a value between.
     """
     about = f"{systems['system_b' if answer.is_reversed else 'system_a']} first"
-    record = record_answer(answer.judge, about, answer.first, answer.answer, answer.reason)
+    record = record_answer(
+        answer.judge,
+        about,
+        answer.first,
+        answer.answer,
+        answer.reason,
+    )
     return {**record, "question": answer.question} if answer.question else record
 
 
@@ -172,7 +183,15 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Line]:
             for aspect, explained in list_explained(scores.explanations[place]).items():
                 verdict = float(scores.values[aspect][place])
                 reason = scores.reasons[place] if math.isnan(verdict) else None
-                answers.append(record_answer(name, aspect, verdict, explained.get("answer"), reason))
+                answers.append(
+                    record_answer(
+                        name,
+                        aspect,
+                        verdict,
+                        explained.get("answer"),
+                        reason,
+                    )
+                )
         verdicts: dict[str, float | None] = {}
         for name, scores in columns.scores.items():
             (values,) = scores.values.values()

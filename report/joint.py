@@ -9,7 +9,11 @@ import json
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import (
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -53,7 +57,11 @@ class Job:
         if any(row["table"] == AGREEMENT for row in results["table"]):
             content = (folder / "scores.jsonl").read_text("utf-8")
             lines += map(json.loads, filter(None, content.split("\n")))  # a text may hold other line breaks
-        return cls(settings, results, lines)
+        return cls(
+            settings,
+            results,
+            lines,
+        )
 
     def measure(self) -> Iterator[dict[str, Any]]:
         """Yields a row for each set, aspect and metric: Spearman's correlation over all texts, and their number.
@@ -177,7 +185,11 @@ def join_jobs(jobs: Sequence[Job], command: Sequence[str]) -> Study:
     for job, row in measured:
         cells = {short[name]: job.settings.get(name, "") for name in varied} | row
         if "set" in row and job is not first and row["metric"] not in same:
-            change = subtract(job, first, row)
+            change = subtract(
+                job,
+                first,
+                row,
+            )
             cells |= {"difference": change} if change else {}
         rows.append(cells)
     metrics = [*dict.fromkeys(map(name_metric, rows))]
@@ -194,7 +206,14 @@ def join_jobs(jobs: Sequence[Job], command: Sequence[str]) -> Study:
     )
     notes = [f"the same in all jobs: {', '.join(same)}"] if same else []
     return Study(
-        tables=[table, Table("Over seeds", "spread: standard deviation", average_seeds(rows))],
+        tables=[
+            table,
+            Table(
+                "Over seeds",
+                "spread: standard deviation",
+                average_seeds(rows),
+            ),
+        ],
         notes=[*notes, f"again: {shlex.join(command)}"],
     )
 
@@ -234,5 +253,12 @@ def average_seeds(rows: Sequence[Row]) -> list[Row]:
     means: list[Row] = []
     for others, known in values.items():
         if len(known) > 1:
-            means.append({**dict(others), "seeds": len(known), "mean": fmean(known), "spread": stdev(known)})
+            means.append(
+                {
+                    **dict(others),
+                    "seeds": len(known),
+                    "mean": fmean(known),
+                    "spread": stdev(known),
+                }
+            )
     return means

@@ -10,7 +10,13 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain, count
@@ -51,7 +57,12 @@ def to_json(value: Any) -> Any:
 
 def encode_json(value: Any, indent: int | None = None) -> str:
     """Writes the value as strict JSON (`to_json`), with a line break at its end."""
-    text = json.dumps(to_json(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        to_json(value),
+        indent=indent,
+        ensure_ascii=False,
+        allow_nan=False,
+    )
     return f"{text}\n"
 
 
@@ -191,7 +202,12 @@ def write_models(outcome: Study, folder: Path) -> None:
     """
     for name, model in outcome.models.items():
         copy = folder / "models" / name
-        shutil.copytree(model.folder, copy, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
+        shutil.copytree(
+            model.folder,
+            copy,
+            copy_function=_link,
+            ignore=shutil.ignore_patterns(FILES),
+        )
         if outcome.synthetic:
             write_note(copy, TINY)
 
