@@ -118,7 +118,6 @@ Named = make_type(
     n_tokens=-1,
 )  # what is looked up by name
 Strings = make_type(Sequence[str], read_list)
-Numbers = make_type(Sequence[float], read_list)
 Place = Annotated[str, cyclopts.Parameter(allow_leading_hyphen=True)]  # a file, or - for a standard stream
 if TYPE_CHECKING:
     from data.rating_words import GivenLevels
