@@ -7,7 +7,7 @@ from pathlib import Path
 from core.notes import read_note
 from core.scores import Metric
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide, load_guide
+from discriminators.guides import load_guide
 from judge.browser.judging import load_metrics
 from models.causal import CausalLM
 
@@ -21,7 +21,7 @@ class DemoModels:
     folder: str  # as the user gave it
     writer: str  # what the page calls the generator
     generator: CausalLM | None  # None without a generator and a guide
-    guides: Mapping[str, CausalGuide | Discriminator]  # by label
+    guides: Mapping[str, Discriminator]  # by label
     metrics: Mapping[str, Metric]  # by name
     notes: tuple[str, ...] = ()  # what a reader of their scores must know (`core.notes`)
 
