@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import SettingError, printable
-from judge.options import FILE, Named, Place, Strings, flag
+from judge.options import (
+    FILE,
+    Named,
+    Place,
+    Strings,
+    flag,
+)
 
 TEXT_FILES = (
     flag("text", Place, "in place of FILE: a file with one text per line"),
