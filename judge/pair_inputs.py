@@ -19,7 +19,7 @@ from data.numeric import is_missing, name_of
 from data.preferences import check_preferences, has_outputs, holds_pairs, names_pair, read_preferences
 from data.scored import place_outputs
 from judge.inputs import Columns, Frame, GivenScores, Source, open_rows, read
-from judge.people import describe_matches, show_names
+from judge.people import describe_matches, refuse_all, show_names
 from meta_eval.design import Floats
 from meta_eval.preferences import JUDGE, Preferences
 from meta_eval.scored_set import ScoredSet
@@ -111,7 +111,7 @@ def _open_pairs(
 ) -> InputFile:
     """Opens a file, rows or a DataFrame, which messages call `called`. Raises SettingError for anything else."""
     rule = f"{called} must be in a file, a list of rows or a DataFrame"
-    rows = source if isinstance(source, FileLike) else list_items(source, rule)
+    rows: Any = source if isinstance(source, FileLike) else list_items(source, rule)
     file = open_rows(rows, called, columns)
     if file is None:
         other = next(row for row in rows if not isinstance(row, Mapping))
@@ -167,8 +167,7 @@ def read_pair_labels(source: Any, judged: Preferences) -> Preferences:
         }
         completed.append((line, labelled))
     if not completed:
-        shown = f"{show_names(lost)} there and {show_names([*places])} in {judged.name}"
-        raise InputError([fault(file.path, 0, f"labels must have ids of judged pairs, but none matches: {shown}")])
+        raise refuse_all("have ids", file.path.name, lost, judged.name, [*places])
     labels = check_preferences(file.path, completed, [])
     note = f"{file.path.name}: labels without a verdict: {show_names(lost)}"
     return replace(labels, notes=(*labels.notes, note)) if lost else labels

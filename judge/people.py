@@ -160,7 +160,7 @@ def _find_outputs(verdicts: ScoredSet, given: GivenLabels) -> list[list[int]]:
     by_input = [groups.get(label.group or label.id, []) for label in labels]
     found, of_inputs = sum(map(bool, by_id)), sum(map(bool, by_input))
     if not (found or of_inputs):
-        raise _refuse_all(
+        raise refuse_all(
             "have ids",
             name,
             [label.id for label in labels],
@@ -173,7 +173,7 @@ def _find_outputs(verdicts: ScoredSet, given: GivenLabels) -> list[list[int]]:
     labelled = dict.fromkeys(label.system for label in labels if label.system)
     if labelled and not labelled.keys() & {*systems}:
         judged = dict.fromkeys(filter(None, systems))
-        raise _refuse_all(
+        raise refuse_all(
             "name systems",
             name,
             [*labelled],
@@ -191,7 +191,7 @@ def _find_outputs(verdicts: ScoredSet, given: GivenLabels) -> list[list[int]]:
     return outputs
 
 
-def _refuse_all(
+def refuse_all(
     rule: str,
     labels: str,
     names: Sequence[str],

@@ -241,7 +241,7 @@ def read_games(rows: Rows, path: Path) -> Rows:
             verdict = (game or {}).get("score")
             if verdict is not None and verdict not in GAMES:
                 raise refuse(path, line, f'"score" must be one of {", ".join(GAMES)}, found {describe(verdict)}')
-            yield line, _judge(str(pick(row, *QUESTIONS)), systems, GAMES.get(verdict))
+            yield line, _judge(str(pick(row, *QUESTIONS)), systems, GAMES.get(str(verdict)))
 
 
 # ---- chosen and rejected answers ----

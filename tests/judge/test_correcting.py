@@ -105,7 +105,7 @@ def test_labels_by_the_id_of_a_pair(tmp_path: Path) -> None:
             [{"id": "q1", "one": "x", "two": "y"}],
             "the labels in human_labels need one column winner, found one and two",
         ),
-        ([{"id": "z9", "winner": "x"}], "labels must have ids of judged pairs, but none matches: z9 there and q0, q1"),
+        ([{"id": "z9", "winner": "x"}], "but none matches: z9 there and q0, q1"),
         ([{"id": "q1", "winner": "z"}], '"winner" must be "x", "y"'),
     ],
 )
