@@ -262,8 +262,9 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
             if lacks_text:  # every row would have this fault
                 return
         seen |= dict.fromkeys(record)
-        for problem in count_columns(seen):
-            raise InputError([*faults, fault(file.path, line, problem)])
+        problems = count_columns(seen)
+        if problems:
+            raise InputError([*faults, fault(file.path, line, problems[0])])
         texts[text] += 1
         values, extra, problems = read_cells(record, naming)
         if is_table:
