@@ -255,7 +255,8 @@ def _choose_columns(
     people, judges = ([name for name in names if name in header] for names in (request.people, request.judges))
     free = [name for name in candidates if name not in {*request.people, *request.judges}]
     people = people or [name for name in free if says(name) == "people"]
-    judges = judges or [name for name in free if says(name) == "judges"]
+    if not request.is_of_people:
+        judges = judges or [name for name in free if says(name) == "judges"]
     if is_batch(header):
         people = people or [*candidates]
     elif request.is_of_people and not (people or _have(fields.values(), "ratings", RATING)):

@@ -162,6 +162,7 @@ def test_one_label_column_needs_no_name_of_people() -> None:
     with pytest.raises(QuestionError, match=r'people=\["passed", "checked"\]'):
         read_labels(rows)
     assert read_labels(rows, people=["passed"]).labelled.aspects == ("passed",)
+    assert read_labels([{"id": row["id"], "judge": row["judge"]} for row in ROWS]).labelled.aspects == ("judge",)
     with pytest.raises(SettingError, match="labels needs a column with the ids"):
         read_labels([{"human": 1}, {"human": 0}])
 
