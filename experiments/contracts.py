@@ -67,3 +67,15 @@ class Run:
                 yield
         finally:
             self.timings[step] = self.timings.get(step, 0.0) + time.perf_counter() - start
+
+    def keep(
+        self,
+        step: str,
+        name: str,
+        depends: Mapping[str, Any],
+        build: Callable[[Path], None],
+        **options: Any,
+    ) -> Path:
+        """Makes the kept stage `name`, or finds it, as a step of the run (see `Stages.get`); returns its folder."""
+        with self.timed(step):
+            return self.stages.get(name, depends, build, **options)

@@ -1,13 +1,14 @@
 """Presentation: makes the outcome of an experiment from its scored sets, models, tables and notes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from data.corpus import Corpus
 from experiments.contracts import Run, SavedModel, Study, Table
@@ -73,6 +74,25 @@ def present(
         figures={**list_losses(models), **(figures or {})},
         synthetic=data is not None and data.synthetic,
     )
+
+
+def score_sets(
+    run: Run,
+    sets: Sequence[ScoredSet],
+    metrics: Mapping[str, Callable[[], Metric]],
+) -> list[dict[str, Scores]]:
+    """Scores the texts of every set by every metric, which is made just before it scores; returns the scores by set.
+
+    So one model at a time is loaded.
+    """
+    scores: list[dict[str, Scores]] = [{} for _ in sets]
+    for name, make in metrics.items():
+        with run.timed(f"scoring by {name}"):
+            metric = make()
+            for of_set, rated in zip(scores, sets, strict=True):
+                of_set[name] = metric.score(rated.examples)
+            del metric
+    return scores
 
 
 def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:

@@ -109,20 +109,15 @@ def oumg_poetry(
         "human": human,
         "G1": write("G1", human, top_k(g1_k)),
         "G2": write("G2", human, Decoder(partial(ShiftedRanks, g2_k), {"shifted_ranks": g2_k})),
-        "G1 again": write("G1 again", human, top_k(g1_k), draws=1),
     }
-    system_pairs = [
-        pair_poems(plan, origins, ("G1", "G2")),
-        pair_poems(plan, origins, ("G1", "G1 again")),
-    ]
-    shown = {origin: origins[origin] for origin in ("human", "G1", "G2")}
+    again = {"human": human, "G1": origins["G1"], "G1 again": write("G1 again", human, top_k(g1_k), draws=1)}
     return compare_systems(
         run,
         discriminators,
         "G1 against G2, and against itself",
-        system_pairs,
+        [pair_poems(plan, origins), pair_poems(plan, again)],
         models={"generator": generator},
-        further=[score_forms(run, data, shown)],
+        further=[score_forms(run, data, origins)],
         figures=counts,
         settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k},
         data=data,
@@ -161,32 +156,22 @@ def guided_poetry(
     trained = find_or_train(run, f"guide_{kind}", guide, texts, tokenizer=songnet.tokenizer)
     adapted = adapt_guide(load_guide(trained.source, plan.device), songnet.tokenizer)
     strength = {"k": k, "rule": rule, "alpha": alpha}
-    make = partial(
-        Guidance,
-        guide=adapted,
-        tokenizer=songnet.tokenizer,
-        strength=alpha,
-        k=k,
-        rule=rule,
-    )
+    make = partial(Guidance, guide=adapted, tokenizer=songnet.tokenizer, strength=alpha, k=k, rule=rule)
     unguided = write("unguided", human, top_k(k))
     # Guided poems have draws of their own, except with alpha 0.
     decoder = Decoder(make, {"guide": trained.identity, **strength})
     guided = write("guided", human, decoder, draws=int(alpha > 0))
-    origins = {"human": human, "unguided": unguided, "guided": guided}
-    system_pair = replace(
-        pair_poems(plan, origins, ("guided", "unguided")),
-        columns={"guide": kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)},
-    )
+    columns = {"guide": kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)}
+    system_pair = pair_poems(plan, {"human": human, "guided": guided, "unguided": unguided})
     best = kept_point(trained.curve, guide.training.keep)
     return compare_systems(
         run,
         discriminators,
         "Guided against unguided",
-        [system_pair],
+        [replace(system_pair, columns=columns)],
         caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
         models={"generator": generator, "guide": trained},
-        further=[score_forms(run, data, origins)],
+        further=[score_forms(run, data, {"human": human, "unguided": unguided, "guided": guided})],
         settings={"data": data.name, **strength},
         figures={
             **counts,
@@ -203,11 +188,11 @@ def score_forms(run: Run, data: Corpus, origins: Mapping[str, Sequence[Example]]
         return Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))
 
 
-def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> SystemPair:
-    """Pairs the poems of two systems with human poems of the same form."""
-    human, first, second = (ScoredSet(name, tuple(origins[name])) for name in ("human", *systems))
+def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]]) -> SystemPair:
+    """Pairs the poems of two systems with human poems of the same form; `origins` has human ones, then the systems'."""
+    human, first, second = (ScoredSet(name, tuple(poems)) for name, poems in origins.items())
     comparison = pair_texts(human, first, second, plan.pairs, form_of=lambda poem: Form.of(poem.full_text))
-    return SystemPair(comparison, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
+    return SystemPair(comparison, prefix=f"{first.name}_against_{second.name}_".replace(" ", "_"))
 
 
 def write_poems(
@@ -226,30 +211,24 @@ def write_poems(
     seed = int(np.random.SeedSequence([run.seed, draws]).generate_state(1)[0] >> 1)  # numpy's are below 2**32
     order = sorted(range(len(poems)), key=lambda i: len(poems[i].text))
     inputs = [(tune_of(poems[i]), Form.of(poems[i].text)) for i in order]
+    step = f"generating {system}"
 
     def build(folder: Path) -> None:
         songnet = SongNet.from_pretrained(generator.source, plan.device)
-        with run.progress(f"generating {system}", total=len(inputs)) as advance:
-            texts = generate_poems(
-                songnet,
-                inputs,
-                content=decoder.make,
-                seed=seed,
-                batch_size=plan.batch_size,
-                advance=advance,
-            )
+        sizes = {"seed": seed, "batch_size": plan.batch_size}
+        with run.progress(step, total=len(inputs)) as advance:
+            texts = generate_poems(songnet, inputs, content=decoder.make, advance=advance, **sizes)
         text_of = dict(zip(order, texts, strict=True))
         write_examples(folder / "poems.jsonl", [replace(poem, text=text_of[i]) for i, poem in enumerate(poems)])
 
-    with run.timed(f"generating {system}"):
-        depends = {
-            "generator": generator.identity,
-            "after": fingerprint([[poem.id, poem.group, tune_of(poem), poem.text] for poem in poems]),
-            "decoder": dict(decoder.depends),
-            "seed": seed,
-            "batch_size": plan.batch_size,
-        }
-        folder = run.stages.get("poems", depends, build, code=[build, decoder.make])
+    depends = {
+        "generator": generator.identity,
+        "after": fingerprint([[poem.id, poem.group, tune_of(poem), poem.text] for poem in poems]),
+        "decoder": dict(decoder.depends),
+        "seed": seed,
+        "batch_size": plan.batch_size,
+    }
+    folder = run.keep(step, "poems", depends, build, code=[build, decoder.make])
     return tuple(replace(poem, system=system) for poem in read_examples(folder / "poems.jsonl"))
 
 

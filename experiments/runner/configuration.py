@@ -18,10 +18,11 @@ from core.source import Module, find_module
 
 CUES = ("ridge", "none")
 PLOTS = ("png", "svg", "pdf")
+BUILT = ("experiment", "logger")  # settings that the runner builds objects of
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
 # the names that an annotation of a checked value may have
-TYPES = {
+TYPES: dict[str, Any] = {
     **vars(settings),
     "Annotated": Annotated,
     "Literal": Literal,
@@ -80,25 +81,27 @@ def resolve(config: DictConfig, typed: Sequence[str] = ()) -> dict[str, Any]:
     if config.network and not any(word.lstrip("+").startswith("network=") for word in typed):
         refuse_network_in_file()
     plain: Any = OmegaConf.to_container(config)
-    faults = list_faults(plain["experiment"], unresolved)
+    faults = list_faults({name: plain.get(name) for name in BUILT}, unresolved)
     if faults:
         raise SettingError("\n".join(faults))
     return plain
 
 
-def list_faults(experiment: Any, unresolved: Mapping[str, Any]) -> list[str]:
+def list_faults(config: Mapping[str, Any], unresolved: Mapping[str, Any]) -> list[str]:
     """Lists settings that the target around them does not take, and wrong values. Reads code without importing it."""
     faults: list[str] = []
-    for place, node in walk(experiment, "experiment"):
+    for place, node in walk(config):
         target = node.get("_target_") if isinstance(node, Mapping) else None
         types = find_arguments(target) if isinstance(target, str) else None
         if types is None:
             continue
-        given = {key: value for key, value in node.items() if not key.startswith("_")}
-        for key, value in given.items():
-            lines = [f"{key} is no setting of {target.rpartition('.')[2]}{suggest_similar(key, types)}"]
+        for key, value in node.items():
             if key in types:
                 lines = list_wrong(types[key], key, value)
+            elif key.startswith("_"):
+                continue
+            else:
+                lines = [f"{key} is no setting of {str(target).split('.')[-1]}{suggest_similar(key, types)}"]
             faults += [name_line(line, place, unresolved) for line in lines]
     return list(dict.fromkeys(faults))
 
@@ -143,30 +146,29 @@ def _find_arguments(module: Module, name: str, method: str = "__init__") -> dict
     return None
 
 
-def _read_function(function: ast.FunctionDef, skipped: int = 0) -> dict[str, ast.expr] | None:
+def _read_function(function: ast.FunctionDef) -> dict[str, ast.expr] | None:
+    """The arguments of a function or a method; None if it takes any."""
     if function.args.kwarg is not None:
         return None
-    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs][skipped:]
-    return {argument.arg: argument.annotation or ast.Name("Any") for argument in arguments}
+    arguments = [*function.args.args, *function.args.kwonlyargs]
+    return {each.arg: each.annotation or ast.Name("Any") for each in arguments if each.arg not in ("self", "cls")}
 
 
 def _read_class(module: Module, kind: ast.ClassDef, method: str) -> dict[str, ast.expr] | None:
     """The arguments of a method, or the fields of a dataclass, also of those that it extends."""
-    for statement in kind.body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == method:
-            return _read_function(statement, skipped=1)
-    if method != "__init__" or not kind.decorator_list:
-        return None
     types: dict[str, ast.expr] = {}
-    for base in kind.bases:
+    for base in kind.bases if method == "__init__" else ():
         above = _find_arguments(module, base.id) if isinstance(base, ast.Name) else None
         if above is None:
             return None
         types |= above
     for statement in kind.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            types[statement.target.id] = statement.annotation
-    return types
+        match statement:
+            case ast.FunctionDef() if statement.name == method:
+                return _read_function(statement)
+            case ast.AnnAssign(target=ast.Name(name)) if method == "__init__":
+                types[name] = statement.annotation
+    return types if kind.decorator_list and method == "__init__" else None
 
 
 def build_experiment(config: DictConfig, unresolved: Mapping[str, Any]) -> Any:

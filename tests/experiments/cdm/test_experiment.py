@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
-from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -27,6 +26,7 @@ from experiments.cdm.experiment import (
     cut_dialogues,
     get_pooler,
     get_steps,
+    load_discriminators,
     make_by_rule,
     make_discriminative,
     score_dialogues,
@@ -36,6 +36,7 @@ from experiments.cdm.experiment import (
 from experiments.cdm.sentences import cdm_sentences
 from experiments.cdm.tables import rank_dialogue_systems, tabulate_damage
 from experiments.contracts import Run
+from experiments.presentation import score_sets
 from experiments.training import LanguageModelPlan, Trained
 from judge.metrics import load_metric
 from meta_eval.scored_set import ScoredSet
@@ -184,9 +185,7 @@ def test_a_row_is_the_metric_that_users_load_and_all_share_the_steps(
     for function in ("cdm.discriminative.find_steps", "cdm.discriminative.load_steps"):
         monkeypatch.setattr(function, lambda *_: pytest.fail("the steps are known"))
     texts = ScoredSet("toy", EXAMPLES[:3])
-    found = score_dialogues(
-        kept, texts, trained.pair.tokenise(DIALOGUES[:3]), read, trained.pair, rows, {}, "cpu"
-    ).scores
+    found = score_dialogues(texts, trained.pair.tokenise(DIALOGUES[:3]), read, trained.pair, rows)
     for name, scores in expected.items():
         assert found[name].signature == scores.signature
         assert trained.pair.amateur.identity in found[name].signature
@@ -195,11 +194,7 @@ def test_a_row_is_the_metric_that_users_load_and_all_share_the_steps(
     assert len([*kept.stages.root.glob("momentum-*")]) == 2  # with its lock: kept once for all poolings
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
-def test_one_discriminator_at_a_time_is_loaded(
-    kept: Run, trained: TrainedPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = replace(kept, trainer=QUIET)
+def test_one_discriminator_at_a_time_is_loaded(kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: weakref.WeakSet[Any] = weakref.WeakSet()
 
     class Loaded:
@@ -211,11 +206,9 @@ def test_one_discriminator_at_a_time_is_loaded(
             return Scores({"quality": np.zeros(len(examples))}, "toy")
 
     monkeypatch.setattr(DiscriminatorScore, "from_pretrained", Loaded)
-    judges = dict.fromkeys(("mesgar_bert", "deam_like_bert"), MagicMock())
-    dialogues, texts = trained.pair.tokenise(DIALOGUES[:3]), ScoredSet("toy", EXAMPLES[:3])
-    steps = get_steps(kept, trained, dialogues)
-    found = score_dialogues(kept, texts, dialogues, steps, trained.pair, {}, judges, "cpu")
-    assert {"mesgar_bert", "deam_like_bert"} <= found.scores.keys()
+    makers = load_discriminators({name: Trained(name) for name in ("mesgar_bert", "deam_like_bert")}, "cpu")
+    texts = ScoredSet("toy", EXAMPLES[:3])
+    assert [list(scores) for scores in score_sets(kept, [texts, texts], makers)] == [list(makers)] * 2
 
 
 LEARNS = LanguageModelSchedule(epochs=3, batch_size=4, learning_rate=0.05)
@@ -224,7 +217,7 @@ LEARNS = LanguageModelSchedule(epochs=3, batch_size=4, learning_rate=0.05)
 def train(run: Run, keep: str, amateur: LanguageModelSchedule = LEARNS) -> TrainedPair:
     learns, small, large = Gaps(max_length=200), TinyT5(300, 16, 32, 2, 1, 1), TinyT5(300, 32, 64, 2, 1, 1)
     models = LanguageModelPlan(small, amateur, learns), LanguageModelPlan(large, LEARNS, learns)
-    return train_pair(run, CORPUS, *models, keep, ("cpu", "float32", None))
+    return train_pair(run, CORPUS, *models, keep)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer

@@ -34,7 +34,7 @@ from tests.experiments.conftest import list_stages
 from tests.meta_eval.sets import make_set
 
 TOY = """
-data.train=120 data.held_out=30 data.rated=24 evaluators=[1,8] pattern_functions=true logger=none
+data.train=120 data.held_out=30 data.rated=24 pattern_functions=true logger=none
 model.infiller.model.d_model=16 model.infiller.model.d_ff=32 model.infiller.model.num_heads=2
 model.infiller.schedule.epochs=1 model.causal.model.hidden_size=16 model.causal.model.num_attention_heads=2
 model.causal.model.intermediate_size=32
@@ -61,7 +61,7 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     BertForSequenceClassification.from_pretrained(bleurt, num_labels=1).save_pretrained(bleurt)
     TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "bart")
     (tmp_path / "prompts.yaml").write_text(TWO_PROMPTS)
-    small = ("data.rated=16", f"prompts={tmp_path}/prompts.yaml", "evaluators=[1]")
+    small = ("data.rated=16", f"prompts={tmp_path}/prompts.yaml")
     models = (f"model.bleurt={bleurt}", f"model.bart={tmp_path}/bart", f"outputs={tmp_path}")
     command = tuple(dict.fromkeys(("+exp=ctrleval_sentiment", *TOY.split(), *small, *models)))
     results = finish(*command)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
 from discriminators.texts import split_by_group
 from experiments.steering.experiment import judge_held_out
-from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
+from experiments.steering.models import SteeringPlan, find_labels, label_texts, name_file, split_parts
 from experiments.steering.tables import SteeredText, describe_guidance, tabulate
 from experiments.training import LanguageModelPlan
 
@@ -80,9 +81,9 @@ def judge(*logits: float) -> Discriminator:
 
 
 def test_the_label_of_a_text_is_that_of_the_highest_logit() -> None:
-    assert LabelJudges(("bad", "good"), {"good": judge(-0.5, 0.5)}).find_labels(["a", "b"]) == ["bad", "good"]
+    assert find_labels(("bad", "good"), {"good": judge(-0.5, 0.5)}, ["a", "b"]) == ["bad", "good"]
     three = {"a": judge(1.0, -3.0), "b": judge(2.0, -1.0), "c": judge(0.0, -2.0)}
-    assert LabelJudges(("a", "b", "c"), three).find_labels(["x", "y"]) == ["b", "b"]
+    assert find_labels(("a", "b", "c"), three, ["x", "y"]) == ["b", "b"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_the_label_of_a_text_is_that_of_the_highest_logit() -> None:
 )
 def test_judges_are_tried_on_held_out_texts(wanted: str, logits: tuple[float, ...], is_known: bool) -> None:
     texts = tuple(Example(str(i), text="A text.", label=label) for i, label in enumerate(wanted.split()))
-    judges = LabelJudges(("bad", "good"), {"good": judge(*logits)})
+    judges = partial(find_labels, ("bad", "good"), {"good": judge(*logits)})
     figures, found = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {})
     right = [(logit > 0) == (label == "good") for logit, label in zip(logits, wanted.split(), strict=True)]
     assert figures == ({"judges' accuracy on held-out texts": sum(right) / len(right)} if right else {})
@@ -105,7 +106,7 @@ def test_judges_are_tried_on_held_out_texts(wanted: str, logits: tuple[float, ..
 
 def test_a_guide_is_tried_on_held_out_texts(guide: CausalGuide) -> None:
     texts = tuple(Example(str(i), text="the cat", label=label) for i, label in enumerate(("bad", "good") * 8))
-    judges = LabelJudges(("bad", "good"), {"good": judge(*(-1.0, 1.0) * 8)})
+    judges = partial(find_labels, ("bad", "good"), {"good": judge(*(-1.0, 1.0) * 8)})
     figures, _ = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {"good": guide})
     assert figures["accuracy of the guide to good on held-out texts"] == 0.5
 
