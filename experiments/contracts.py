@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.progress import Progress as Progress
 from report.study import SavedModel as SavedModel
 from report.study import Study as Study
 from report.tables import Table as Table
@@ -22,11 +23,6 @@ if TYPE_CHECKING:  # keeps torch and matplotlib out of the start of the runner
     from pytorch_lightning.loggers import Logger
 
     from core.stages import Stages
-
-
-# `progress(what, total)` shows that a step runs, and of `total` parts how many are done: a bar on a terminal, else a
-# line a minute. It yields `advance(steps)`.
-Progress = Callable[..., AbstractContextManager[Callable[[int], None]]]
 
 
 @dataclass(frozen=True)

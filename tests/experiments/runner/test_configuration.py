@@ -115,8 +115,7 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
     ],
 )
 def test_a_fault_of_a_common_setting_names_it(settings: list[str], message: str) -> None:
-    config = compose_all(settings)
-    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in ("hydra", "name", "logger")])
+    run, _ = compose_few(settings)
     with pytest.raises(SettingError) as caught:
         resolve(run)
     assert str(caught.value).startswith(message)
@@ -130,6 +129,7 @@ SAID_BEFORE = [
         "model.negatives.sampling.gama is no setting of Sampling (did you mean gamma?)",
     ),
     (["+exp=oumg_poetry", "+experiment.plan.seed=1"], "experiment.plan.seed is no setting of "),
+    (["+exp=cdm_dialogue", "logger.mode=on"], "logger.mode must be 'offline', 'online' or 'disabled', but is 'on'"),
     (
         ["+exp=guided_text", "data=builtin_reviews", "model.generator.schedule.epochs=0"],
         "model.generator.schedule.epochs must be greater than or equal to 1, but is 0",
@@ -147,8 +147,9 @@ SAID_LATER = [
 
 def compose_few(settings: list[str]) -> tuple[DictConfig, Any]:
     """A configuration with few texts, and its values before they are resolved."""
-    config = compose_all([*settings, "data.train=40", "data.held_out=8"])
-    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in ("hydra", "name", "logger")])
+    few = [] if "+exp=oumg" in settings else ["data.train=40", "data.held_out=8"]
+    config = compose_all([*settings, *few, "name=toy"])
+    run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     return run, OmegaConf.to_container(run, resolve=False)
 
 
