@@ -48,7 +48,7 @@ def present(
     Args:
         answer: what the experiment shows without ratings; with ratings the answer is which metric agrees best.
         models, folders: by name; models may be trained here or not.
-        settings: for the signature.
+        settings: for the signature, which also names `data`.
         figures: by name; a figure replaces the one of a model with its name.
         plotted_sets: the sets to plot, if not all sets with all their metrics.
         metrics_of: for each model, the metrics that score with it, for its card.
@@ -58,15 +58,26 @@ def present(
     rows = agree_with_ratings(run, sets)
     trained = {name: model for name, model in models.items() if model.is_trained_here}
     kept = {name: model.folder for name, model in trained.items() if model.folder} | {**(folders or {})}
+    named = {} if data is None else {"data": data.name}
     learned = ("", "") if data is None else (data.name, data.licence)
     curves = {model.name: model.curve for model in trained.values()}
     set_notes = [note for scored in sets for note in scored.notes]
     return Study(
-        signature=sign(run, models, settings or {}, has_cues=run.cues and bool(rows)),
+        signature=sign(
+            run,
+            models,
+            {**named, **(settings or {})},
+            has_cues=run.cues and bool(rows),
+        ),
         answer=name_best(rows) or answer,
         tables=[*([tabulate_agreement(rows)] if rows else []), *tables],
         scored=sets,
-        draw=partial(draw_plots, sets if plotted_sets is None else plotted_sets, plots or {}, curves),
+        draw=partial(
+            draw_plots,
+            sets if plotted_sets is None else plotted_sets,
+            plots or {},
+            curves,
+        ),
         models={name: SavedModel(folder, (metrics_of or {}).get(name, ()), *learned) for name, folder in kept.items()},
         curves=curves,
         notes=list(dict.fromkeys([*notes, *set_notes, *note_cues(rows)])),

@@ -183,10 +183,11 @@ def cdm(
     fitted = ClassifierPooler.load(pooler_folder / "pooler.json")
     metrics = make_discriminative(pair, fitted)
     steps = [get_steps(run, trained, dialogues) for dialogues in tokenised]
-    learned_scores = score_sets(run, data.rated, load_discriminators(judges, device))
+    by_judges = score_sets(run, data.rated, load_discriminators(judges, device))
     scored: list[ScoredSet] = []
-    for rated, *of_set, scores in zip(data.rated, tokenised, steps, learned_scores, strict=True):
-        scored.append(replace(rated, scores={**scores, **score_dialogues(rated, *of_set, pair, metrics)}))
+    for rated, dialogues, read, scores in zip(data.rated, tokenised, steps, by_judges, strict=True):
+        others = score_dialogues(rated, dialogues, read, pair, metrics)
+        scored.append(replace(rated, scores={**scores, **others}))
     notes = [f"How the default settings were chosen: {chosen}"]
     if negatives.sampling.gamma in ALONE:
         notes.append(
@@ -207,7 +208,6 @@ def cdm(
         ],
         notes=notes,
         settings={
-            "data": data.name,
             "spelling": pair.reading.spelling,
             "strategy": negatives.strategy,
             "gamma": negatives.sampling.gamma,

@@ -63,7 +63,12 @@ def measure_system(rated: ScoredSet, steps: Sequence[Steps]) -> dict[str, Any]:
     quality, per_token = estimate_weighted(measure, layout).show()
     ratings = {aspect: estimate_mean(rated.ratings(aspect), layout).only for aspect in sorted(rated.aspects)}
     means = {f"rated {aspect}": mean for aspect, mean in ratings.items()}
-    return {"n": len(rated), "E(p)": quality, "per token": per_token, **means}
+    return {
+        "n": len(rated),
+        "E(p)": quality,
+        "per token": per_token,
+        **means,
+    }
 
 
 def tabulate_damage(scored: Sequence[ScoredSet]) -> list[Table]:
@@ -75,7 +80,14 @@ def tabulate_damage(scored: Sequence[ScoredSet]) -> list[Table]:
     for rated in scored:
         if rated.synthetic and rated.aspects:
             rows = [{"metric": metric, **measure_falls(rated, metric)} for metric in rated.scores]
-            tables.append(Table(f"Kinds of damage of {rated.name}", DAMAGE_CAPTION, rows, key=f"damage_{rated.name}"))
+            tables.append(
+                Table(
+                    f"Kinds of damage of {rated.name}",
+                    DAMAGE_CAPTION,
+                    rows,
+                    key=f"damage_{rated.name}",
+                )
+            )
     return tables
 
 

@@ -82,14 +82,31 @@ def ctrleval(
     backbone, for a sentence splitter that is not installed, and for `iwf=count` without texts.
     """
     make_splitter(metric.keywords.get("sentence_split", "english"))  # raises before anything is trained
-    table = choose_table(data, infiller, iwf, iwf_tokenizer)
+    table = choose_table(
+        data,
+        infiller,
+        iwf,
+        iwf_tokenizer,
+    )
     texts = list_texts(data.train)
     held_out = list_texts(data.held_out)
-    backbone = find_or_train(run, "infiller", infiller, texts, held_out)
+    backbone = find_or_train(
+        run,
+        "infiller",
+        infiller,
+        texts,
+        held_out,
+    )
     if table is None and texts:
         counted = find_pretrained(Pretrained(iwf_tokenizer)) if iwf_tokenizer else backbone
         table = str(find_or_count_frequencies(run, counted, texts) / FILE_NAME)
-    plain = find_or_train(run, "causal", causal, texts, held_out)
+    plain = find_or_train(
+        run,
+        "causal",
+        causal,
+        texts,
+        held_out,
+    )
     judges = train_discriminators(run, discriminator, data) if discriminator and data.train else {}
     usual = metric(backbone.source, iwf=table, iwf_tokenizer=iwf_tokenizer)
     metrics = {"ctrleval": usual}
@@ -137,7 +154,7 @@ def ctrleval(
         models={"infiller": backbone, "causal": plain, **judges},
         tables=tables,
         notes=notes,
-        settings={"data": data.name, "iwf": None if usual.frequencies is None else usual.frequencies.name},
+        settings={"iwf": None if usual.frequencies is None else usual.frequencies.name},
         plots=plots,
         figures={f"{name} held-out AUC": max(judge.list_points("val/auc")) for name, judge in judges.items()},
         data=data,
@@ -177,7 +194,12 @@ def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) ->
         count_frequencies(sentences, tokenizer).save(folder / FILE_NAME)
 
     depends = {"tokenizer": model.identity, "train": fingerprint(texts)}
-    return run.keep("word frequencies", "iwf", depends, build)
+    return run.keep(
+        "word frequencies",
+        "iwf",
+        depends,
+        build,
+    )
 
 
 def explain_frequencies(data: Corpus, frequencies: WordFrequencies | None) -> list[str]:

@@ -61,7 +61,17 @@ def mars_story(
     plans = {"language_model": language_model, "masked": masked}
     texts = list_texts(data.train)
     held_out = list_texts(data.held_out)
-    models = {name: find_or_train(run, name, plan, texts, held_out) for name, plan in plans.items() if plan is not None}
+    models = {
+        name: find_or_train(
+            run,
+            name,
+            plan,
+            texts,
+            held_out,
+        )
+        for name, plan in plans.items()
+        if plan is not None
+    }
     causal = models["language_model"].source
     usual = replace(metric(causal), embedder=contextual)
     augmenter = usual.augmenter
@@ -75,14 +85,28 @@ def mars_story(
         variants["mars_naive"] = replace(naive, embedder=contextual)
     variants["mars_static"] = replace(usual, embedder=static)
     others["perplexity"] = perplexity(augmenter.lm, causal)
-    score = partial(score_texts, run, variants, others, largest_ratios)
+    score = partial(
+        score_texts,
+        run,
+        variants,
+        others,
+        largest_ratios,
+    )
     scored: list[MarsScores] = []
     for rated in data.rated:
         texts_of_set = replace(rated, examples=clean_examples(rated.examples)) if clean else rated
         originals, compared = score(texts_of_set)
         damaged = damage(texts_of_set, run.seed)
         adversaries = {kind: score(of_kind)[0] for kind, of_kind in damaged.items()}
-        scored.append(MarsScores(originals, adversaries, compared, usual.ratios, largest_ratios))
+        scored.append(
+            MarsScores(
+                originals,
+                adversaries,
+                compared,
+                usual.ratios,
+                largest_ratios,
+            )
+        )
     figures: dict[str, float] = {}
     for of_set in scored:
         kl = mean_kl(reference.augmented for reference in of_set.references)
@@ -94,7 +118,6 @@ def mars_story(
         models=models,
         tables=make_tables(scored),
         notes=[f"perplexity_raw: {RAW_IS_LOWER}"],
-        settings={"data": data.name},
         plotted_sets=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
         figures=figures,
         data=data,

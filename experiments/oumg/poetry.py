@@ -100,17 +100,36 @@ def oumg_poetry(
     Raises SettingError if the generator has too few characters for a decoder, or if there are too few poems.
     """
     known = find_characters(data, plan)
-    human, counts = choose_poems(data, plan, known, FEWEST_INPUTS)
+    human, counts = choose_poems(
+        data,
+        plan,
+        known,
+        FEWEST_INPUTS,
+    )
     check_candidates(g1_k, known, f"g1_k = {g1_k}")
     check_candidates(5 * g2_k, known, f"g2_k = {g2_k}: G2 chooses from the ranks 4k to 5k")
     generator = train_songnet(run, data, plan)
-    write = partial(write_poems, run, plan, generator)
+    write = partial(
+        write_poems,
+        run,
+        plan,
+        generator,
+    )
     origins = {
         "human": human,
         "G1": write("G1", human, top_k(g1_k)),
         "G2": write("G2", human, Decoder(partial(ShiftedRanks, g2_k), {"shifted_ranks": g2_k})),
     }
-    again = {"human": human, "G1": origins["G1"], "G1 again": write("G1 again", human, top_k(g1_k), draws=1)}
+    again = {
+        "human": human,
+        "G1": origins["G1"],
+        "G1 again": write(
+            "G1 again",
+            human,
+            top_k(g1_k),
+            draws=1,
+        ),
+    }
     return compare_systems(
         run,
         discriminators,
@@ -119,7 +138,7 @@ def oumg_poetry(
         models={"generator": generator},
         further=[score_forms(run, data, origins)],
         figures=counts,
-        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k},
+        settings={"g1_k": g1_k, "g2_k": g2_k},
         data=data,
     )
 
@@ -146,21 +165,49 @@ def guided_poetry(
     input with the guide. Raises SettingError as `oumg_poetry` does.
     """
     known = find_characters(data, plan)
-    poems, counts = choose_poems(data, plan, known, 2 * FEWEST_INPUTS)
+    poems, counts = choose_poems(
+        data,
+        plan,
+        known,
+        2 * FEWEST_INPUTS,
+    )
     check_candidates(k, known, f"guide_k = {k}")
     learned, human = halve_inputs(poems, run.seed)
     generator = train_songnet(run, data, plan)
-    write = partial(write_poems, run, plan, generator)
+    write = partial(
+        write_poems,
+        run,
+        plan,
+        generator,
+    )
     songnet = SongNet.from_pretrained(generator.source, plan.device)
     texts = label_poems(learned, write("machine", learned, top_k(k)))
-    trained = find_or_train(run, f"guide_{kind}", guide, texts, tokenizer=songnet.tokenizer)
+    trained = find_or_train(
+        run,
+        f"guide_{kind}",
+        guide,
+        texts,
+        tokenizer=songnet.tokenizer,
+    )
     adapted = adapt_guide(load_guide(trained.source, plan.device), songnet.tokenizer)
     strength = {"k": k, "rule": rule, "alpha": alpha}
-    make = partial(Guidance, guide=adapted, tokenizer=songnet.tokenizer, strength=alpha, k=k, rule=rule)
+    make = partial(
+        Guidance,
+        guide=adapted,
+        tokenizer=songnet.tokenizer,
+        strength=alpha,
+        k=k,
+        rule=rule,
+    )
     unguided = write("unguided", human, top_k(k))
     # Guided poems have draws of their own, except with alpha 0.
     decoder = Decoder(make, {"guide": trained.identity, **strength})
-    guided = write("guided", human, decoder, draws=int(alpha > 0))
+    guided = write(
+        "guided",
+        human,
+        decoder,
+        draws=int(alpha > 0),
+    )
     columns = {"guide": kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)}
     system_pair = pair_poems(plan, {"human": human, "guided": guided, "unguided": unguided})
     best = kept_point(trained.curve, guide.training.keep)
@@ -172,7 +219,7 @@ def guided_poetry(
         caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
         models={"generator": generator, "guide": trained},
         further=[score_forms(run, data, {"human": human, "unguided": unguided, "guided": guided})],
-        settings={"data": data.name, **strength},
+        settings=strength,
         figures={
             **counts,
             **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
@@ -191,7 +238,13 @@ def score_forms(run: Run, data: Corpus, origins: Mapping[str, Sequence[Example]]
 def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]]) -> SystemPair:
     """Pairs the poems of two systems with human poems of the same form; `origins` has human ones, then the systems'."""
     human, first, second = (ScoredSet(name, tuple(poems)) for name, poems in origins.items())
-    comparison = pair_texts(human, first, second, plan.pairs, form_of=lambda poem: Form.of(poem.full_text))
+    comparison = pair_texts(
+        human,
+        first,
+        second,
+        plan.pairs,
+        form_of=lambda poem: Form.of(poem.full_text),
+    )
     return SystemPair(comparison, prefix=f"{first.name}_against_{second.name}_".replace(" ", "_"))
 
 
@@ -217,7 +270,13 @@ def write_poems(
         songnet = SongNet.from_pretrained(generator.source, plan.device)
         sizes = {"seed": seed, "batch_size": plan.batch_size}
         with run.progress(step, total=len(inputs)) as advance:
-            texts = generate_poems(songnet, inputs, content=decoder.make, advance=advance, **sizes)
+            texts = generate_poems(
+                songnet,
+                inputs,
+                content=decoder.make,
+                advance=advance,
+                **sizes,
+            )
         text_of = dict(zip(order, texts, strict=True))
         write_examples(folder / "poems.jsonl", [replace(poem, text=text_of[i]) for i, poem in enumerate(poems)])
 
@@ -228,7 +287,13 @@ def write_poems(
         "seed": seed,
         "batch_size": plan.batch_size,
     }
-    folder = run.keep(step, "poems", depends, build, code=[build, decoder.make])
+    folder = run.keep(
+        step,
+        "poems",
+        depends,
+        build,
+        code=[build, decoder.make],
+    )
     return tuple(replace(poem, system=system) for poem in read_examples(folder / "poems.jsonl"))
 
 
@@ -236,7 +301,13 @@ def train_songnet(run: Run, data: Corpus, plan: PoetryPlan) -> Trained:
     """Trains the generator on every training poem that fits into it."""
     learned = plan.choose_fitting(data.train)
     held_out = plan.choose_fitting(data.held_out)
-    return find_or_train(run, "songnet", plan.generator, learned, held_out[: plan.checked])
+    return find_or_train(
+        run,
+        "songnet",
+        plan.generator,
+        learned,
+        held_out[: plan.checked],
+    )
 
 
 def find_characters(data: Corpus, plan: PoetryPlan) -> set[str]:
@@ -272,7 +343,12 @@ def choose_poems(
             f"inputs must be at most the {len(written)} {plan.poems} poems that the generator can write, but is "
             f"{plan.inputs}: change the settings of data"
         )
-    _, chosen = split_by(written, lambda poem: poem.id, plan.inputs or len(written), seed=0)
+    _, chosen = split_by(
+        written,
+        lambda poem: poem.id,
+        plan.inputs or len(written),
+        seed=0,
+    )
     poems = tuple(replace(poem, group=poem.group or poem.id) for poem in chosen)
     sizes = Counter(poem.group for poem in poems)
     if len(sizes) < fewest:
@@ -301,7 +377,12 @@ def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example]) -> Esti
 def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
     """Splits the poems into two halves without common inputs; with an odd number, the second has one input more."""
     number = len({poem.group for poem in poems})
-    second, first = split_by(poems, lambda poem: poem.group, number // 2, seed)
+    second, first = split_by(
+        poems,
+        lambda poem: poem.group,
+        number // 2,
+        seed,
+    )
     return first, second
 
 

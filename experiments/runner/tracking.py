@@ -99,7 +99,12 @@ class WandbTracking(NoTracking):
             ) from error
         # what is sent along a curve stays out of the summary, which has figures and agreements
         self.run.define_metric(STEP, summary="none")
-        self.run.define_metric("*", step_metric=STEP, step_sync=True, summary="none")
+        self.run.define_metric(
+            "*",
+            step_metric=STEP,
+            step_sync=True,
+            summary="none",
+        )
 
     def loggers(self, training: str) -> list[Logger]:
         from pytorch_lightning.loggers import WandbLogger

@@ -77,28 +77,64 @@ def guided_text(
         generation.check_candidates(steering.ks, plan.generator.model.vocabulary)
     chosen, prompt_notes = generation.choose_prompts(data, sampling)
     parts = split_parts(data, plan, run.seed)
-    generator, lm = load_generator(run, plan, parts.generator, data)
+    generator, lm = load_generator(
+        run,
+        plan,
+        parts.generator,
+        data,
+    )
     generation.check_candidates(steering.ks, len(lm.tokenizer))
     prompts = list(generation.encode_prompts(lm, chosen, sampling.new_tokens).values())
-    guides = {label: train_label_guide(run, plan.guide, lm, label, parts.guide) for label in labels}
-    judges = train_label_judges(run, plan.judge, data.labels, parts.judge)
+    guides = {
+        label: train_label_guide(
+            run,
+            plan.guide,
+            lm,
+            label,
+            parts.guide,
+        )
+        for label in labels
+    }
+    judges = train_label_judges(
+        run,
+        plan.judge,
+        data.labels,
+        parts.judge,
+    )
     loaded_guides = {label: load_guide(guide.source, plan.device) for label, guide in guides.items()}
     loaded_judges = {label: Discriminator.from_pretrained(judge.source, plan.device) for label, judge in judges.items()}
     judge = partial(find_labels, data.labels, loaded_judges)
-    texts, overheads = steer(run, lm, loaded_guides, prompts, steering, sampling)
+    texts, overheads = steer(
+        run,
+        lm,
+        loaded_guides,
+        prompts,
+        steering,
+        sampling,
+    )
     with run.timed("judging"):
-        texts = judge_texts(lm, judge, prompts, texts)
+        texts = judge_texts(
+            lm,
+            judge,
+            prompts,
+            texts,
+        )
     figures, are_judges_known = judge_held_out(data, judge, loaded_guides)
     samples = run.folder / "samples.jsonl"
     if run.stages.first:
-        write_samples(samples, texts, steering.rule, chosen)
+        write_samples(
+            samples,
+            texts,
+            steering.rule,
+            chosen,
+        )
     study = present(
         run,
         models={"generator": generator, **{trained.name: trained for trained in (*guides.values(), *judges.values())}},
         tables=[tabulate(texts, overheads, steering.rule)],
         notes=prompt_notes,
         answer=describe_guidance(texts, are_judges_known),
-        settings={"data": data.name, "rule": steering.rule, "seeds": ",".join(map(str, sampling.seeds))},
+        settings={"rule": steering.rule, "seeds": ",".join(map(str, sampling.seeds))},
         figures={"prompts": len(prompts), "generator parameters (millions)": lm.parameters / 1e6, **figures},
         data=data,
     )
@@ -124,18 +160,49 @@ def steer(
     overheads: dict[tuple[float, int], float] = {}
     with run.progress("steering", len(steering.ks) * len(steering.strengths) * len(guides)) as advance:
         for k, strength in product(steering.ks, steering.strengths):
-            guidances = {label: make_guidance(lm, guide, steering.rule, strength, k) for label, guide in guides.items()}
+            guidances = {
+                label: make_guidance(
+                    lm,
+                    guide,
+                    steering.rule,
+                    strength,
+                    k,
+                )
+                for label, guide in guides.items()
+            }
             for label, guidance in guidances.items():
                 with run.timed("generating"):
-                    continued = generation.continue_prompts(lm, prompts, sampling, k, guidance)
+                    continued = generation.continue_prompts(
+                        lm,
+                        prompts,
+                        sampling,
+                        k,
+                        guidance,
+                    )
                 for (seed, prompt), ids in zip(drawn, continued, strict=True):
                     # Decoded with the prompt, because some tokenizers drop the space before the text that they decode.
                     text = decode_tokens(lm.tokenizer, [*prompts[prompt], *ids])
-                    texts.append(SteeredText(label, strength, k, prompt, seed, text, tuple(ids)))
+                    texts.append(
+                        SteeredText(
+                            label,
+                            strength,
+                            k,
+                            prompt,
+                            seed,
+                            text,
+                            tuple(ids),
+                        )
+                    )
                 advance(1)
             with run.timed("measuring the overhead"):
                 guidance = next(iter(guidances.values()))
-                overheads[strength, k] = generation.measure_overhead(lm, full_batch, sampling.new_tokens, k, guidance)
+                overheads[strength, k] = generation.measure_overhead(
+                    lm,
+                    full_batch,
+                    sampling.new_tokens,
+                    k,
+                    guidance,
+                )
     return texts, overheads
 
 
@@ -150,11 +217,23 @@ def judge_texts(
     likelihoods = lm.log_probabilities([(prompts[each.prompt], each.ids) for each in texts])
     found = judge([each.text for each in texts])
     judged: list[SteeredText] = []
-    for each, label, logprobs in zip(texts, found, likelihoods, strict=True):
+    for each, label, logprobs in zip(
+        texts,
+        found,
+        likelihoods,
+        strict=True,
+    ):
         words = split_pieces(each.text[starts[each.prompt] :].lower(), "words")
         nll = -float(logprobs.astype(np.float64).sum())
         is_hit = label == each.label
-        judged.append(replace(each, words=tuple(map(str.strip, words)), is_hit=is_hit, nll=nll))
+        judged.append(
+            replace(
+                each,
+                words=tuple(map(str.strip, words)),
+                is_hit=is_hit,
+                nll=nll,
+            )
+        )
     return judged
 
 

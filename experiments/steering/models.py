@@ -160,7 +160,11 @@ def train_label_judges(
     return judges
 
 
-def find_labels(labels: Sequence[str], judges: Mapping[str, Discriminator], texts: Sequence[str]) -> list[str]:
+def find_labels(
+    labels: Sequence[str],
+    judges: Mapping[str, Discriminator],
+    texts: Sequence[str],
+) -> list[str]:
     """Finds the label with the highest logit for each text; with two labels, the sign of the logit decides.
 
     `judges` are those of `train_label_judges`, by label.
@@ -168,4 +172,4 @@ def find_labels(labels: Sequence[str], judges: Mapping[str, Discriminator], text
     logits = [judge.logits([(text,) for text in texts])[0] for judge in judges.values()]
     if len(labels) == 2:
         logits.insert(0, np.zeros(len(texts)))
-    return [labels[place] for place in np.argmax(logits, axis=0)]
+    return [labels[int(place)] for place in np.argmax(logits, axis=0)]

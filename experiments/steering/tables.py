@@ -58,10 +58,20 @@ def tabulate(texts: Sequence[SteeredText], overheads: Mapping[tuple[float, int],
         of_setting = [text for text in texts if (text.strength, text.k) == (strength, k)]
         for label in ("all", *labels):
             chosen = [text for text in of_setting if label in ("all", text.label)]
-            about = {"label": label, "rule": rule, "strength": float(strength), "k": k}
+            about = {
+                "label": label,
+                "rule": rule,
+                "strength": float(strength),
+                "k": k,
+            }
             rows.append({**about, **measure_texts(chosen), "overhead": overhead})
     rows.sort(key=lambda row: row["label"] != "all")
-    return Table("Steered texts", CAPTION, rows, SHOWN)
+    return Table(
+        "Steered texts",
+        CAPTION,
+        rows,
+        SHOWN,
+    )
 
 
 def measure_texts(texts: Sequence[SteeredText]) -> dict[str, Any]:

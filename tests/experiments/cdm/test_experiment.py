@@ -125,10 +125,10 @@ def test_the_pooler_learns_what_it_does_not_check() -> None:
 
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
     dialogues = [tuple(f"{d}-{t}" for t in range(9)) for d in range(30)]
-    cut = cut_dialogues(dialogues, 4, seed=1)
-    assert sorted({turns[0].split("-")[0] for turns in cut}) == sorted(str(d) for d in range(30))
-    for turns in cut:
-        dialogue = dialogues[int(turns[0].split("-")[0])]
+    windows = cut_dialogues(dialogues, 4, seed=1)
+    origins = [dialogues[int(turns[0].partition("-")[0])] for turns in windows]
+    assert sorted(origins) == sorted(dialogues)
+    for turns, dialogue in zip(windows, origins, strict=True):
         start = dialogue.index(turns[0])
         assert turns == dialogue[start : start + len(turns)]
         assert 2 <= len(turns) <= 4
@@ -261,15 +261,15 @@ def example(name: str, system: str | None, rating: float) -> Example:
 
 
 def test_systems_are_ranked_by_the_mean_momentum_of_their_texts() -> None:
-    examples = (example("a", "x", 0.5), example("b", "y", 1.0), example("c", "x", 0.0), example("d", "y", 0.5))
+    texts = ScoredSet("toy", tuple(map(example, "abcd", "xyxy", (0.5, 1.0, 0.0, 0.5))))
     found = [steps(1.0, -2.0), steps(3.0), steps(-3.0), steps(1.0, 1.0, 2.0)]
-    (table,) = rank_dialogue_systems(ScoredSet("toy", examples, {}), found)
+    (table,) = rank_dialogue_systems(texts, found)
     assert [(row["system"], row["n"]) for row in table.rows] == [("y", 2), ("x", 2)]
-    y, x = table.rows
-    assert (y["E(p)"].value, x["E(p)"].value) == pytest.approx((3.5, -2.0))
-    assert (y["per token"].value, x["per token"].value) == pytest.approx((7 / 4, -4 / 3))
-    assert (y["rated coherence"].value, x["rated coherence"].value) == pytest.approx((0.75, 0.25))
-    assert y["E(p)"].reason == "an interval needs at least 10 inputs, but there are 2"
+    columns = {name: [row[name].value for row in table.rows] for name in ("E(p)", "per token", "rated coherence")}
+    assert columns["E(p)"] == pytest.approx([3.5, -2.0])
+    assert columns["per token"] == pytest.approx([7 / 4, -4 / 3])
+    assert columns["rated coherence"] == pytest.approx([0.75, 0.25])
+    assert table.rows[0]["E(p)"].reason == "an interval needs at least 10 inputs, but there are 2"
 
 
 def test_sentences_for_an_amr_parser_are_those_of_training_dialogues(kept: Run) -> None:
@@ -291,13 +291,11 @@ def test_kinds_of_damage_lower_scores_by_what_they_take() -> None:
         Example(str(i), turns=("hi",), label=label, ratings={"quality": rating}, extra={"possible_damage": possible})
         for i, (label, possible, rating, _) in enumerate(texts)
     )
-    unit = np.std([score for *_, score in texts])
-    scores = {
-        "falls": Scores({"quality": np.array([score for *_, score in texts])}, ""),
-        "same": Scores({"quality": np.zeros(60)}, ""),
-    }
+    values = {"falls": np.array([score for *_, score in texts]), "same": np.zeros(60)}
+    scores = {name: Scores({"quality": column}, "") for name, column in values.items()}
     rated = ScoredSet("toy", examples, scores, synthetic=True)
     (table,) = tabulate_damage([rated, replace(rated, synthetic=False)])
     row, same = table.rows
-    assert (row["n"], row["a"].value, row["b"].value) == (60, pytest.approx(2 / unit), pytest.approx(0.0))
+    fall = pytest.approx(2 / values["falls"].std())
+    assert (row["n"], row["a"].value, row["b"].value) == (60, fall, pytest.approx(0.0))
     assert same == {"metric": "same"}

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from core.configs import CONFIGS
 from core.errors import SettingError
 from experiments.contracts import Study
-from experiments.runner.configuration import build_experiment, list_faults, resolve
+from experiments.runner.configuration import build_experiment, list_faults, resolve, walk
 from experiments.runner.experiment import name_recipe
 from tests.composing import compose_all, compose_run, expand_sweep, list_misfits
 from tests.experiments.conftest import TOY
@@ -39,7 +39,8 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
     del plain["hydra"]
     assert list_misfits(plain) == []  # pyright: ignore[reportArgumentType]
     experiment = OmegaConf.to_container(compose_run(choices).experiment)
-    assert list_faults(experiment, {"experiment": experiment}) == []
+    targets = [node for _, node in walk(experiment) if isinstance(node, dict) and "_target_" in node]
+    assert [fault for node in targets for fault in list_faults(node)] == []
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
