@@ -114,9 +114,9 @@ def read(
 
 def open_rows(
     source: Any,
-    called: Path = GIVEN,
     columns: Columns | None = None,
     levels: GivenLevels | None = None,
+    called: Path = GIVEN,
 ) -> InputFile | None:
     """Opens a file, or rows that messages call `called`.
 

@@ -112,7 +112,7 @@ def _open_pairs(
     """Opens a file, rows or a DataFrame, which messages call `called`. Raises SettingError for anything else."""
     rule = f"{called} must be in a file, a list of rows or a DataFrame"
     rows: Any = source if isinstance(source, FileLike) else list_items(source, rule)
-    file = open_rows(rows, called, columns)
+    file = open_rows(rows, columns, called=called)
     if file is None:
         other = next(row for row in rows if not isinstance(row, Mapping))
         raise SettingError(f"{rule}, but one is {format_value(other)}")

@@ -13,8 +13,7 @@ import numpy as np
 from core.errors import SettingError
 from core.example import SHOWN_COLUMNS
 from data.preferences import holds_pairs
-from judge.inputs import Source
-from judge.label_tables import open_rows
+from judge.inputs import Source, open_rows
 from judge.labelling import Labelling, list_labelled
 from judge.pair_inputs import read_given
 from judge.verdict_files import read_verdicts

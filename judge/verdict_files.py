@@ -372,7 +372,7 @@ def read_labels(
 
 def _open_labels(source: Any, levels: GivenLevels | None) -> InputFile:
     """A file of labels, or rows; raises SettingError for anything else."""
-    file = open_rows(source, LABELS, levels=levels)
+    file = open_rows(source, levels=levels, called=LABELS)
     if file is None:
         raise SettingError(f"labels must be a table with ids and labels, but {LABELS} is not one")
     return file
