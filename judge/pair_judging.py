@@ -12,12 +12,11 @@ from core.errors import InputError, SettingError, check_names, fault
 from core.example import Example
 from core.stages import Stages
 from judge.metrics import MetricPlan, load_planned, plan_metric
-from judge.pair_inputs import NO_OUTPUTS, PairInputs
-from judge.pair_labels import join_pair_labels, read_pair_labels
+from judge.pair_inputs import NO_OUTPUTS, PairInputs, join_pair_labels, read_pair_labels
 from meta_eval.design import Floats
 from meta_eval.preferences import PANEL, Preferences, Verdicts, list_pairs, settle_orders
 from meta_eval.scored_set import ScoredSet
-from report.asked import Asked, list_asked_pairs
+from report.asked import Line, list_asked_pairs
 
 
 class PairJudge(Protocol):
@@ -52,7 +51,7 @@ class JudgedPairs:
         """The outcomes of single judges, without those of a panel."""
         return [outcomes for name, outcomes in self.judges.items() if name != PANEL]
 
-    def list_asked(self, texts: ScoredSet) -> list[Asked]:
+    def list_asked(self, texts: ScoredSet) -> list[Line]:
         """Lists what the judge was asked about each pair, and what it answered, beside what people say."""
         if self.verdicts is None:
             return []
