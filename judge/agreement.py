@@ -25,7 +25,6 @@ from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, add_cheap_cu
 from meta_eval.design import lay_out
 from meta_eval.permuted import widen_interval
 from meta_eval.ranking import (
-    MetricPair,
     Ranking,
     RankingSettings,
     compare_metrics,
@@ -59,6 +58,13 @@ PAIRS_CAPTION = (
     "metric_a minus metric_b. p_value: two-sided, by flips of inputs (below 30 inputs by swaps of their scores), "
     "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
 )
+RANKING_CAPTION = (
+    "On the n examples that all metrics scored. Clusters are of permutation tests at {level:g}, adjusted for all pairs."
+)
+CORRECTED_CAPTION = (
+    "Correlations ({kind}) with the mean rating. corrected: divided by the ceiling (Spearman's correction for "
+    "attenuation); it may exceed 1 by chance. Intervals: 95 %, over inputs."
+)
 AGAINST_CUES_CAPTION = (
     f"{CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to the ratings of "
     "this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
@@ -85,15 +91,8 @@ def score_rated(examples: ScoredSet, planned: Mapping[str, Planned], kept: Stage
     """
     if not examples.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        raise InputError(
-            [
-                fault(
-                    examples.locate(0)[0],
-                    0,
-                    f"{rule}, found none in {len(examples)} examples",
-                )
-            ]
-        )
+        message = f"{rule}, found none in {len(examples)} examples"
+        raise InputError([fault(examples.locate(0)[0], 0, message)])
     rated = [i for i, each in enumerate(examples.examples) if each.ratings]
     for name in ("system", "group"):
         lacking = [i for i in rated if getattr(examples.examples[i], name) is None]
@@ -178,12 +177,8 @@ def order_by_name(scored: ScoredSet) -> list[int]:
     Shorter names come first, so that 10 follows 9.
     """
 
-    def name_example(place: int) -> list[tuple[int, str]]:
-        example = scored.examples[place]
-        names = (example.group or example.id, example.system or "", example.id)
-        return [(len(name), name) for name in names]
-
-    return sorted(range(len(scored)), key=name_example)
+    names = [(example.group or example.id, example.system or "", example.id) for example in scored.examples]
+    return sorted(range(len(scored)), key=lambda place: [(len(name), name) for name in names[place]])
 
 
 def draw_agreement(rankings: Sequence[Ranking], scored: ScoredSet) -> dict[str, Figure]:
@@ -205,45 +200,28 @@ def draw_agreement(rankings: Sequence[Ranking], scored: ScoredSet) -> dict[str, 
 def tabulate_metrics(rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> list[Table]:
     """Tabulates the ranking, the agreement with ratings, and the tests of pairs of metrics and against cheap cues."""
     caption = PAIRS_CAPTION.format(level=rankings[0].comparison.level)
-    pairs = [pair for ranking in rankings for pair in ranking.pairs]
-    against = [pair for ranking in rankings for pair in ranking.against_cues]
+    with_cues = f"{caption} {AGAINST_CUES_CAPTION}"
+    pairs = [pick(pair, PAIR_CELLS) for ranking in rankings for pair in ranking.pairs]
+    against = [pick(pair, PAIR_CELLS) for ranking in rankings for pair in ranking.against_cues]
     return [
         ranking_table(rankings),
         tabulate_agreement(rows),
-        tabulate_pairs("Is one metric better?", caption, pairs),
-        tabulate_pairs(
-            "Is a metric better than counting?",
-            f"{caption} {AGAINST_CUES_CAPTION}",
-            against,
-        ),
+        Table("Is one metric better?", caption, pairs, PAIR_SHOWN),
+        Table("Is a metric better than counting?", with_cues, against, PAIR_SHOWN),
     ]
-
-
-def tabulate_pairs(title: str, caption: str, pairs: Sequence[MetricPair]) -> Table:
-    """Tabulates tests of pairs of metrics."""
-    return Table(title, caption, [pick(pair, PAIR_CELLS) for pair in pairs], PAIR_SHOWN)
 
 
 def ranking_table(rankings: Sequence[Ranking]) -> Table:
     """Tabulates the ranked metrics by aspect and grouping."""
     rows: list[Row] = []
     for ranking in rankings:
-        comparison = ranking.comparison
-        where = {
-            "aspect": ranking.aspect,
-            "statistic": comparison.statistic,
-            "grouping": comparison.one_grouping,
-        }
+        how = ranking.comparison
+        where = {"aspect": ranking.aspect, "statistic": how.statistic, "grouping": how.one_grouping}
         n = int(ranking.kept.sum())
         cluster = number_clusters(ranking)
-        best_first = sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
-        for name, agreement in best_first:
+        for name, agreement in sorted(ranking.agreement.items(), key=lambda item: -item[1].value):
             rows.append({**where, "cluster": cluster[name], "metric": name, "n": n, "agreement": agreement})
-    level = rankings[0].comparison.level
-    caption = (
-        "On the n examples that all metrics scored. Clusters are of permutation tests at "
-        f"{level:g}, adjusted for all pairs."
-    )
+    caption = RANKING_CAPTION.format(level=rankings[0].comparison.level)
     return Table("Ranking", caption, rows, RANKING_SHOWN)
 
 
@@ -251,20 +229,15 @@ def tabulate_raters(scored: ScoredSet, metrics: ScoredSet, comparison: RankingSe
     """Tabulates the agreement among raters by aspect, and the agreement of metrics corrected for it."""
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
     layout = lay_out(len(scored), inputs=scored.groups)
-    columns = ("n", "agreement", "corrected")
     corrected: list[Row] = []
     for aspect, ratings in scored.raters.items():
         for name in metrics.scores:
-            scores = metrics.values(name, aspect)
-            figures = correct_agreement(scores, ratings, kind=kind, layout=layout)
-            corrected.append(pick(figures, columns, aspect=aspect, metric=name))
-    corrected_caption = (
-        f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
-        "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, over inputs."
-    )
+            figures = correct_agreement(metrics.values(name, aspect), ratings, kind=kind, layout=layout)
+            corrected.append(pick(figures, ("n", "agreement", "corrected"), aspect=aspect, metric=name))
+    caption = CORRECTED_CAPTION.format(kind=kind.title())
     return (
         among_table("Agreement among raters", scored.raters, layout, kind),
-        Table("Agreement with perfectly reliable ratings", corrected_caption, corrected),
+        Table("Agreement with perfectly reliable ratings", caption, corrected),
     )
 
 
@@ -378,8 +351,7 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
     if not others:
         return []
     pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
-    names = [(pair.metric_a, pair.metric_b) for pair in pairs if pair.better != best]
-    unseparated = [name for both in names for name in both if name != best]
+    unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
     if all(math.isnan(pair.p_value) for pair in pairs):
         return [f"no test compares {best} with {join_names(unseparated)}"]
     if unseparated:
