@@ -205,7 +205,7 @@ def run_verb(app: App, words: Sequence[str]) -> int:
 
     name, *others = words
     given = parse_words(app, name, others)
-    check_file(given.get(FILE, ()))
+    check_file(*given.get(FILE, ())[:1])
     if "config" in given:
         app.config = [read_config(Path(given["config"]))]
         given = parse_words(app, name, others)
@@ -251,17 +251,17 @@ def read_config(path: Path) -> Any:
     return Yaml(path, use_commands_as_keys=False)
 
 
-def check_file(files: Sequence[str]) -> None:
+def check_file(file: str = STANDARD) -> None:
     """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
-    for file in files:
-        if os.path.realpath(file).startswith(("/proc/", "/sys/", "/dev/")) and not Path(file).is_fifo():
-            raise InputError([fault(file, 0, "must be a regular file or a pipe")])  # others may never end
-        if file != STANDARD and "=" not in file and not os.path.lexists(file):
-            from data.workbooks import split_sheet
+    if os.path.realpath(file).startswith(("/proc/", "/sys/", "/dev/")) and not Path(file).is_fifo():  # may never end
+        raise InputError([fault(file, 0, "must be a regular file or a pipe")])
+    if file == STANDARD or "=" in file or os.path.lexists(file):
+        return
+    from data.workbooks import split_sheet
 
-            path, _ = split_sheet(file)
-            if not os.path.lexists(path):
-                raise InputError([fault(file, 0, "no such file")])
+    path, _ = split_sheet(file)
+    if not os.path.lexists(path):
+        raise InputError([fault(file, 0, "no such file")])
 
 
 def parse_words(app: App, name: str, words: Sequence[str]) -> dict[str, Any]:
