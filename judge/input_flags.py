@@ -42,7 +42,11 @@ SET = (
         "--data.SETTING VALUE sets it",
     ),
 )
-IN_PLACE = {"text": TEXT_FILES, "systems": SYSTEM_FILES, "data": SET}  # of FILE, by flag
+IN_PLACE = {
+    "text": TEXT_FILES,
+    "systems": SYSTEM_FILES,
+    "data": SET,
+}  # of FILE, by flag
 HOW = ("text", "references", "source", "split")  # flags that `data.input_file.InputFile` takes, beside `levels`
 OPTIONAL = ("pilot",)  # parameters of FILE that a verb does without
 
@@ -86,7 +90,11 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
         )
     if "systems" in named:
         without_scores = {"scores": None} if "scores" in given else {}
-        return {parameter: read_systems(named["systems"], given), "columns": None, **without_scores}
+        return {
+            parameter: read_systems(named["systems"], given),
+            "columns": None,
+            **without_scores,
+        }
     if "text" not in takes:
         return {parameter: file}
     from data.input_file import InputFile

@@ -127,11 +127,11 @@ if TYPE_CHECKING:
         References,
         Source,
     )
-    from judge.label_files import Labels
     from judge.metrics import MetricPlan, Metrics
     from judge.pair_inputs import Pairs
     from judge.pair_judging import PairJudge
     from judge.ray_actors import Ray
+    from judge.verdict_files import Labels
     from meta_eval.preferences import Preferences
     from meta_eval.scored_set import ScoredSet
     from models.causal import CausalLM

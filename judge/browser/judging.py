@@ -19,7 +19,7 @@ from ctrl_eval.aspects import ASPECTS
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import CTRLEval
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide, load_guide
+from discriminators.guides import load_guide
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from judge.inputs import read
 from mars.metric import MARS
@@ -117,7 +117,7 @@ class DemoModels:
     folder: str  # as the user gave it
     writer: str  # what the page calls the generator
     generator: CausalLM | None  # None without a generator and a guide
-    guides: Mapping[str, CausalGuide | Discriminator]  # by label
+    guides: Mapping[str, Discriminator]  # by label
     metrics: Mapping[str, Metric]  # by name
     notes: tuple[str, ...] = ()  # what a reader of their scores must know (`core.notes`)
 
