@@ -23,7 +23,6 @@ from typing import Any
 import cyclopts
 from cyclopts import App, CycloptsError, MissingArgumentError
 from cyclopts import Parameter as Usual
-from pydantic import ValidationError
 
 import judge
 from core.errors import (
@@ -201,6 +200,8 @@ def show_help(app: App, words: Sequence[str]) -> int:
 
 def run_verb(app: App, words: Sequence[str]) -> int:
     """Reads the words of a command, calls the verb's function and shows the result; returns the exit code."""
+    import pydantic  # noqa: F401, by which cyclopts checks the rules of types
+
     from core.progress import shown
 
     name, *others = words
@@ -291,6 +292,8 @@ def explain(error: CycloptsError) -> str:
         if error.keyword:
             return f"{error.keyword} needs a value"
         return f"{' or '.join(error.argument.names)} is needed"
+    from pydantic import ValidationError
+
     if isinstance(error.__cause__, ValidationError) and isinstance(error, cyclopts.ValidationError) and error.argument:
         rules = [f"{error.argument.name} {rule}, but is {value!r}" for _, rule, value in broken_rules(error.__cause__)]
         return "\n".join(rules)

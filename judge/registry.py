@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from core.configs import CONFIGS
 from core.errors import (
     InputError,
@@ -68,6 +66,8 @@ def read_config(path: Path, of_run: Any = None) -> dict[str, Any]:
 
     Raises InputError for a file that names no object, or one that no file of `configs/` names.
     """
+    import yaml  # help does without
+
     with blame_file(path):
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(config, dict) or not isinstance(config.get("_target_"), str):
