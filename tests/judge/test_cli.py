@@ -288,7 +288,7 @@ IMPORTED = """
 import sys
 from judge.cli import main
 code = main(sys.argv[1:])
-heavy = [name for name in ("torch", "scipy", "matplotlib", "pandas", "numpy", "hydra", "omegaconf", "transformers")]
+heavy = [name for name in ("torch", "scipy", "matplotlib", "pandas", "numpy", "hydra", "omegaconf", "transformers", "pydantic")]
 print("imported:", *[name for name in heavy if name in sys.modules], file=sys.stderr)
 sys.exit(code)
 """
