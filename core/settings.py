@@ -1,33 +1,64 @@
-"""Settings: their types, and functions that check them with pydantic before anything is trained."""
+"""Settings: their types, and functions that check them with pydantic before anything is trained.
+
+Pydantic takes long to import, so it is imported when a value is checked: the help of a command needs the types alone.
+"""
+
+from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import field
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass
+from annotated_types import Ge, Gt, Le, Lt
 
 from core.errors import SettingError, blame_file, broken_rules, format_value
+
+if TYPE_CHECKING:
+    from pydantic import ConfigDict, ValidationError
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 
-CHECKED = ConfigDict(strict=True, arbitrary_types_allowed=True)
+CHECKED: ConfigDict = {"strict": True, "arbitrary_types_allowed": True}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of a type for pydantic."""
+
+    # returns the value, or raises ValueError
+    validate: Callable[[Any], Any]
+    # whether it sees a value before the type does
+    is_before: bool = False
+
+    def __get_pydantic_core_schema__(self, kind: Any, read: Callable[[Any], Any]) -> Any:
+        from pydantic_core import core_schema
+
+        before = core_schema.no_info_before_validator_function
+        after = core_schema.no_info_after_validator_function
+        return (before if self.is_before else after)(self.validate, read(kind))
+
+
+class Finite:
+    """The rule of a number that is neither infinite nor NaN, for pydantic."""
+
+    def __get_pydantic_core_schema__(self, kind: Any, read: Callable[[Any], Any]) -> Mapping[str, Any]:
+        return {**read(kind), "allow_inf_nan": False}
 
 
 def refuse_blank(text: str) -> str:
-    """Returns the text if it is not blank; a validator for pydantic."""
+    """Returns the text if it is not blank; a rule for pydantic."""
     if not text.strip():
         raise ValueError("must not be blank")
     return text
 
 
 def to_tuple(values: object) -> tuple[Any, ...]:
-    """Turns a list into a tuple, so that a frozen setting can hold it; a validator for pydantic."""
+    """Turns a list into a tuple, so that a frozen setting can hold it; a rule for pydantic."""
     if not isinstance(values, list | tuple):
         raise ValueError("must be a list")
     return tuple(values)
@@ -45,17 +76,17 @@ def _refuse_duplicates(values: Sequence[H]) -> Sequence[H]:
     return values
 
 
-Count = Annotated[int, Field(ge=1)]
-Size = Annotated[int, Field(ge=0)]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e150, le=1e150)]  # larger ones have no finite square
-NonNegative = Annotated[Number, Field(ge=0)]
-Positive = Annotated[Number, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, lt=1)]  # may be 0
-Fraction = Annotated[float, Field(gt=0, lt=1)]
-Text = Annotated[str, AfterValidator(refuse_blank)]
-Several = Annotated[Sequence[H], BeforeValidator(to_tuple), AfterValidator(_refuse_duplicates)]
-AscendingRatios = Annotated[Several[Share], AfterValidator(_refuse_unordered)]  # the first is 0
+Count = Annotated[int, Ge(1)]
+Size = Annotated[int, Ge(0)]
+Seed = Annotated[int, Ge(0), Lt(2**32)]
+Number = Annotated[float, Finite(), Ge(-1e150), Le(1e150)]  # larger ones have no finite square
+NonNegative = Annotated[Number, Ge(0)]
+Positive = Annotated[Number, Gt(0)]
+Share = Annotated[float, Ge(0), Lt(1)]  # may be 0
+Fraction = Annotated[float, Gt(0), Lt(1)]
+Text = Annotated[str, Rule(refuse_blank)]
+Several = Annotated[Sequence[H], Rule(to_tuple, is_before=True), Rule(_refuse_duplicates)]
+AscendingRatios = Annotated[Several[Share], Rule(_refuse_unordered)]  # the first is 0
 
 
 def one_of(names: Collection[str]) -> Any:
@@ -70,6 +101,8 @@ def check(kind: Any, /, **settings: object) -> None:
     Traceback (most recent call last):
     core.errors.SettingError: gallery must be greater than or equal to 1, but is 0
     """
+    from pydantic import TypeAdapter, ValidationError
+
     adapter = TypeAdapter(kind, config=CHECKED)
     for name, value in settings.items():
         try:
@@ -95,7 +128,9 @@ def checked_dataclass(cls: type[T]) -> type[T]:
     core.errors.SettingError: epochs must be greater than or equal to 1, but is 0
     seeds[1] must be a valid integer, but is '2'
     """
-    made: Any = dataclass(frozen=True, config=CHECKED)(cls)
+    from pydantic import ValidationError, dataclasses
+
+    made: Any = dataclasses.dataclass(frozen=True, config=CHECKED)(cls)
     build = made.__init__
     parameters = signature(made)
 

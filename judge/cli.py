@@ -23,7 +23,6 @@ from typing import Any
 import cyclopts
 from cyclopts import App, CycloptsError, MissingArgumentError
 from cyclopts import Parameter as Usual
-from pydantic import ValidationError
 
 import judge
 from core.errors import (
@@ -201,11 +200,13 @@ def show_help(app: App, words: Sequence[str]) -> int:
 
 def run_verb(app: App, words: Sequence[str]) -> int:
     """Reads the words of a command, calls the verb's function and shows the result; returns the exit code."""
+    import pydantic  # noqa: F401, by which cyclopts checks the rules of types
+
     from core.progress import shown
 
     name, *others = words
     given = parse_words(app, name, others)
-    check_file(given.get(FILE, ()))
+    check_file(*given.get(FILE, ())[:1])
     if "config" in given:
         app.config = [read_config(Path(given["config"]))]
         given = parse_words(app, name, others)
@@ -251,17 +252,17 @@ def read_config(path: Path) -> Any:
     return Yaml(path, use_commands_as_keys=False)
 
 
-def check_file(files: Sequence[str]) -> None:
+def check_file(file: str = STANDARD) -> None:
     """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
-    for file in files:
-        if os.path.realpath(file).startswith(("/proc/", "/sys/", "/dev/")) and not Path(file).is_fifo():
-            raise InputError([fault(file, 0, "must be a regular file or a pipe")])  # others may never end
-        if file != STANDARD and "=" not in file and not os.path.lexists(file):
-            from data.workbooks import split_sheet
+    if os.path.realpath(file).startswith(("/proc/", "/sys/", "/dev/")) and not Path(file).is_fifo():  # may never end
+        raise InputError([fault(file, 0, "must be a regular file or a pipe")])
+    if file == STANDARD or "=" in file or os.path.lexists(file):
+        return
+    from data.workbooks import split_sheet
 
-            path, _ = split_sheet(file)
-            if not os.path.lexists(path):
-                raise InputError([fault(file, 0, "no such file")])
+    path, _ = split_sheet(file)
+    if not os.path.lexists(path):
+        raise InputError([fault(file, 0, "no such file")])
 
 
 def parse_words(app: App, name: str, words: Sequence[str]) -> dict[str, Any]:
@@ -291,6 +292,8 @@ def explain(error: CycloptsError) -> str:
         if error.keyword:
             return f"{error.keyword} needs a value"
         return f"{' or '.join(error.argument.names)} is needed"
+    from pydantic import ValidationError
+
     if isinstance(error.__cause__, ValidationError) and isinstance(error, cyclopts.ValidationError) and error.argument:
         rules = [f"{error.argument.name} {rule}, but is {value!r}" for _, rule, value in broken_rules(error.__cause__)]
         return "\n".join(rules)

@@ -14,6 +14,7 @@ from judge.options import (
     Strings,
     flag,
 )
+from judge.registry import build, complete, find_set, read_config
 
 TEXT_FILES = (
     flag("text", Place, "in place of FILE: a file with one text per line"),
@@ -137,12 +138,12 @@ def read_systems(systems: Sequence[str], given: Mapping[str, Any]) -> Any:
 
 def read_set(verb: str, parameter: str, named: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Loads the set that `--data` names, with its settings."""
-    from judge.sets import load_set
-
     if len(named) != 1:
         raise SettingError(f"--data names one set, but got {', '.join(named)}")
     ((name, settings),) = named.items()
-    loaded = load_set(name, settings, seed)
+    place = "--data."  # before its settings in messages
+    config = complete(name, read_config(find_set(name), seed), settings, place)
+    loaded = build(config, place)
     has_pairs = isinstance(loaded, tuple)
     if verb == "audit" and has_pairs:
         raise SettingError("data must hold texts: preferences have none alone")

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from core.configs import CONFIGS
 from core.errors import (
     InputError,
@@ -29,6 +27,7 @@ from core.objects import find_object
 
 REQUIRED = "???"  # the value of a setting that has no default
 OF_HYDRA = ("_target_", "_convert_")
+MADE_BY = re.compile(r"^_target_: data\.(sets\.builtin|sets\.judged_pairs|corpus\.join_rated)\b", re.MULTILINE)
 
 
 def list_configs(group: str) -> dict[str, Path]:
@@ -56,11 +55,21 @@ def find_config(name: str) -> Path:
         if not Path(name).is_file():
             raise InputError([fault(name, 0, "no such file")])
         return Path(name)
-    configs = list_configs("metric")
-    if name not in configs:
-        similar = suggest_similar(name, configs)
-        raise SettingError(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(configs)}")
-    return configs[name]
+    return find_named("metric", name, list_configs("metric"))
+
+
+def find_set(name: str) -> Path:
+    """Finds the YAML file of a set: rated built-in texts, or public preferences. Raises SettingError."""
+    files = list_configs("data").items()
+    return find_named("set", name, {each: file for each, file in files if MADE_BY.search(file.read_text("utf-8"))})
+
+
+def find_named(kind: str, name: str, files: Mapping[str, Path]) -> Path:
+    """Finds a file by its name. Raises SettingError for an unknown name."""
+    if name not in files:
+        similar = suggest_similar(name, files)
+        raise SettingError(f"{printable(name)}: there is no such {kind}{similar}; allowed: {', '.join(files)}")
+    return files[name]
 
 
 def read_config(path: Path, of_run: Any = None) -> dict[str, Any]:
@@ -68,6 +77,8 @@ def read_config(path: Path, of_run: Any = None) -> dict[str, Any]:
 
     Raises InputError for a file that names no object, or one that no file of `configs/` names.
     """
+    import yaml  # help does without
+
     with blame_file(path):
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(config, dict) or not isinstance(config.get("_target_"), str):

@@ -8,7 +8,7 @@ from typing import (
     cast,
 )
 
-from pydantic import Field
+from annotated_types import Gt, Le
 
 from core.errors import SettingError, setting
 from core.settings import Count, Seed, Several
@@ -33,7 +33,7 @@ def audit(
     *,
     columns: Columns | None = None,
     texts: Count = 200,
-    strengths: Several[Annotated[float, Field(gt=0, le=1)]] = (0.25, 0.5, 1),
+    strengths: Several[Annotated[float, Gt(0), Le(1)]] = (0.25, 0.5, 1),
     seed: Seed = 0,
     cues: bool = True,
     levels: GivenLevels | None = None,

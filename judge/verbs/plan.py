@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from annotated_types import Ge, Gt, Lt
 
 from core.errors import SettingError
 from core.settings import Count, Fraction, NonNegative, Positive, Several
@@ -12,7 +12,7 @@ from judge.options import Columns, GivenLevels, Names, Pilot, verb
 if TYPE_CHECKING:
     from report.study import Study
 
-Correlation = Annotated[float, Field(gt=-1, lt=1)]
+Correlation = Annotated[float, Gt(-1), Lt(1)]
 
 
 @verb
@@ -35,7 +35,7 @@ def plan(
     spread_raters: NonNegative = 1.0,
     differences: Several[Positive] = (0.05, 0.1, 0.2),
     raters: Several[Count] = (1, 3, 5),
-    compared: Annotated[int, Field(ge=2)] = 2,
+    compared: Annotated[int, Ge(2)] = 2,
     statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
     power: Fraction = 0.8,
     level: Fraction = 0.05,
