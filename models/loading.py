@@ -33,25 +33,29 @@ Module = TypeVar("Module", bound=nn.Module)
 SHORTEST = 8  # tokens, special ones included, that a model must read at once
 TRIAL = "Yes: 3 cats, 天 \U0010fffd"  # a text that every tokenizer must read; no vocabulary has its last character
 UNREAD = "pooler."  # of a bare encoder: nothing reads it, and checkpoints that lack one (RoBERTa) get a random one
+# files of a model's folder that change no score
 DESCRIBING = (
     "README.md",
     "LICENSE",
     ".gitattributes",
-)  # files of a model's folder that change no score
+)
+# of a configuration: where and by what it was saved
 NOT_OF_THE_MODEL = (
     "_name_or_path",
     "transformers_version",
-)  # of a configuration: where and by what it was saved
+)
+# of a folder that this project saved
 FETCHED = (
     "*.json",
     "*.safetensors",
     "*.txt",
     "*.model",
-)  # of a folder that this project saved
+)
+# ids 2 and 3 of its pretraining
 PEGASUS_MASKS = {
     "mask_token": "<mask_1>",
     "mask_token_sent": "<mask_2>",
-}  # ids 2 and 3 of its pretraining
+}
 
 # transformers asks on the terminal whether it may run a model's own code. Without time for an answer it refuses, also
 # where a library (bert-score) loads a model and cannot pass trust_remote_code=False on.
@@ -126,7 +130,7 @@ def _loaded_models() -> Iterator[list[tuple[PreTrainedModel, Mapping[str, Any]]]
     """Collects the models that transformers loads in the block, for any library, and what it says of their weights.
 
     It draws weights at random that no file has, or has in another shape, and only warns. It would also fetch a kernel
-    as the attention of a model whose settings name one, or name one that is not installed.
+    as attention, if the settings of a model name one, or name flash attention that is not installed here.
     """
     loaded: list[tuple[PreTrainedModel, Mapping[str, Any]]] = []
     load = PreTrainedModel.__dict__["from_pretrained"].__func__
