@@ -87,7 +87,14 @@ def compose(text: str) -> str:
 
 def compose_example(example: Example) -> Example:
     """Returns the example with all its texts in composed form (NFC); the same object if nothing changes."""
-    texts = [example.text, *example.turns, *example.references, example.context, example.prefix, example.label]
+    texts = [
+        example.text,
+        *example.turns,
+        *example.references,
+        example.context,
+        example.prefix,
+        example.label,
+    ]
     if all(unicodedata.is_normalized(FORM, text) for text in filter(None, texts)):
         return example
     named = {name: getattr(example, name) for name in ("text", "context", "prefix", "label")}

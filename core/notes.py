@@ -25,18 +25,11 @@ def read_note(name: Path | str) -> tuple[str, ...]:
     path = Path(name) / FILE
     if not os.path.lexists(path):
         return ()
-    if not path.is_file() or (path.is_symlink() and not _is_of_hub(path)):
+    is_elsewhere = path.is_symlink() and path.resolve().parent.name != "blobs"  # of the hub's cache
+    if is_elsewhere or not path.is_file():
         raise InputError([fault(path, 0, "must be a regular file, but is a link or a folder")])
     note = read_template(path, 4 * LONGEST_NOTE).strip()
     if len(note) > LONGEST_NOTE or printable(note) != note:
         what = f"must be text of at most {LONGEST_NOTE} characters without control characters"
         raise InputError([fault(path, 0, what)])
     return (note,)
-
-
-def _is_of_hub(path: Path) -> bool:
-    """Whether a file is a link of the hub's cache to one of its own files."""
-    snapshots = next((parent for parent in path.absolute().parents if parent.name == "snapshots"), None)
-    if snapshots is None:
-        return False
-    return Path(os.path.realpath(path)).parent == Path(os.path.realpath(snapshots.parent / "blobs"))

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from importlib.metadata import distribution
-from importlib.util import find_spec
+from importlib.util import find_spec, resolve_name
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,10 +21,19 @@ Code: TypeAlias = Callable[..., Any] | Mapping[str, str]  # a function, a class,
 
 ROOT = Path(__file__).resolve().parents[1]
 DISTRIBUTION = "judging-generated-text"
-DATA = (".txt", ".toml", ".yaml")  # files that a module reads beside itself
+DATA = (
+    ".txt",
+    ".toml",
+    ".yaml",
+)  # files that a module reads beside itself
 INSTALLED = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
 UNUSED = ("TYPE_CHECKING", "__name__ == '__main__'")
-DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+DOCUMENTED = (
+    ast.Module,
+    ast.ClassDef,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+)
 EFFECT = ""  # in place of a name: the statements that run for their effect, such as a block
 ALL = "*"  # in place of a name: all of a module
 
@@ -81,56 +91,43 @@ class Module:
 
     @cached_property
     def defined(self) -> dict[str, list[ast.stmt]]:
-        """The top-level statements by the names that they define."""
+        """The top-level statements by the names that they define or import; an import has one name."""
         statements: dict[str, list[ast.stmt]] = {}
         for statement in self.tree.body:
-            if isinstance(statement, ast.Import | ast.ImportFrom):
-                continue
-            for name in _find_names(statement) or [EFFECT]:
-                statements.setdefault(name, []).append(statement)
+            for name, part in _name_parts(statement):
+                statements.setdefault(name, []).append(part)
         return statements
-
-    @cached_property
-    def imported(self) -> dict[str, list[tuple["Module", str]]]:
-        """What the module imports of this project or of the user's code, also inside functions, by its name here."""
-        found: dict[str, list[tuple[Module, str]]] = {}
-        for node in ast.walk(self.tree):
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                continue
-            for alias in node.names:
-                module = find_module(alias.name)
-                name = ALL
-                if isinstance(node, ast.ImportFrom):
-                    module, name = self._find(node, alias.name)
-                if module is not None:
-                    local = alias.asname or alias.name.partition(".")[0]
-                    found.setdefault(local, []).append((module, name))
-        return found
-
-    def _find(self, node: ast.ImportFrom, name: str) -> tuple["Module | None", str]:
-        """The module from which a name is imported, or which it names."""
-        package = self.name.split(".")
-        if node.level:
-            package = package[: len(package) - node.level + self.is_package]
-            origin = ".".join([*package, *filter(None, [node.module])])
-        else:
-            origin = node.module or ""
-        module = find_module(origin)
-        inner = find_module(f"{origin}.{name}") if module is not None and module.is_package else None
-        return (module, name) if inner is None else (inner, ALL)
 
     def follow(self, name: str) -> Iterator[tuple["Module", str]]:
         """Yields what a name of this module uses, by module and name."""
         yield self, EFFECT
         if name == ALL:
-            for inner in (*self.defined, *self.imported):
+            for inner in self.defined:
                 yield self, inner
         for statement in self.defined.get(name, ()):
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name):
                     yield self, node.id
-        yield from self.imported.get(name, ())
-        yield from self.imported.get(ALL, ())
+                elif isinstance(node, ast.Import | ast.ImportFrom):
+                    yield from self.find_imported(node)
+
+    def find_imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[tuple["Module", str]]:
+        """Yields what an import takes from this project or the user's code, by module and name."""
+        package = self.name if self.is_package else self.name.rpartition(".")[0]
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                module, name = find_module(alias.name), ALL
+            else:
+                origin = resolve_name(
+                    "." * node.level + (node.module or ""),
+                    package,
+                )
+                module, name = find_module(origin), alias.name
+                inner = find_module(f"{origin}.{name}") if module is not None and module.is_package else None
+                if inner is not None:
+                    module, name = inner, ALL
+            if module is not None:
+                yield module, name
 
     def hash(self, names: Iterable[str]) -> dict[str, str]:
         """Hashes what defines these names, and the data files that the module names or that have its own name."""
@@ -144,18 +141,30 @@ class Module:
         return hashes
 
 
-def _find_names(statement: ast.stmt) -> list[str]:
-    """The names that a top-level statement defines; none for a block and for a call."""
+def _name_parts(
+    statement: ast.stmt,
+) -> Iterator[tuple[str, ast.stmt]]:
+    """The names that a top-level statement defines, each with what defines it: of an import, this name's part."""
     match statement:
+        case ast.Import(names):
+            for alias in names:
+                yield (
+                    alias.asname or alias.name.partition(".")[0],
+                    ast.Import([alias]),
+                )
+        case ast.ImportFrom(module, names, level):
+            for alias in names:
+                name = EFFECT if alias.name == ALL else alias.asname or alias.name
+                yield name, ast.ImportFrom(module, [alias], level)
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return [statement.name]
-        case ast.Assign():
-            nodes = [node for target in statement.targets for node in ast.walk(target)]
-        case ast.AnnAssign():
-            nodes = [statement.target]
+            yield statement.name, statement
+        case ast.Assign() | ast.AnnAssign():
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for node in chain.from_iterable(map(ast.walk, targets)):
+                if isinstance(node, ast.Name):
+                    yield node.id, statement
         case _:
-            nodes = []
-    return [node.id for node in nodes if isinstance(node, ast.Name)]
+            yield EFFECT, statement
 
 
 @cache

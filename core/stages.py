@@ -63,52 +63,34 @@ def fingerprint(depends: Any) -> str:
     >>> fingerprint({"a": 1, "b": [2.5, None]}) == fingerprint({"b": [2.5, None], "a": 1})
     True
     """
-    return _hash(_json(depends))
+    return _hash(_encode(depends, []))
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _json(depends: Any, indent: int | None = None) -> str:
+def _encode(depends: Any, types: list[Code]) -> str:
+    """The JSON of dependencies; `types` receives the classes and functions of the settings in them."""
+
+    def take_apart(value: Any) -> dict[str, Any]:
+        if is_dataclass(value) and not isinstance(value, type):
+            types.append(type(value))
+            settings = {field.name: getattr(value, field.name) for field in fields(value)}
+            return {"class": type(value).__name__, **settings}
+        if isinstance(value, partial):
+            types.append(value.func)
+            function = value.func if isinstance(value.func, partial) else value.func.__qualname__
+            return {"function": function, "positional": value.args, **value.keywords}
+        raise TypeError(f"the dependencies of a stage must be JSON values, but {value!r} is not JSON serializable")
+
     return json.dumps(
         depends,
-        indent=indent,
         sort_keys=True,
         ensure_ascii=False,
         allow_nan=False,
-        default=_parts,
+        default=take_apart,
     )
-
-
-def _parts(value: Any) -> dict[str, Any]:
-    """A dataclass or a partial as a mapping."""
-    if is_dataclass(value) and not isinstance(value, type):
-        settings = {field.name: getattr(value, field.name) for field in fields(value)}
-        return {"class": type(value).__name__, **settings}
-    if isinstance(value, partial):
-        function = value.func if isinstance(value.func, partial) else value.func.__qualname__
-        return {
-            "function": function,
-            "positional": value.args,
-            **value.keywords,
-        }
-    raise TypeError(f"the dependencies of a stage must be JSON values, but {value!r} is not JSON serializable")
-
-
-def _list_types(value: Any) -> Iterator[Code]:
-    """The classes and functions of the settings among dependencies, whose code counts as well as their values."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for inner in value:
-            yield from _list_types(inner)
-    elif isinstance(value, partial):
-        yield value.func
-        yield from _list_types([value.args, value.keywords])
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield type(value)
-        yield from _list_types([getattr(value, field.name) for field in fields(value)])
 
 
 def check_place(setting: str, folder: Path) -> None:
@@ -125,6 +107,7 @@ def check_place(setting: str, folder: Path) -> None:
 
 def check_writable(setting: str, folder: Path) -> None:
     """Raises SettingError for a folder that is not writable or cannot be made."""
+    check_place(setting, folder)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
@@ -170,7 +153,11 @@ def _report_changed_code(place: Path, depends: Depends) -> None:
             continue
         earlier = kept[CODE]
         files = [file for file in sorted(earlier | depends[CODE]) if earlier.get(file) != depends[CODE].get(file)]
-        log.info("%s was made by other code, so it is made again. These files differ: %s", other, ", ".join(files))
+        log.info(
+            "%s was made by other code, so it is made again. These files differ: %s",
+            other,
+            ", ".join(files),
+        )
         return
 
 
@@ -259,7 +246,7 @@ class Stages:
         unfinished.mkdir(exist_ok=True)
         for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
             half.unlink()
-        (unfinished / DEPENDS).write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
+        (unfinished / DEPENDS).write_text(json.dumps(depends, indent=2) + "\n", encoding="utf-8")
         build(unfinished)
         (unfinished / FILES).write_text(
             json.dumps(_list_sums(unfinished, final.name), indent=2) + "\n", encoding="utf-8"
@@ -275,8 +262,9 @@ class Stages:
         return Cache(place.with_name(f"{place.name}{VALUES}"), depends)
 
     def _place(self, name: str, depends: Depends, code: Iterable[Code]) -> tuple[Path, Depends]:
-        plain: dict[str, Any] = json.loads(_json(depends))
-        plain[CODE] = hash_sources([*code, *_list_types(depends)])
+        types: list[Code] = []  # of settings: their code counts as well as their values
+        plain: dict[str, Any] = json.loads(_encode(depends, types))
+        plain[CODE] = hash_sources([*code, *types])
         return Path(self.root) / f"{name}-{fingerprint(plain)}", plain
 
     def _wait_for(self, final: Path) -> None:

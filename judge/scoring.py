@@ -11,7 +11,7 @@ from core.errors import InputError, fault
 from core.progress import step
 from core.scores import Field, Metric, Scores
 from core.selection import describe_missing_fields, hint_field
-from core.stages import Stages, check_place, check_writable
+from core.stages import Stages, check_writable
 from data.scoring import score_set
 from judge.metrics import (
     MetricPlan,
@@ -27,7 +27,6 @@ def open_stages(folder: Path | str | None) -> Stages | None:
     """Opens the stages in a folder; None without a folder. Raises SettingError if it is not writable."""
     if folder is None:
         return None
-    check_place("stages", Path(folder))
     check_writable("stages", Path(folder))
     return Stages(Path(folder))
 

@@ -142,11 +142,19 @@ def read_in_batches(
         leave=False,
         disable=None if what else True,
     ):
-        results.update(zip(batch, halve_when_out_of_memory(work, batch), strict=True))
+        results.update(
+            zip(
+                batch,
+                halve_when_out_of_memory(work, batch),
+                strict=True,
+            )
+        )
     return [results[i] for i in range(len(costs))]
 
 
-def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:
+def distinct_rows(
+    rows: Sequence[Sequence[int]],
+) -> tuple[list[tuple[int, ...]], list[int]]:
     """Finds the distinct rows, in the order of first occurrence, and the index of each row among the distinct rows.
 
     >>> distinct_rows([[7, 8], [9], [7, 8]])
@@ -197,4 +205,7 @@ def pad_with_mask(
     [[1, 1], [1, 0]]
     """
     mask = pad([[1] * len(sequence) for sequence in sequences], 0, device)
-    return {"input_ids": pad(sequences, value or 0, device), "attention_mask": mask}
+    return {
+        "input_ids": pad(sequences, value or 0, device),
+        "attention_mask": mask,
+    }

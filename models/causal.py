@@ -44,13 +44,22 @@ class CausalLM(ConditionalLM):
         """The token that the model starts from without a context. Raises ValueError as `find_start` does."""
         return find_start(self.tokenizer)
 
-    def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
+    def read(
+        self,
+        sources: Sequence[Sequence[int]],
+        before: Sequence[int],
+    ) -> "CausalReader":
         """Reads the sources, padded on the left; equal sources are read once."""
         unique, copies = distinct_rows([(*source, *before) for source in sources])
         padded = pad_with_mask([row[::-1] for row in unique], 0, self.device)
         ids = padded["input_ids"].flip(1)
         mask = padded["attention_mask"].flip(1)
-        return CausalReader(self.model, ids, mask, torch.tensor(copies, device=self.device))
+        return CausalReader(
+            self.model,
+            ids,
+            mask,
+            torch.tensor(copies, device=self.device),
+        )
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
@@ -91,7 +100,11 @@ class CausalLM(ConditionalLM):
 
     def _plant(self, sequences: Sequence[Sequence[int]], room: int) -> list[Tree]:
         longest = max(map(len, sequences), default=0)
-        return plant_trees(sequences, room, can_branch(self.model.config, longest))
+        return plant_trees(
+            sequences,
+            room,
+            can_branch(self.model.config, longest),
+        )
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """Makes the batch: the label of each position is the next token.
@@ -99,7 +112,13 @@ class CausalLM(ConditionalLM):
         Every task needs a source of one token or more.
         """
         rows = [[*task.source, *task.target][:-1] for task in tasks]
-        labels = [[*[NOT_LEARNED] * (len(task.source) - 1), *task.labels] for task in tasks]
+        labels = [
+            [
+                *[NOT_LEARNED] * (len(task.source) - 1),
+                *task.labels,
+            ]
+            for task in tasks
+        ]
         return {
             **pad_with_mask(rows, self.model.config.pad_token_id),
             "labels": pad(labels, NOT_LEARNED),

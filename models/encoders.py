@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -37,7 +38,10 @@ from models.windows import split_evenly
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WORDS = re.compile(f"({BLEU_SAFE.pattern})")
-ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attention_dropout")  # of BERT and its like; of DistilBERT
+ATTENTION_DROPOUTS = (
+    "attention_probs_dropout_prob",
+    "attention_dropout",
+)  # of BERT and its like; of DistilBERT
 
 
 def offline_encoder() -> Path:
@@ -92,6 +96,16 @@ def _load_sentence_transformer(
     dtype: str,
 ) -> Any:
     from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
+    from sentence_transformers.util import misc
+
+    import_object = misc.import_from_string
+
+    def import_class(path: str) -> type:
+        """Imports a module that a folder names: the library would call any other object, too."""
+        found = import_object(path)
+        if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
+            raise ValueError(f"modules.json: a module must be a torch module, but is {path!r}")
+        return found
 
     check_device(device, dtype)
     source = encoder_source(name)
@@ -100,9 +114,13 @@ def _load_sentence_transformer(
     def load(folder: str, trust_remote_code: bool) -> SentenceTransformer:
         """Loads and tries an encoder; weights that a folder asks to unpickle are read as tensors all the same."""
         settings = {"dtype": dtype, "weights_only": True}
-        model = SentenceTransformer(
-            folder, device=device, trust_remote_code=trust_remote_code, model_kwargs=settings
-        ).eval()
+        with patch.object(misc, "import_from_string", import_class):
+            model = SentenceTransformer(
+                folder,
+                device=device,
+                trust_remote_code=trust_remote_code,
+                model_kwargs=settings,
+            ).eval()
         (vector,) = model.encode([TRIAL])
         width = model.get_embedding_dimension()
         if vector.shape != (width,) or not np.isfinite(vector).all():

@@ -111,7 +111,10 @@ class TrainingModule(pl.LightningModule):
         steps = int(self.trainer.estimated_stepping_batches)
         factor = partial(learning_rate_factor, steps=steps, warm_up=warm_up, lead=lead)
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
+        }
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Raises SettingError for a gradient that is not finite, before a weight takes it.
@@ -200,7 +203,12 @@ class LearningCurve(Callback):
         self.losses: list[float] = []  # since the last point
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
     ) -> None:
         self.losses.append(float(trainer.callback_metrics["train/loss"]))
         if len(self.losses) == EVERY:
@@ -240,7 +248,10 @@ class AtomicCheckpointIO(TorchCheckpointIO):
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path | str, storage_options: Any = None) -> None:
-        with temporary_path(path) as aside, aside.open("wb") as file:  # torch reports a full disk as "unexpected pos"
+        with (
+            temporary_path(path) as aside,
+            aside.open("wb") as file,
+        ):  # torch reports a full disk as "unexpected pos"
             torch.save(checkpoint, file)
 
 
@@ -278,7 +289,10 @@ def fit(
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
     shared: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
-    which: dict[str, Any] = {"mode": "min" if monitor == "val/loss" else "max", "save_top_k": -1 if every_epoch else 1}
+    which: dict[str, Any] = {
+        "mode": "min" if monitor == "val/loss" else "max",
+        "save_top_k": -1 if every_epoch else 1,
+    }
     weights: dict[str, Any] = {"save_weights_only": True, "auto_insert_metric_name": False}
     best = MovableCheckpoint(checkpoints, "epoch_{epoch}", monitor, **which, **weights, **shared)
     last = MovableCheckpoint(checkpoints, "last", **shared)

@@ -1,4 +1,7 @@
-"""Loads models by hub name or folder, with one error for every missing model, and computes their fingerprints."""
+"""Loads models by hub name or folder, with one error for every missing model, and computes their fingerprints.
+
+A folder may come from a stranger. It is read as its library reads it, but no code and no kernel is taken from it.
+"""
 
 import hashlib
 import inspect
@@ -12,26 +15,47 @@ from unittest.mock import patch
 
 import torch
 import transformers.dynamic_module_utils
+import transformers.modeling_utils
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.integrations.hub_kernels import is_kernel
 
 from core.errors import InputError, MissingModelError, blame_file
 from core.stages import file_sha256, fingerprint
-from models.folders import FILES, check_folder, find_folder, require_model
+from models.folders import FILES, find_folder, require_model
 
 Loaded = TypeVar("Loaded")
 Module = TypeVar("Module", bound=nn.Module)
 SHORTEST = 8  # tokens, special ones included, that a model must read at once
 TRIAL = "Yes: 3 cats, 天 \U0010fffd"  # a text that every tokenizer must read; no vocabulary has its last character
 UNREAD = "pooler."  # of a bare encoder: nothing reads it, and checkpoints that lack one (RoBERTa) get a random one
-DESCRIBING = ("README.md", "LICENSE", ".gitattributes")  # files of a model's folder that change no score
-NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configuration: where and by what it was saved
-FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")  # of a folder that this project saved
-PEGASUS_MASKS = {"mask_token": "<mask_1>", "mask_token_sent": "<mask_2>"}  # ids 2 and 3 of its pretraining
+# files of a model's folder that change no score
+DESCRIBING = (
+    "README.md",
+    "LICENSE",
+    ".gitattributes",
+)
+# of a configuration: where and by what it was saved
+NOT_OF_THE_MODEL = (
+    "_name_or_path",
+    "transformers_version",
+)
+# of a folder that this project saved
+FETCHED = (
+    "*.json",
+    "*.safetensors",
+    "*.txt",
+    "*.model",
+)
+# ids 2 and 3 of its pretraining
+PEGASUS_MASKS = {
+    "mask_token": "<mask_1>",
+    "mask_token_sent": "<mask_2>",
+}
 
 # transformers asks on the terminal whether it may run a model's own code. Without time for an answer it refuses, also
 # where a library (bert-score) loads a model and cannot pass trust_remote_code=False on.
@@ -45,16 +69,14 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
     `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run. A model is
     tried with a few tokens.
 
-    Raises MissingModelError if neither a folder nor a reachable hub has the model, if it needs its own code, if files
-    are broken, if weights are missing, of another shape or not finite, and if it fails when it is tried. Raises
-    InputError as `check_folder` does.
+    Raises MissingModelError if neither a folder nor a reachable hub has the model, if it needs its own code or a kernel
+    of the hub, if files are broken, if weights are missing, of another shape or not finite, and if it fails when it is
+    tried.
     """
-    is_here = _check_place(name)
+    _check_place(Path(name))
     try:
         with _loaded_models() as loaded:
             result = load(str(name), trust_remote_code=False, **settings)
-        if not is_here:
-            _check_place(name)  # what was fetched
         for model, info in loaded:
             _check_model(model, info)
         if isinstance(result, nn.Module) and not loaded:  # an encoder that is no model of transformers
@@ -68,21 +90,13 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
         raise _missing(str(name), error) from error
 
 
-def _check_place(name: Path | str) -> bool:
-    """Whether a model is on this machine; then its folder is checked.
-
-    Raises MissingModelError for a folder without a model's files, and for a file.
-    """
-    folder = find_folder(name)
-    if folder is None:
-        if Path(name).is_file():
-            raise MissingModelError(str(name), "a model is a folder or a name of the model hub, but this is a file")
-        return False
-    if not any((folder / file).is_file() for file in FILES):
+def _check_place(place: Path) -> None:
+    """Raises MissingModelError for a folder without a model's files, and for a file."""
+    if place.is_file():
+        raise MissingModelError(str(place), "a model is a folder or a name of the model hub, but this is a file")
+    if place.is_dir() and not any((place / file).is_file() for file in FILES):
         what = f"a model's folder has {' or '.join(FILES)}, but this one has none of them"
-        raise MissingModelError(str(folder), what)
-    check_folder(folder)
-    return True
+        raise MissingModelError(str(place), what)
 
 
 def fetch_folder(name: Path | str) -> Path:
@@ -115,18 +129,31 @@ def load_tokenizer(name: Path | str) -> PreTrainedTokenizerBase:
 def _loaded_models() -> Iterator[list[tuple[PreTrainedModel, Mapping[str, Any]]]]:
     """Collects the models that transformers loads in the block, for any library, and what it says of their weights.
 
-    It draws weights at random that no file has, or has in another shape, and only warns.
+    It draws weights at random that no file has, or has in another shape, and only warns. It would also fetch a kernel
+    as attention, if the settings of a model name one, or name flash attention that is not installed here.
     """
     loaded: list[tuple[PreTrainedModel, Mapping[str, Any]]] = []
     load = PreTrainedModel.__dict__["from_pretrained"].__func__
 
     def record(cls: type, *args: Any, output_loading_info: bool = False, **settings: Any) -> Any:
-        settings |= {"output_loading_info": True, "ignore_mismatched_sizes": True}  # `_check_model` names them
+        settings |= {
+            "output_loading_info": True,
+            "ignore_mismatched_sizes": True,
+        }  # `_check_model` names them
         model, info = load(cls, *args, **settings)
         loaded.append((model, info))
         return (model, info) if output_loading_info else model
 
-    with _patching, patch.object(PreTrainedModel, "from_pretrained", classmethod(record)):
+    def refuse_kernel(attention: str | None) -> bool:
+        if is_kernel(attention):
+            raise ValueError(f"no kernel is taken from the hub, but {attention} is named: write eager or sdpa")
+        return False
+
+    with (
+        _patching,
+        patch.object(PreTrainedModel, "from_pretrained", classmethod(record)),
+        patch.object(transformers.modeling_utils, "is_kernel", refuse_kernel),
+    ):
         yield loaded
 
 
@@ -246,7 +273,10 @@ def model_fingerprint(model: Any, tokenizer: Any) -> str:
     The unused pooling layer of a bare encoder does not count.
     """
     settings = {name: value for name, value in model.config.to_dict().items() if name not in NOT_OF_THE_MODEL}
-    parts = [weights_fingerprint(model, unread=UNREAD), json.dumps(settings, sort_keys=True, default=str)]
+    parts = [
+        weights_fingerprint(model, unread=UNREAD),
+        json.dumps(settings, sort_keys=True, default=str),
+    ]
     return fingerprint([*parts, tokenizer_fingerprint(tokenizer)])
 
 

@@ -39,7 +39,10 @@ class MaskedLM(LanguageModel):
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """Makes the batch: targets are as long as their sources, with NOT_LEARNED at positions without a mask."""
         return {
-            **pad_with_mask([task.source for task in tasks], self.model.config.pad_token_id),
+            **pad_with_mask(
+                [task.source for task in tasks],
+                self.model.config.pad_token_id,
+            ),
             "labels": pad([task.labels for task in tasks], NOT_LEARNED),
         }
 
@@ -78,7 +81,11 @@ def most_likely_at_masks(
     lm.model.eval()
 
     def fill(batch: list[int]) -> list[list[int]]:
-        inputs = pad_with_mask([rows[i] for i in batch], lm.model.config.pad_token_id, lm.device)
+        inputs = pad_with_mask(
+            [rows[i] for i in batch],
+            lm.model.config.pad_token_id,
+            lm.device,
+        )
         is_mask = (inputs["input_ids"] == mask) & inputs["attention_mask"].bool()
         with output_layer_given(lm.model, lambda hidden: hidden[is_mask]):
             logits = lm.model(**inputs).logits.float()
@@ -89,6 +96,11 @@ def most_likely_at_masks(
 
     masked = [i for i, row in enumerate(rows) if mask in row]
     costs = [len(rows[i]) for i in masked]
-    tokens = read_in_batches(costs, token_budget, lambda batch: fill([masked[i] for i in batch]), "masks")
+    tokens = read_in_batches(
+        costs,
+        token_budget,
+        lambda batch: fill([masked[i] for i in batch]),
+        "masks",
+    )
     by_row = dict(zip(masked, tokens, strict=True))
     return [by_row.get(i, []) for i in range(len(rows))]

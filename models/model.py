@@ -43,7 +43,11 @@ OFFSET_POSITIONS = {
     "mpnet",
 }
 # LED numbers what its encoder and its decoder read apart.
-POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_decoder_position_embeddings")
+POSITIONS = (
+    "max_position_embeddings",
+    "max_encoder_position_embeddings",
+    "max_decoder_position_embeddings",
+)
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
 COPIED = 4096  # rows of an output matrix that are in float32 at once
 # settings of models that cap or scale their logits
@@ -114,7 +118,9 @@ def decode_tokens(
     return str(text)
 
 
-def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def special_frame(
+    tokenizer: PreTrainedTokenizerBase,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Returns the special tokens that the tokenizer puts before a text, and those that it puts after a text."""
     framed = list(tokenizer("a")["input_ids"])
     bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
@@ -148,7 +154,12 @@ class Float32Linear(nn.Linear):
     @classmethod
     def sharing(cls, layer: nn.Linear) -> Self:
         """Makes such a layer with the parameters of another one."""
-        made = cls(layer.in_features, layer.out_features, layer.bias is not None, device="meta")
+        made = cls(
+            layer.in_features,
+            layer.out_features,
+            layer.bias is not None,
+            device="meta",
+        )
         made.weight = layer.weight
         made.bias = layer.bias
         return made
@@ -194,7 +205,12 @@ class LanguageModel:
         check_memory(name, dtype, "cpu", device)  # weights are loaded by the CPU first
         tokenizer = load_tokenizer(name)
         model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)
-        check_tokens(name, tokenizer, len(model.get_input_embeddings().weight), cls.unread)
+        check_tokens(
+            name,
+            tokenizer,
+            len(model.get_input_embeddings().weight),
+            cls.unread,
+        )
         head = model.get_output_embeddings()
         if model.dtype.itemsize < torch.float32.itemsize and head is not None:
             model.set_output_embeddings(Float32Linear.sharing(head))
@@ -255,7 +271,11 @@ class Reader(ABC):
 
         For None, those of the first token.
         """
-        output = self.model(**self.inputs(chosen), past_key_values=self.cache, use_cache=True)
+        output = self.model(
+            **self.inputs(chosen),
+            past_key_values=self.cache,
+            use_cache=True,
+        )
         self.cache = output.past_key_values
         return output.logits[:, -1].float().log_softmax(-1)
 

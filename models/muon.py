@@ -39,7 +39,12 @@ class MuonAdamW(torch.optim.AdamW):
         super().step()
         return loss
 
-    def _step_matrix(self, matrix: torch.nn.Parameter, lr: float, weight_decay: float) -> None:
+    def _step_matrix(
+        self,
+        matrix: torch.nn.Parameter,
+        lr: float,
+        weight_decay: float,
+    ) -> None:
         gradient: Any = matrix.grad
         state = self.state[matrix]
         if not state:

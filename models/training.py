@@ -143,7 +143,10 @@ class LanguageModelModule(TrainingModule):
         return MuonAdamW(groups, rate, betas=(0.9, 0.98), weight_decay=decay, fused=True)
 
     def configure_optimizers(self) -> Any:
-        warm_up = max(1, round(int(self.trainer.estimated_stepping_batches) * self.hparams["warm_up"]))
+        warm_up = max(
+            1,
+            round(int(self.trainer.estimated_stepping_batches) * self.hparams["warm_up"]),
+        )
         return self.schedule(self.make_optimizer(), warm_up, lead=1)  # the first step learns
 
 
@@ -194,7 +197,10 @@ class TaskDataModule(BatchDataModule[Task]):
 
 
 def batches_by_tokens(
-    tasks: Sequence[Task], size: int, token_budget: int, shuffle_seed: int | None = None
+    tasks: Sequence[Task],
+    size: int,
+    token_budget: int,
+    shuffle_seed: int | None = None,
 ) -> list[list[Task]]:
     """Groups tasks of similar length into batches of at most `size` tasks and `token_budget` tokens, or of one task."""
     least = math.ceil(token_budget / size)
@@ -228,10 +234,22 @@ def add_lora(model: Any, lora: Lora, seed: int, tokens: Collection[int]) -> Any:
     """Adds LoRA to a model: frozen weights, trained matrices, and trained embeddings of `tokens`."""
     from peft import LoraConfig, get_peft_model  # an extra
 
-    sizes: dict[str, Any] = {"r": lora.rank, "lora_alpha": lora.alpha, "lora_dropout": lora.dropout}
-    config = LoraConfig(target_modules="all-linear", trainable_token_indices=list(tokens) or None, **sizes)
+    sizes: dict[str, Any] = {
+        "r": lora.rank,
+        "lora_alpha": lora.alpha,
+        "lora_dropout": lora.dropout,
+    }
+    config = LoraConfig(
+        target_modules="all-linear",
+        trainable_token_indices=list(tokens) or None,
+        **sizes,
+    )
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.* is deprecated", category=FutureWarning)
+        warnings.filterwarnings(
+            "ignore",
+            message=".*is_gradient_checkpointing.* is deprecated",
+            category=FutureWarning,
+        )
         torch.manual_seed(seed)
         return get_peft_model(model, config)
 

@@ -147,8 +147,9 @@ def _find_arguments(module: Module, name: str, method: str = "__init__") -> dict
             return _read_function(statement)
         if isinstance(statement, ast.ClassDef):
             return _read_class(module, statement, method)
-    for origin, inner in module.imported.get(name, ()):
-        return _find_arguments(origin, inner, method)
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            for origin, inner in module.find_imported(statement):
+                return _find_arguments(origin, inner, method)
     return None
 
 

@@ -20,7 +20,7 @@ from pytorch_lightning import seed_everything
 
 from core.configs import CONFIGS
 from core.errors import SettingError
-from core.stages import Stages, check_place, check_writable
+from core.stages import Stages, check_writable
 from experiments.contracts import Run, Study
 from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, leaves
@@ -54,7 +54,6 @@ def run_experiment(
             held.enter_context(results.claim_folder(folder, beside=name_written(hydra)))
             begin_log(folder)
         check_paths(settings, folder)
-        check_place("stages_dir", Path(config.stages_dir))
         check_writable("stages_dir", Path(config.stages_dir))
         hardware.check_devices(settings)
         seed_everything(config.seed, workers=True, verbose=False)

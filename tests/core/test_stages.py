@@ -39,13 +39,19 @@ def build(action: Callable[[Path], None], folder: Path) -> None:
     action(folder)
 
 
-def test_is_found_again_by_a_new_process_with_keys_in_another_order(tmp_path: Path):
-    first = Stages(tmp_path).get("model", {"a": 1, "b": [2.5, None]}, partial(build, write))
-    again = Stages(tmp_path).get("model", {"b": [2.5, None], "a": 1}, partial(build, never))
-    assert again == first
+def test_is_found_again_by_a_new_process_with_keys_in_another_order(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    values: dict[str, Any] = {"a": 1, "b": [2.5, None], "c": {2: "x", 10: "y"}}  # JSON sorts "10" before "2"
+    first = Stages(tmp_path).get("model", values, partial(build, write))
+    again = Stages(tmp_path)
+    for _ in range(3):
+        assert again.get("model", dict(reversed(values.items())), partial(build, never)) == first
+    assert [record.getMessage() for record in caplog.records] == [f"found {first}"]  # said once
     assert (first / "model").read_text(encoding="utf-8") == "whole"
     depends = json.loads((first / "depends.json").read_text(encoding="utf-8"))
-    assert depends == {"a": 1, "b": [2.5, None], "code": hash_sources([build])}
+    assert depends == {**values, "c": {"2": "x", "10": "y"}, "code": hash_sources([build])}
     assert not list(tmp_path.glob("*.partial"))
 
 
@@ -232,13 +238,6 @@ def test_a_stage_in_the_place_of_another_one_is_built_again(tmp_path: Path, capl
     assert caplog.text.count(" is damaged or of another stage") == 2
 
 
-def test_numbers_as_names_of_settings_do_not_make_a_stage_look_damaged(tmp_path: Path) -> None:
-    depends = {"counts": {2: "a", 10: "b"}, "ratio": 0.1}  # JSON sorts the texts "10" and "2" in another order
-    first = Stages(tmp_path).get("model", depends, partial(build, write))
-    inode = first.stat().st_ino
-    assert Stages(tmp_path).get("model", depends, partial(build, write)).stat().st_ino == inode
-
-
 def test_a_lock_does_not_shut_out_other_users_of_a_shared_folder(tmp_path: Path) -> None:
     Stages(tmp_path).get("model", {"a": 1}, partial(build, write))
     open_cache(tmp_path).add({"a": 1})
@@ -268,43 +267,47 @@ def fail() -> Any:
 
 
 def test_a_value_is_made_once_and_found_by_the_next_process(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "stages"
     value = {"text": "a\tb\n\u2028\ud83d", "numbers": [1.5, -math.inf, None], "none": None}
-    assert open_cache(tmp_path).get("a", lambda: value) == value
-    again = open_cache(tmp_path)
+    assert open_cache(root).get("a", lambda: value) == value
+    again = open_cache(root)
     assert again.get("a", fail) == value
     assert math.isnan(again.get("b", lambda: math.nan))
-    assert math.isnan(open_cache(tmp_path).get("b", fail))
-    assert open_cache(tmp_path).get("none", lambda: None) is open_cache(tmp_path).get("none", fail) is None
-    assert list_values(open_cache(tmp_path, "other")) == {}
+    assert math.isnan(open_cache(root).get("b", fail))
+    assert open_cache(root).get("none", lambda: None) is open_cache(root).get("none", fail) is None
+    assert list_values(open_cache(root, "other")) == {}
+
+
+FIRST, SECOND = "first " * 50, "second"
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "kept", "is_said"),
     [
-        lambda content: content[: len(content) // 2],
-        lambda content: content[:-1],
-        lambda content: content.replace(b"first", b"fir5t"),
-        lambda content: bytes(len(content)),
-        lambda content: b"",
+        (lambda content: content[: len(content) // 2], {}, True),
+        (lambda content: content[:-1], {"a": FIRST, "b": SECOND}, False),
+        (lambda content: content.replace(b"first", b"fir5t"), {"b": SECOND}, True),
+        (lambda content: bytes(len(content)), {}, True),
+        (lambda content: b"", {}, False),
     ],
     ids=["truncated", "last line unfinished", "changed", "zeroed", "empty"],
 )
-def test_damaged_values_are_made_again_and_whole_ones_stay(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_damaged_values_are_made_again_and_whole_ones_stay(
+    tmp_path: Path,
+    damage: Callable[[bytes], bytes],
+    kept: dict[str, str],
+    is_said: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     cache = open_cache(tmp_path)
-    cache.add({"a": "first " * 50, "b": "second"})
+    cache.add({"a": FIRST, "b": SECOND})
     cache.file.write_bytes(damage(cache.file.read_bytes()))
     again = open_cache(tmp_path)
-    assert again.get("a", lambda: "first " * 50) == "first " * 50
-    assert again.get("b", lambda: "second") == "second"
-    assert list_values(open_cache(tmp_path)) == {"a": "first " * 50, "b": "second"}
-
-
-def test_only_a_damaged_value_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    cache = open_cache(tmp_path)
-    cache.add({"a": "first", "b": "second"})
-    cache.file.write_bytes(cache.file.read_bytes().replace(b"first", b"fir5t"))
-    assert list_values(open_cache(tmp_path)) == {"b": "second"}
-    assert "1 damaged values are made again" in caplog.text
+    assert list_values(again) == kept
+    assert ("1 damaged values are made again" in caplog.text) == is_said
+    assert again.get("a", lambda: FIRST) == FIRST
+    assert again.get("b", lambda: SECOND) == SECOND
+    assert list_values(open_cache(tmp_path)) == {"a": FIRST, "b": SECOND}
 
 
 def test_a_cache_in_the_place_of_another_one_is_not_read(tmp_path: Path) -> None:
@@ -350,22 +353,3 @@ def test_a_changed_file_of_the_same_size_and_time_is_read_again(tmp_path: Path):
     path.write_bytes(b"whale")
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))  # the time of the inode's change cannot be put back
     assert file_sha256(path) == hashlib.sha256(b"whale").hexdigest() != before
-
-
-def test_the_log_names_a_stage_that_was_found_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    first = Stages(tmp_path).get("momentum", {"seed": 1}, write_nothing)
-    again = Stages(tmp_path)
-    for _ in range(5):
-        assert again.get("momentum", {"seed": 1}, write_nothing) == first
-    assert [record.getMessage() for record in caplog.records] == [f"found {first}"]
-
-
-def write_nothing(folder: Path) -> None:
-    """Builds an empty stage."""
-
-
-def test_a_cache_in_a_folder_that_does_not_exist_yet_is_empty(tmp_path: Path) -> None:
-    values = Stages(tmp_path / "new" / "stages").open_cache("scores", {"metric": "m"}, code=())
-    assert "text" not in values
-    assert values.get("text", lambda: 3) == 3

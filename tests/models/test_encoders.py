@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -91,12 +90,6 @@ def test_an_encoder_without_pooling_takes_the_mean_of_all_its_tokens(encoder: En
     np.testing.assert_allclose(encoder.embed(TEXTS)[1], states(encoder, ids).mean(axis=0), atol=1e-6)
     np.testing.assert_array_equal(encoder.embed(TEXTS)[0], encoder.embed(TEXTS)[3])
     assert encoder.embed([]).shape == (0, 16)
-
-
-@pytest.mark.parametrize("token_budget", [1, 20, 10_000])
-def test_no_batch_size_and_order_changes_the_answer(encoder: Encoder, token_budget: int) -> None:
-    other = replace(encoder, token_budget=token_budget)
-    np.testing.assert_allclose(other.embed(TEXTS[::-1])[::-1], encoder.embed(TEXTS), atol=1e-5)
 
 
 def test_a_long_text_is_read_in_windows_weighted_by_tokens(encoder: Encoder) -> None:

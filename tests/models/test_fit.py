@@ -1,8 +1,9 @@
 """What all trainings share: the learning rate, Muon and the loss beside those of libraries, and shares of a batch."""
 
 import json
+import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,9 @@ from transformers import get_linear_schedule_with_warmup
 
 from core.errors import SettingError
 from models.batching import NOT_LEARNED, Task
+from models.causal import CausalLM
 from models.fit import LearningCurve, build_trainer, learning_rate_factor
+from models.model import ConditionalLM
 from models.muon import MuonAdamW
 from models.tiny import TinyCausal, TinyT5
 from models.training import (
@@ -25,10 +28,33 @@ from models.training import (
     LanguageModelSchedule,
     Lora,
     TaskDataModule,
+    add_lora,
     batches_of_tasks,
     train_language_model,
 )
 from tests.toy_models import QUIET, kill_in
+
+CAUSAL, T5 = TinyCausal(300, 16, 2, 1, 32, max_length=32), TinyT5(300, 16, 32, 2, 1, 1)
+ONE = [Task([5, 6, 7], [8, 9])]
+EIGHT = [Task([5, 6, 7], [8, 9, 10 + i]) for i in range(8)]
+UNEQUAL = [Task([5, 6], list(range(8, 9 + 2 * i))) for i in range(6)]
+IDS = torch.tensor([[5, 6, 7, 8, 9, 10]])
+
+
+def new_lm(tiny: TinyCausal | TinyT5 = CAUSAL, seed: int = 0) -> Any:
+    return tiny.build(["the cat sat on the mat"], (), seed)
+
+
+def train(
+    folder: Path,
+    lm: ConditionalLM,
+    tasks: Sequence[Task] = ONE,
+    trainer: Callable[..., Any] = QUIET,
+    held_out: Sequence[Task] | None = None,
+    **settings: Any,
+) -> None:
+    schedule = LanguageModelSchedule(**{"epochs": 1, "batch_size": 2, "learning_rate": 0.05, **settings})
+    train_language_model(lm, lambda seed: tasks, held_out or tasks[:2], schedule, folder, trainer)
 
 
 @given(st.integers(2, 60), st.integers(0, 59))
@@ -56,9 +82,9 @@ def test_no_step_of_an_epoch_is_a_rest(tasks: int, sizes: list[int]) -> None:
     assert [len(task.source) for batch in batches for task in batch] == [*range(1, tasks + 1)]
 
 
-@pytest.mark.parametrize("tiny", [TinyCausal(300, 16, 2, 1, 32, max_length=32), TinyT5(300, 16, 32, 2, 1, 1)])
+@pytest.mark.parametrize("tiny", [CAUSAL, T5])
 def test_the_loss_is_that_of_all_logits(tiny: TinyCausal | TinyT5) -> None:
-    lm = tiny.build(["the cat sat on the mat"], (), seed=0)
+    lm = new_lm(tiny)
     model = lm.model.eval()
     tasks = [Task([5, 6, 7], [8, 9, 10], given=1), Task([5], [11, 12]), Task([6, 7], [13], given=1)]
     batch = lm.training_batch(tasks)
@@ -71,55 +97,67 @@ def test_the_loss_is_that_of_all_logits(tiny: TinyCausal | TinyT5) -> None:
     torch.testing.assert_close(training.summed_loss(batch), expected)
 
 
+def read_weights(lm: ConditionalLM) -> list[torch.Tensor]:
+    return [weight.detach().clone() for weight in lm.model.parameters()]
+
+
 def test_a_killed_training_ends_as_a_whole_one_also_where_its_folder_was_moved(tmp_path: Path) -> None:
-    tasks = [Task([5, 6, 7], [8, 9, 10 + i]) for i in range(8)]
-    schedule = LanguageModelSchedule(epochs=4, batch_size=2, learning_rate=0.05)
-
-    def train(folder: str, trainer: Callable[..., Any] = QUIET) -> dict[str, torch.Tensor]:
-        lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    def train_four(folder: str, trainer: Callable[..., Any] = QUIET) -> list[torch.Tensor]:
+        lm = new_lm()
         held_out = [Task([5], [11, 12])]  # the model forgets it, so the first epoch is the best one
-        train_language_model(lm, lambda seed: tasks, held_out, schedule, tmp_path / folder, trainer)
-        return lm.model.state_dict()
+        train(tmp_path / folder, lm, EIGHT, trainer, held_out, epochs=4)
+        return read_weights(lm)
 
-    whole = train("whole")
+    whole = train_four("whole")
     with pytest.raises(RuntimeError, match="killed"):
-        train("killed", partial(kill_in, 2))
+        train_four("killed", partial(kill_in, 2))
     (tmp_path / "killed").rename(tmp_path / "moved")
-    torch.testing.assert_close(train("moved"), whole, atol=0, rtol=0)
+    assert all(map(torch.equal, train_four("moved", partial(kill_in, 0)), whole))  # epochs 0 and 1 are not run again
 
 
-@pytest.mark.parametrize(
-    ("epochs", "found"),
-    [
-        (1, "val/loss is NaN in every epoch, or was never measured: set a lower learning rate"),
-        (9, "the gradient is not finite in step 2, and no weight took it: set a lower learning rate"),
-    ],
-)
-def test_a_training_that_diverges_ends_at_once_as_a_fault_of_the_setting(
-    epochs: int, found: str, tmp_path: Path
-) -> None:
-    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
-    schedule = LanguageModelSchedule(epochs=epochs, batch_size=2, learning_rate=1e38)
-    tasks = [Task([5, 6, 7], [8, 9])]
-    with pytest.raises(SettingError, match=f"^the training diverged: {found}"):
-        train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path, QUIET)
+class Planted:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+def test_a_pickle_in_the_place_of_a_checkpoint_does_not_run(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="killed"):
+        train(tmp_path, new_lm(), EIGHT, partial(kill_in, 1), epochs=2)
+    trace = tmp_path / "trace"
+    for write in (torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))):
+        write({"state_dict": Planted(trace)}, tmp_path / "checkpoints" / "last.ckpt")
+        with pytest.raises(pickle.UnpicklingError):
+            train(tmp_path, new_lm(), EIGHT, epochs=2)
+        assert not trace.exists()
+    pickle.loads(pickle.dumps(Planted(trace)))
+    assert trace.exists()  # it would run
+
+
+def test_a_training_that_diverges_ends_as_a_fault_of_the_setting(tmp_path: Path) -> None:
+    message = "^the training diverged: val/loss is NaN in every epoch, or was never measured: set a lower learning rate"
+    with pytest.raises(SettingError, match=message):
+        train(tmp_path, new_lm(), learning_rate=1e38)
     assert not (tmp_path / "config.json").exists()
 
 
 def test_a_gradient_that_is_not_finite_changes_no_weight(tmp_path: Path) -> None:
-    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    lm = new_lm()
     lm.model.transformer.h[0].ln_1.weight.register_hook(lambda gradient: gradient * torch.inf)
-    before = [weight.detach().clone() for weight in lm.model.parameters()]
-    schedule = LanguageModelSchedule(epochs=1, batch_size=2, learning_rate=0.1)
-    tasks = [Task([5, 6, 7], [8, 9])]
-    with pytest.raises(SettingError, match="the gradient is not finite in step 1"):
-        train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path, QUIET)
+    before = read_weights(lm)
+    with pytest.raises(SettingError, match="the gradient is not finite in step 1, and no weight took it: set a lower"):
+        train(tmp_path, lm)
     assert all(map(torch.equal, before, lm.model.parameters()))
 
 
 def test_no_gradient_comes_from_the_attention_of_cudnn(tmp_path: Path) -> None:
     """For some lengths with a mask its gradient is NaN."""
-    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    lm = new_lm()
     is_allowed: list[bool] = []
 
     def look(*_: Any) -> None:
@@ -127,9 +165,7 @@ def test_no_gradient_comes_from_the_attention_of_cudnn(tmp_path: Path) -> None:
             is_allowed.append(torch.backends.cuda.cudnn_sdp_enabled())
 
     lm.model.register_forward_pre_hook(look)
-    schedule = LanguageModelSchedule(epochs=1, batch_size=2, learning_rate=0.1)
-    tasks = [Task([5, 6, 7], [8, 9])]
-    train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path, QUIET)
+    train(tmp_path, lm)
     assert is_allowed == [False]
 
 
@@ -138,9 +174,9 @@ def test_settings_that_exclude_each_other_are_refused() -> None:
         LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1, muon=0.1, lora=Lora())
 
 
-@pytest.mark.parametrize("tiny", [TinyCausal(300, 16, 2, 1, 32, max_length=32), TinyT5(300, 16, 32, 2, 1, 1)])
+@pytest.mark.parametrize("tiny", [CAUSAL, T5])
 def test_processes_share_the_rows_of_a_batch_and_one_without_a_row_learns_nothing(tiny: TinyCausal | TinyT5) -> None:
-    lm = tiny.build(["the cat sat on the mat"], (), seed=0)
+    lm = new_lm(tiny)
     tasks = [Task([5], [6, 7, 8], given=1), Task([6], [9])]
     data = TaskDataModule(lm, lambda seed: tasks, tasks, batch_size=2)
     labels = []
@@ -153,9 +189,6 @@ def test_processes_share_the_rows_of_a_batch_and_one_without_a_row_learns_nothin
     assert labels == [[9], [7, 8], []]
 
 
-UNEQUAL = [Task([5, 6], list(range(8, 9 + 2 * i))) for i in range(6)]
-
-
 class Gradients(Callback):
     """Keeps the gradient of the last step."""
 
@@ -165,11 +198,8 @@ class Gradients(Callback):
 
 def read_gradient(folder: Path, batch_size: int, **settings: Any) -> torch.Tensor:
     """The gradient of an epoch of one step, on tasks of unequal lengths."""
-    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
-    schedule = LanguageModelSchedule(epochs=1, batch_size=batch_size, learning_rate=0.05)
     gradients = Gradients()
-    trainer = partial(QUIET, callbacks=[gradients], **settings)
-    train_language_model(lm, lambda seed: UNEQUAL, UNEQUAL[:2], schedule, folder, trainer)
+    train(folder, new_lm(), UNEQUAL, partial(QUIET, callbacks=[gradients], **settings), batch_size=batch_size)
     return gradients.found
 
 
@@ -192,10 +222,7 @@ def test_a_token_budget_bounds_a_batch_and_as_many_batches_make_a_step_as_have_i
             sizes.append(batch["input_ids"].numel())
             steps.append(trainer.global_step)
 
-    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
-    schedule = LanguageModelSchedule(epochs=1, batch_size=6, learning_rate=0.05, token_budget=20)
-    trainer = partial(QUIET, callbacks=[Watcher()])
-    train_language_model(lm, lambda seed: UNEQUAL, UNEQUAL[:2], schedule, tmp_path, trainer)
+    train(tmp_path, new_lm(), UNEQUAL, partial(QUIET, callbacks=[Watcher()]), batch_size=6, token_budget=20)
     assert len(sizes) > 2
     assert max(sizes) <= 20
     assert steps == [0] * (len(steps) - 1) + [1]  # one step of six tasks
@@ -209,12 +236,8 @@ class Stops(Callback):
 
 
 def test_what_a_trainer_says_has_the_last_word_and_its_callbacks_are_called(tmp_path: Path) -> None:
-    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
-    schedule = LanguageModelSchedule(epochs=4, batch_size=2, learning_rate=0.05)
-    tasks = [Task([5, 6, 7], [8, 9])]
-    train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path / "stops", partial(QUIET, callbacks=[Stops()]))
-    trainer = partial(QUIET, max_epochs=2)
-    train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path / "short", trainer)
+    train(tmp_path / "stops", new_lm(), trainer=partial(QUIET, callbacks=[Stops()]), epochs=4)
+    train(tmp_path / "short", new_lm(), trainer=partial(QUIET, max_epochs=2), epochs=4)
     counts = []
     for folder in ("stops", "short"):
         curve = json.loads((tmp_path / folder / "curve.json").read_text("utf-8"))
@@ -230,31 +253,35 @@ def test_a_single_callback_of_a_trainer_is_kept_beside_others() -> None:
 
 @pytest.mark.parametrize("epochs", [1, 4])
 def test_a_training_whose_time_runs_out_is_not_kept_and_goes_on_with_more_time(epochs: int, tmp_path: Path) -> None:
-    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
-    schedule = LanguageModelSchedule(epochs=epochs, batch_size=2, learning_rate=0.05)
-    tasks = [Task([5, 6, 7], [8, 9, 10 + i]) for i in range(8)]
-    train = partial(train_language_model, lm, lambda seed: tasks, tasks, schedule, tmp_path)
     with pytest.raises(SettingError, match=r"trainer\.max_time\) ran out in epoch 1 of .*, so it is not kept"):
-        train(partial(QUIET, max_time={"seconds": 0}))
+        train(tmp_path, new_lm(), EIGHT, partial(QUIET, max_time={"seconds": 0}), epochs=epochs)
     assert not (tmp_path / "config.json").exists()
-    train(QUIET)
+    train(tmp_path, new_lm(), EIGHT, epochs=epochs)
     assert (tmp_path / "config.json").is_file()
 
 
-def test_a_checkpoint_is_read_by_the_module_itself(tmp_path: Path) -> None:
-    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+def test_a_program_of_ones_own_trains_with_lightning_alone(tmp_path: Path) -> None:
+    """A Trainer with a callback, a checkpoint of its own, and the module that reads it again."""
+    gradients = Gradients()
+    lm = new_lm()
     module = LanguageModelModule(lm.model, learning_rate=0.05, muon=0.02, seed=3)
-    tasks = [Task([5, 6, 7], [8, 9])]
-    trainer = QUIET(max_epochs=1, default_root_dir=tmp_path, logger=False, reload_dataloaders_every_n_epochs=1)
+    trainer = QUIET(
+        max_epochs=1,
+        callbacks=[gradients],
+        default_root_dir=tmp_path,
+        logger=False,
+        reload_dataloaders_every_n_epochs=1,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Lightning's, on the machine
-        trainer.fit(module, TaskDataModule(lm, lambda seed: tasks, tasks, batch_size=1))
+        trainer.fit(module, TaskDataModule(lm, lambda seed: ONE, ONE, batch_size=1))
+    assert gradients.found.norm() > 0
+    assert trainer.callback_metrics["val/loss"] > 0
     trainer.save_checkpoint(tmp_path / "a.ckpt")
-    other = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=1).model
+    other = new_lm(seed=1).model
     found = LanguageModelModule.load_from_checkpoint(tmp_path / "a.ckpt", model=other, weights_only=True)
     assert (found.hparams["muon"], found.seed) == (0.02, 3)
-    for name, value in found.model.state_dict().items():
-        assert torch.equal(value, lm.model.state_dict()[name])
+    assert all(map(torch.equal, found.model.parameters(), lm.model.parameters()))
 
 
 def draw_parameters(seed: int = 0) -> list[torch.nn.Parameter]:
@@ -317,3 +344,67 @@ def test_a_training_of_few_batches_has_a_curve(batches: int, steps: list[int]) -
     first = min(batches, 25)
     assert learned[0]["train/loss"] == sum(range(first)) / first
     assert held_out == {"step": batches, "val/loss": 0.5}
+
+
+# ---- models that hardly fit ------------------------------------------------------------------------------------------
+
+LARGE: dict[str, Any] = {"epochs": 2, "batch_size": 4, "learning_rate": 0.01}
+TWELVE = [Task([1], [5 + (i + j) % 40 for j in range(3 + i)]) for i in range(12)]
+
+
+def read_logits(lm: CausalLM) -> torch.Tensor:
+    with torch.inference_mode():
+        return lm.model(input_ids=IDS).logits
+
+
+def train_large(folder: Path, lm: CausalLM, trainer: Callable[..., Any] = QUIET, **settings: Any) -> torch.Tensor:
+    """The logits of a text after training."""
+    train(folder, lm, TWELVE, trainer, **LARGE, **settings)
+    return read_logits(lm)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> torch.Tensor:
+    return train_large(tmp_path_factory.mktemp("whole"), new_lm())
+
+
+def test_recomputed_activations_change_nothing(whole: torch.Tensor, tmp_path: Path) -> None:
+    torch.testing.assert_close(train_large(tmp_path, new_lm(), checkpointing=True), whole, atol=1e-4, rtol=0)
+
+
+def test_mixed_precision_keeps_float32_weights(whole: torch.Tensor, tmp_path: Path) -> None:
+    lm = new_lm()
+    found = train_large(tmp_path, lm, partial(QUIET, precision="bf16-mixed"))
+    assert lm.dtype == "float32"
+    torch.testing.assert_close(found, whole, atol=0.3, rtol=0)
+    assert not torch.equal(found, whole)
+
+
+@pytest.mark.slow
+def test_lora_is_merged_into_what_is_saved(tmp_path: Path) -> None:
+    lm = new_lm()
+    lm.model.config.new_tokens = ["</s>"]  # begin at random; no other embedding is trained
+    before = {name: value.clone() for name, value in lm.model.state_dict().items()}
+    untrained = read_logits(lm)
+    logits = train_large(tmp_path, lm, lora=Lora(rank=4), checkpointing=True)
+    assert (logits - untrained).abs().max() > 0.01
+    loaded = CausalLM.from_pretrained(tmp_path)
+    after = loaded.model.state_dict()
+    assert after.keys() == before.keys()
+    changed = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    parts = ("h.0.attn.c_attn", "h.0.attn.c_proj", "h.0.mlp.c_fc", "h.0.mlp.c_proj", "wte")
+    assert changed == {"lm_head.weight", *(f"transformer.{part}.weight" for part in parts)}  # tied to the embeddings
+    rows = (after["lm_head.weight"] != before["lm_head.weight"]).any(dim=1).nonzero().flatten()
+    assert rows.tolist() == [lm.tokenizer.convert_tokens_to_ids("</s>")]
+    torch.testing.assert_close(read_logits(loaded), logits, atol=1e-5, rtol=0)
+    points = json.loads((tmp_path / "curve.json").read_text("utf-8"))
+    losses = [point["val/loss"] for point in points if "val/loss" in point]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.slow
+def test_checkpoints_hold_what_is_learned() -> None:
+    learner = add_lora(new_lm().model, Lora(rank=4), seed=0, tokens=[1])
+    state = LanguageModelModule(learner, learning_rate=0.01).state_dict()
+    assert state
+    assert all("lora_" in name or "trainable_tokens_" in name for name in state)

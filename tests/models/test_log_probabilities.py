@@ -103,16 +103,6 @@ def test_a_model_that_caps_its_logits(cap: float | None) -> None:
     np.testing.assert_allclose(found, plain_log_probabilities(capped, [5, 6], [7, 8, 9]), atol=1e-5)
 
 
-@pytest.mark.parametrize("shape", ["gpt_neox", "llama", "gpt2"])
-def test_scored_places_of_every_shape(shape: Any) -> None:
-    """The last layer may compute them alone."""
-    lm = build("gpt2") if shape == "gpt2" else TinyCausal(300, 16, 2, 2, 32, shape=shape).build(TEXTS, (), 3)
-    pairs: list[Pair] = [(list(range(20, 50)), [7, 8, 9]), ([20, 21], [5, 6]), ([9], [])]
-    found = lm.log_probabilities(pairs, given=1)
-    for row, (source, target) in zip(found, pairs, strict=True):
-        np.testing.assert_allclose(row, plain_log_probabilities(lm, source, target)[1:], atol=1e-5)
-
-
 def test_what_does_not_fit_into_memory_is_halved(
     lm: ConditionalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:

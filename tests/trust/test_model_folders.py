@@ -147,7 +147,7 @@ def set_last(value: float) -> Attack:
 def add_setting(file: str, text: str, key: str = "") -> Attack:
     def change(folder: Path) -> str:
         change_json(folder / file, text)
-        return rf"{folder}.*{file if key else ''}.*{key}"
+        return rf"{folder}.*{key}"
 
     return change
 
@@ -168,14 +168,6 @@ def write(name: str, content: bytes, *removed: str) -> Attack:
         return name if name == NOTE else str(folder)
 
     return write_file
-
-
-def link(name: str, target: str) -> Attack:
-    def write_link(folder: Path) -> str:
-        (folder / name).symlink_to(target)
-        return name
-
-    return write_link
 
 
 def set_positions(number: int) -> Attack:
@@ -201,7 +193,7 @@ def name_module(kind: str) -> Attack:
         modules = json.loads((folder / "modules.json").read_text("utf-8"))
         modules[1]["type"] = f"sentence_transformers.{kind}"
         (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
-        return r"modules\.json: a module must be a class, but is"
+        return "a module must be a torch module, but is"
 
     return change
 
@@ -234,7 +226,6 @@ ATTACKS: list[tuple[str, Attack]] = [
     ),
     ("causal", write(WEIGHTS, len(HEADER).to_bytes(8, "little") + HEADER)),
     *(("causal", write(NOTE, content)) for content in (b"a" * 501, b"\xff\xfe", b"a\x1b[2Jb", b"a\x00b")),
-    ("causal", link(NOTE, "/etc/passwd")),
 ]
 
 
@@ -250,14 +241,16 @@ def test_a_folder_that_was_changed_is_refused_with_its_file(
 
 
 def test_the_layout_of_the_hubs_cache_is_read(kinds: dict[str, Path], tmp_path: Path) -> None:
-    """Its snapshots hold links into the folder `blobs` beside them, and to nothing else."""
+    """Its snapshots hold links into the folder `blobs` beside them."""
     snapshot = tmp_path / "models--a--b" / "snapshots" / "0123"
     (tmp_path / "models--a--b" / "blobs").mkdir(parents=True)
     snapshot.mkdir(parents=True)
     for i, file in enumerate(kinds["gpt2"].iterdir()):
         shutil.copy(file, tmp_path / "models--a--b" / "blobs" / str(i))
         (snapshot / file.name).symlink_to(f"../../blobs/{i}")
-    assert CausalLM.from_pretrained(snapshot).parameters
+    (tmp_path / "models--a--b" / "blobs" / "note").write_text("a note", "utf-8")
+    (snapshot / NOTE).symlink_to("../../blobs/note")
+    assert CausalLM.from_pretrained(snapshot).notes == ("a note",)
 
 
 Change = Callable[[Path], object]  # what a right folder may hold
