@@ -472,17 +472,6 @@ def toy_chat_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_model_in_this_process_rates_by_its_next_token(toy_chat_model: Path) -> None:
-    judge = LLMJudge.from_settings(str(toy_chat_model), aspects=["coherence", "fluency"])
-    scores = judge.score(TEXTS)
-    assert set(scores.values) == {"coherence", "fluency"}
-    for values in scores.values.values():
-        known = values[~np.isnan(values)]
-        assert ((known >= 1) & (known <= 5)).all()
-    one_by_one = [judge.score([example]).values["coherence"][0] for example in TEXTS]
-    assert one_by_one == pytest.approx(list(scores.values["coherence"]), abs=1e-5, nan_ok=True)
-
-
 def test_the_distribution_of_a_model_in_this_process(toy_chat_model: Path) -> None:
     reply = ask(LocalChat(str(toy_chat_model)), "good text ?")
     (first,) = reply.chosen
