@@ -1,7 +1,7 @@
 """BARTScore (Yuan et al., NeurIPS 2021): how probable a model finds a text given its source."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from models.infilling import encode_infills
 from models.windows import CutTruncation, cut_end
 
 Texts = tuple[str, str]  # the source and the target
+Tokens = tuple[Sequence[int], Sequence[int]]
 
 
 @checked_dataclass
@@ -37,35 +38,60 @@ class BartScore(PairMetric, ModelMetric):
     def too_long(self) -> str:
         return f"the model reads and writes {self.lm.max_length} tokens at once, but a text has more"
 
-    def list_pairs(self, example: Example) -> list[Texts]:
+    def list_pairs(
+        self,
+        example: Example,
+    ) -> list[Texts]:
         text = example.full_text.strip()
-        kept = self.lm.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        kept = self.lm.tokenizer(
+            text,
+            add_special_tokens=False,
+            split_special_tokens=True,
+        )["input_ids"]
         return [(getattr(example, self.source), text)] if kept else []
 
-    def rate_pairs(self, pairs: Sequence[Texts]) -> tuple[Values, list[int]]:
+    def rate_pairs(
+        self,
+        pairs: Sequence[Texts],
+    ) -> tuple[Values, list[int]]:
         """The mean log-probability of each target given its source, and how many tokens of each pair were cut."""
-        if not self.lm.model.config.is_encoder_decoder:
-            return self._rate_continuations(pairs)
-        texts = [text.strip() for pair in pairs for text in pair]
-        ids: list[list[int]] = self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
-        cut = [cut_end(row, self.lm.max_length, closing=1) for row in ids]
-        sources = cut[::2]
-        targets = cut[1::2]
-        read: list[tuple[list[int], list[int]]] = []
+        encode = self._encode_framed if self.lm.model.config.is_encoder_decoder else self._encode_continuations
+        read, lost = encode(pairs)
+        rows = self.lm.log_probabilities(read, token_budget=self.token_budget)
+        means = [row.mean(dtype=np.float64) for row in rows]
+        return np.array(means), lost
+
+    def _encode_framed(
+        self,
+        pairs: Sequence[Texts],
+    ) -> tuple[list[Tokens], list[int]]:
+        """The source and the target of each pair, each in its frame, and how many tokens were cut."""
+        read: list[Tokens] = []
         lost: list[int] = []
-        for (source, of_source), (target, of_target) in zip(sources, targets, strict=True):
-            read.append((source, target))
-            lost.append(of_source + of_target)
-        return self._average(read), lost
+        tokenize: Any = self.lm.tokenizer
+        for pair in pairs:
+            texts = [text.strip() for text in pair]
+            ids = tokenize(
+                texts,
+                split_special_tokens=True,
+                verbose=False,
+            )["input_ids"]
+            source, target = [cut_end(row, self.lm.max_length, closing=1) for row in ids]
+            read.append((source[0], target[0]))
+            lost.append(source[1] + target[1])
+        return read, lost
 
-    def _rate_continuations(self, pairs: Sequence[Texts]) -> tuple[Values, list[int]]:
+    def _encode_continuations(
+        self,
+        pairs: Sequence[Texts],
+    ) -> tuple[list[Tokens], list[int]]:
+        """As above, for a model that continues the source."""
         gaps = [(f"{source.strip()} ".lstrip(), text.strip(), "") for source, text in pairs]
-        infills = encode_infills(self.lm.tokenizer, LEFT_TO_RIGHT, gaps)
+        infills = encode_infills(
+            self.lm.tokenizer,
+            LEFT_TO_RIGHT,
+            gaps,
+        )
         cut = [infill.cut(self.lm.max_length, around=False) for infill in infills]
-        read = [(infill.source, infill.target) for infill, _ in cut]
-        return self._average(read), [lost for _, lost in cut]
-
-    def _average(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Values:
-        """The mean log-probability of the tokens of each target given its source."""
-        rows = self.lm.log_probabilities(pairs, token_budget=self.token_budget)
-        return np.array([row.mean(dtype=np.float64) for row in rows])
+        read: list[Tokens] = [(infill.source, infill.target) for infill, _ in cut]
+        return read, [lost for _, lost in cut]

@@ -72,7 +72,12 @@ class EndpointChat:
     # further keys of the request's body, such as {max_completion_tokens: 2048}
     extra: dict[str, Any] | None = None
     # questions by the cause of their faults; those that were answered have none
-    outcomes: Counter[str] = field(default_factory=Counter, init=False, repr=False, compare=False)
+    outcomes: Counter[str] = field(
+        default_factory=Counter,
+        init=False,
+        repr=False,
+        compare=False,
+    )
 
     def __post_init__(self) -> None:
         split_url(self.base_url)
@@ -90,13 +95,23 @@ class EndpointChat:
         with suggest_extra():
             from baselines.posting import Poster
 
-        return Poster(*split_url(self.base_url), self.key_variable, timeout=self.timeout, retries=self.retries)
+        return Poster(
+            *split_url(self.base_url),
+            self.key_variable,
+            timeout=self.timeout,
+            retries=self.retries,
+        )
 
     @property
     def depends(self) -> dict[str, Any]:
         """The settings that change answers, by name. Raises errors as `heeded` does."""
         sent = {name: getattr(self, name) for name in SENT}
-        return {"model": self.name, "endpoint": self.place, **sent, **self.heeded}
+        return {
+            "model": self.name,
+            "endpoint": self.place,
+            **sent,
+            **self.heeded,
+        }
 
     @property
     def most_tokens(self) -> int | None:
@@ -149,7 +164,12 @@ class EndpointChat:
         messages = [{"role": "user", "content": question.text}]
         if self.system is not None:
             messages.insert(0, {"role": "system", "content": self.system})
-        return {"model": self.name, "messages": messages, **sent, **(self.extra or {})}
+        return {
+            "model": self.name,
+            "messages": messages,
+            **sent,
+            **(self.extra or {}),
+        }
 
     def ask(self, question: Question) -> Reply:
         """Asks a question. Raises ChatFault if there is no reply, SettingError if the key or the model is refused.
@@ -179,6 +199,8 @@ class EndpointChat:
             except ChatFault as fault:
                 return fault
 
+        if self.poster.client.is_closed():  # by a run that ended early, whose threads must not ask again
+            del self.__dict__["poster"]
         _ = self.heeded, self.poster  # made once, before there are threads
         pool = ThreadPoolExecutor(parallel)
         try:
@@ -187,8 +209,7 @@ class EndpointChat:
                 yield asked[answered], answered.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            if poster := self.__dict__.pop("poster", None):  # later questions are sent by a new one
-                poster.client.close()
+            self.poster.client.close()
             raise
         pool.shutdown()
 
@@ -224,7 +245,12 @@ class EndpointChat:
 def write_schema(form: Form) -> dict[str, Any]:
     """Writes the schema of an answer that is a verdict alone, for a request."""
     name, kind = SCHEMAS[form]
-    schema = {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {name: kind},
+        "required": [name],
+        "additionalProperties": False,
+    }
     return {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": schema}}
 
 

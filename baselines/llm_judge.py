@@ -149,7 +149,13 @@ class LLMJudge(BaseMetric):
 
             answer_tokens = count_tokens(asking, explain)
             for name in models:
-                chat = LocalChat(name, device, dtype, prompt is not None, answer_tokens)
+                chat = LocalChat(
+                    name,
+                    device,
+                    dtype,
+                    prompt is not None,
+                    answer_tokens,
+                )
                 for aspect in asked.values():
                     chat.check_scale(*aspect.scale)
                 chats.append(chat)
@@ -169,7 +175,8 @@ class LLMJudge(BaseMetric):
     @cached_property
     def asked(self) -> dict[str, Aspect]:
         """The aspects, read once, so that all texts get the same question."""
-        return read_rubric(self.rubric, self.aspects)
+        ask = partial(replace, prompt=self.template, explains=self.explain)
+        return {name: ask(aspect) for name, aspect in read_rubric(self.rubric, self.aspects).items()}
 
     @cached_property
     def template(self) -> str | None:
@@ -203,7 +210,7 @@ class LLMJudge(BaseMetric):
         aspect = self._find_aspect_of_pairs()
         lacks = partial(describe_missing_fields, requires=fields_of([aspect], self.template), metric=self.name)
         lacking = [lacks(first) or lacks(second) for first, second in pairs]
-        orders = [self._ask_in_both_orders(aspect, first, second) for first, second in pairs]
+        orders = [ask_in_both_orders(aspect, *pair) for pair in pairs]
         readable = [both for both, lack in zip(orders, lacking, strict=True) if not lack]
         asked = list(dict.fromkeys(chain.from_iterable(readable)))
         self._announce(len(pairs), [len(question.text) for question in asked])
@@ -243,16 +250,6 @@ class LLMJudge(BaseMetric):
         (aspect,) = self.asked.values()
         return aspect
 
-    def _ask_in_both_orders(
-        self,
-        aspect: Aspect,
-        first: Example,
-        second: Example,
-    ) -> tuple[Question, Question]:
-        ask = partial(aspect.ask_choice, first, prompt=self.template, explains=self.explain)
-        one, other = show(first), show(second)
-        return Question(ask(one, other), "letter"), Question(ask(other, one), "letter")
-
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """One score per aspect of the rubric, and the ratings behind it; NaN with a reason if the model gave no rating.
 
@@ -262,7 +259,7 @@ class LLMJudge(BaseMetric):
             raise SettingError(f"prompt={self.prompt} must mark one text, {{text}}, to rate it")
         if not self.announced:
             self.announce(examples)
-        asked = [self._ask_rating(aspect, example) for aspect, example in product(self.asked.values(), examples)]
+        asked = [ask_rating(aspect, example) for aspect, example in product(self.asked.values(), examples)]
         columns: dict[str, Sequence[Judged]] = {}
         values: dict[str, Floats] = {}
         judged = self._ask_all(asked)
@@ -282,10 +279,6 @@ class LLMJudge(BaseMetric):
             explanations=[{name: answer.explanation for name, answer in row.items()} for row in rows],
         )
 
-    def _ask_rating(self, aspect: Aspect, example: Example) -> Question:
-        text = aspect.ask_rating(example, self.template, explains=self.explain)
-        return Question(text, aspect.form, aspect.scale, aspect.name)
-
     def _join_ratings(self, ratings: Floats) -> Floats:
         """The mean over models of the means of their repeats, of ratings of shape (raters, n)."""
         by_model = ratings.reshape(len(self.chats), self.repeats, -1)
@@ -298,7 +291,7 @@ class LLMJudge(BaseMetric):
     def settings(self) -> dict[str, Setting]:
         """Models, rubric, repeats, and whether requests ask for token probabilities and for answers in a schema."""
         depends = [chat.depends for chat in self.chats]
-        questions = [describe_questions(aspect, self.template, self.explain) for aspect in self.asked.values()]
+        questions = [describe_questions(aspect) for aspect in self.asked.values()]
         settings: dict[str, Setting] = {
             "model": "+".join(chat.name.replace("|", " ") for chat in self.chats),
             "rubric": fingerprint(questions),
@@ -313,7 +306,7 @@ class LLMJudge(BaseMetric):
         """Logs what rating these examples may cost."""
         lengths: list[int] = []
         for example in examples:
-            lengths += [len(self._ask_rating(aspect, example).text) for aspect in self.asked.values()]
+            lengths += [len(aspect.ask_rating(example)) for aspect in self.asked.values()]
         texts = len(lengths) // len(self.asked)
         self.announced.append(texts)
         self._announce(texts, lengths)
@@ -328,7 +321,12 @@ class LLMJudge(BaseMetric):
         costs += f", at most {answered:,.0f} of answers"
         if self.price is not None:
             costs += f"; at most {np.dot(self.price, (tokens, answered)) / 1e6:.2f} in all"
-        log.info("llm_judge: %d texts, at most %d calls, %s", texts, calls, costs)
+        log.info(
+            "llm_judge: %d texts, at most %d calls, %s",
+            texts,
+            calls,
+            costs,
+        )
 
     def _ask_all(self, questions: Sequence[Question]) -> dict[str, list[Judged]]:
         """By rater, which is a model or one of its repeats, its answer to every question.
@@ -343,7 +341,14 @@ class LLMJudge(BaseMetric):
                 rater = f"{chat.name} {repeat + 1}" if self.repeats > 1 else chat.name
                 sent = [replace(question, repeat=repeat) for question in questions]
                 answers: dict[int, Judged] = {}
-                with closing(ask_once(chat, sent, self.parallel, cache)) as replies:
+                with closing(
+                    ask_once(
+                        chat,
+                        sent,
+                        self.parallel,
+                        cache,
+                    )
+                ) as replies:
                     for place, reply in replies:
                         if isinstance(reply, ChatFault):
                             faults.append(reply)
@@ -390,12 +395,38 @@ def join_reasons(answers: Mapping[str, Judged]) -> str | None:
     return "; ".join(f"{name}: {judged.reason}" for name, judged in answers.items() if judged.reason) or None
 
 
-def describe_questions(
+def ask_rating(aspect: Aspect, example: Example) -> Question:
+    """Asks for a rating of a text."""
+    return Question(
+        aspect.ask_rating(example),
+        aspect.form,
+        aspect.scale,
+        aspect.name,
+    )
+
+
+def ask_in_both_orders(
     aspect: Aspect,
-    prompt: str | None,
-    explains: bool,
-) -> list[Any]:
+    first: Example,
+    second: Example,
+) -> tuple[Question, Question]:
+    """Asks which text is better for the input of the first one, in both orders."""
+    one = show(first)
+    other = show(second)
+    as_given = aspect.ask_choice(first, one, other)
+    turned = aspect.ask_choice(first, other, one)
+    return Question(as_given, "letter"), Question(turned, "letter")
+
+
+def describe_questions(aspect: Aspect) -> list[Any]:
     """Values that identify an aspect and the wording of its questions."""
-    rating = aspect.ask_rating(SAMPLE, prompt, explains)
-    choice = aspect.ask_choice(SAMPLE, "first", "second", prompt, explains)
-    return [*vars(aspect).values(), rating, choice]
+    rating = aspect.ask_rating(SAMPLE)
+    choice = aspect.ask_choice(SAMPLE, "first", "second")
+    return [
+        aspect.name,
+        aspect.instruction,
+        aspect.levels,
+        aspect.is_yes_no,
+        rating,
+        choice,
+    ]

@@ -49,7 +49,11 @@ class LocalChat:
         has_prompt: bool = False,
         answer_tokens: int = 1,
     ) -> None:
-        self.lm = load_conditional(model, device, dtype)
+        self.lm = load_conditional(
+            model,
+            device,
+            dtype,
+        )
         set_plain_generation(self.lm)
         self.name = name_model(model)
         self.answer_tokens = answer_tokens
@@ -62,7 +66,11 @@ class LocalChat:
         elif not has_prompt:
             what = "an instruction model is needed, or prompt=FILE with all that the model reads"
             raise SettingError(f"model={model} has no chat template: {what}")
-        self.depends = {"model": self.name, "identity": self.lm.identity, "answer_tokens": answer_tokens}
+        self.depends = {
+            "model": self.name,
+            "identity": self.lm.identity,
+            "answer_tokens": answer_tokens,
+        }
 
     def _try_template(self, model: str) -> str:
         """The chat template. Raises MissingModelError for one that fails, or that does not show the question."""
@@ -84,7 +92,8 @@ class LocalChat:
 
     def check_scale(self, low: int, high: int) -> None:
         """Raises SettingError if the greatest number has several tokens, of which only the first is read."""
-        least, most = (len(self.lm.tokenizer(str(end), add_special_tokens=False)["input_ids"]) for end in (low, high))
+        ends = self.lm.tokenizer([str(low), str(high)], add_special_tokens=False)["input_ids"]
+        least, most = map(len, ends)  # pyright: ignore[reportArgumentType]
         if self.answer_tokens == 1 and most > least:
             what = f"takes {high} for several tokens, of which the first is read"
             raise SettingError(f"rubric: the levels must end at 9 or less, since model={self.name} {what}")
@@ -92,7 +101,11 @@ class LocalChat:
     def read(self, question: str) -> list[int]:
         """Returns the tokens of a question, in the model's chat template if it has one."""
         if self.template is None:
-            return self.lm.tokenizer(question, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
+            return self.lm.tokenizer(
+                question,
+                split_special_tokens=True,
+                verbose=False,
+            )["input_ids"]  # pyright: ignore[reportReturnType]
         return self.lm.tokenizer.apply_chat_template(  # pyright: ignore[reportReturnType]
             [{"role": "user", "content": question}],
             add_generation_prompt=True,
@@ -117,7 +130,8 @@ class LocalChat:
 
         def answer(rows: Sequence[int]) -> list[Reply]:
             batch = [places[row] for row in rows]
-            return self._answer([sources[place] for place in batch], [questions[place].form for place in batch])
+            forms: list[Form] = [questions[place].form for place in batch]
+            return self._answer([sources[place] for place in batch], forms)
 
         costs = [len(source) + self.answer_tokens - 1 for source in sources.values()]
         for batch in batches_by_budget(costs, self.budget):
@@ -151,13 +165,25 @@ class LocalChat:
         """The likeliest tokens of each source, one after the other, up to one that ends an answer."""
         model = self.lm.model
         padded = pad_with_mask(sources, 0, self.lm.device)
-        if not model.config.is_encoder_decoder:
-            turned = pad_with_mask([source[::-1] for source in sources], 0, self.lm.device)
-            padded = {name: tensor.flip(1) for name, tensor in turned.items()}
+        if not model.config.is_encoder_decoder:  # padded on the left
+            turned = [source[::-1] for source in sources]
+            padded = pad_with_mask(turned, 0, self.lm.device)
+            padded = {name: tensor.flip(1) for name, tensor in padded.items()}
         watch = Watch(self.lm.tokenizer, forms)
-        ids = model.generate(**padded, max_new_tokens=self.answer_tokens, logits_processor=LogitsProcessorList([watch]))
-        written: list[list[int]] = ids[:, ids.shape[1] - watch.steps :].tolist()
-        return [self._to_reply(*of_row) for of_row in zip(sources, written, watch.likeliest, strict=True)]
+        ids = model.generate(
+            **padded,
+            max_new_tokens=self.answer_tokens,
+            logits_processor=LogitsProcessorList([watch]),
+        )
+        first = ids.shape[1] - watch.steps
+        written: list[list[int]] = ids[:, first:].tolist()
+        rows = zip(
+            sources,
+            written,
+            watch.likeliest,
+            strict=True,
+        )
+        return [self._to_reply(*of_row) for of_row in rows]
 
     def _to_reply(
         self,
@@ -172,8 +198,15 @@ class LocalChat:
         chosen: list[ChosenToken] = []
         for step, of_step in likeliest.items():
             if step < len(ids):
+                place = len(self._spell(ids[:step]))
                 name = self.lm.tokenizer.decode([ids[step]])
-                chosen.append(ChosenToken(place=len(self._spell(ids[:step])), token=str(name), likeliest=of_step))
+                chosen.append(
+                    ChosenToken(
+                        place=place,
+                        token=str(name),
+                        likeliest=of_step,
+                    )
+                )
         return Reply(
             text=self._spell(ids),
             chosen=tuple(chosen),
@@ -183,7 +216,11 @@ class LocalChat:
         )
 
     def _spell(self, ids: Sequence[int]) -> str:
-        return decode_tokens(self.lm.tokenizer, ids, keep_special=True)
+        return decode_tokens(
+            self.lm.tokenizer,
+            ids,
+            keep_special=True,
+        )
 
 
 class Watch(LogitsProcessor):
@@ -198,7 +235,14 @@ class Watch(LogitsProcessor):
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         tokens = scores.argmax(-1)[:, None].tolist()
         for row, (token, form) in enumerate(zip(tokens, self.forms, strict=True)):
-            if self.steps == 0 or is_verdict(decode_tokens(self.tokenizer, token, keep_special=True), form):
+            if self.steps == 0 or is_verdict(
+                decode_tokens(
+                    self.tokenizer,
+                    token,
+                    keep_special=True,
+                ),
+                form,
+            ):
                 best = scores[row].float().log_softmax(-1).topk(min(LIKELIEST, scores.shape[1]))
                 names = self.tokenizer.batch_decode(best.indices[:, None].tolist())
                 self.likeliest[row][self.steps] = tuple(zip(names, best.values.tolist(), strict=True))
@@ -210,8 +254,9 @@ def set_plain_generation(lm: ConditionalLM) -> None:
     """Leaves of a model's settings of `generate` only its ends: others change answers, such as penalties."""
     given = lm.model.generation_config
     stated: Any = None if given is None else given.eos_token_id
-    several: list[Any] = stated if isinstance(stated, list) else [stated]
-    ends = {lm.tokenizer.eos_token_id, *several} - {None}
+    several: list[Any] = [*stated] if isinstance(stated, list) else [stated]
+    several.append(lm.tokenizer.eos_token_id)
+    ends = {token for token in several if token is not None}
     lm.model.generation_config = GenerationConfig(
         eos_token_id=sorted(ends),
         pad_token_id=0,

@@ -68,62 +68,76 @@ class MoverScore(BaseMetric):
     ) -> "MoverScore":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder, and a corpus file (`read_documents`)."""
         corpus = None if documents is None else read_documents(documents)
-        return cls(Encoder.from_pretrained(encoder, device, dtype), corpus, **settings)
+        return cls(
+            Encoder.from_pretrained(
+                encoder,
+                device,
+                dtype,
+            ),
+            corpus,
+            **settings,
+        )
 
     @property
     def settings(self) -> dict[str, Setting]:
         documents = None if self.documents is None else fingerprint(sorted(self.documents))
         known = self.encoder.model[0].auto_model.config.num_hidden_layers + 1
-        named = {"encoder": self.encoder.name, "identity": self.encoder.identity, "documents": documents}
-        named["layers"] = min(self.layers, known)
-        return super().settings | named
+        return {
+            **super().settings,
+            "encoder": self.encoder.name,
+            "identity": self.encoder.identity,
+            "documents": documents,
+            "layers": min(self.layers, known),
+        }
 
-    def score_all(self, examples: Sequence[Example]) -> Scores:
+    def score_all(
+        self,
+        examples: Sequence[Example],
+    ) -> Scores:
         texts = [[example.full_text.strip(), *map(str.strip, references_of(example))] for example in examples]
-        distinct = list_distinct(texts)
         tokenizer = self.encoder.tokenizer
         room = self.encoder.max_length - sum(map(len, special_frame(tokenizer)))
+        distinct = list_distinct(texts)
         ids: dict[str, list[int]] = {}
         lost: dict[str, int] = {}
         for text, row in zip(distinct, plain_token_ids(tokenizer, distinct), strict=True):
             ids[text], lost[text] = cut_end(row, room)
         dropped = [sum(lost[text] for text in several) for several in texts]
         rule = f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more"
-        refuse_cut(self.truncation, rule, dropped)
+        refuse_cut(
+            self.truncation,
+            rule,
+            dropped,
+        )
         frequencies = None
         if self.documents is not None:
             frequencies = count_documents(self.documents, partial(list_tokens, tokenizer))
         quality: list[float] = []
-        for start in range(0, len(texts), AT_ONCE):
-            quality += self._score_chunk(texts[start : start + AT_ONCE], ids, frequencies)
-        return Scores({"quality": np.array(quality)}, self.signature, dropped_tokens=dropped)
-
-    def _score_chunk(
-        self,
-        texts: Sequence[Sequence[str]],
-        ids: dict[str, list[int]],
-        frequencies: DocumentFrequencies | None,
-    ) -> list[float]:
-        """The scores of texts, each with its references behind it."""
-        distinct = [text for text in list_distinct(texts) if ids[text]]
-        vectors = self._embed([ids[text] for text in distinct])
-        masses: dict[str, Masses] = {}
-        for text, of_tokens in zip(distinct, vectors, strict=True):
-            masses[text] = weigh(ids[text], frequencies), of_tokens
-
-        def measure_similarity(text: str, reference: str) -> float:
-            """Returns the score of a text with one reference; 0 if either is blank."""
-            if text not in masses or reference not in masses:
-                return 0.0
-            return 1 / (1 + move(masses[text], masses[reference]))
-
-        best: list[float] = []
-        for text, *references in texts:
-            best.append(max(measure_similarity(text, reference) for reference in references))
-        return best
+        for start in range(
+            0,
+            len(texts),
+            AT_ONCE,
+        ):
+            chunk = texts[start : start + AT_ONCE]
+            with_tokens = [text for text in list_distinct(chunk) if ids[text]]
+            vectors = self._embed([ids[text] for text in with_tokens])
+            masses: dict[str, Masses] = {}
+            for text, of_tokens in zip(with_tokens, vectors, strict=True):
+                masses[text] = weigh(ids[text], frequencies), of_tokens
+            for text, *references in chunk:
+                similarities = [measure_similarity(masses.get(text), masses.get(each)) for each in references]
+                quality.append(max(similarities))
+        return Scores(
+            {"quality": np.array(quality)},
+            self.signature,
+            dropped_tokens=dropped,
+        )
 
     @torch.inference_mode()
-    def _embed(self, rows: Sequence[list[int]]) -> list[NDArray[np.float64]]:
+    def _embed(
+        self,
+        rows: Sequence[list[int]],
+    ) -> list[NDArray[np.float64]]:
         """The unit vectors of the tokens of each row, shape (tokens, 3 dim)."""
         prefix, suffix = special_frame(self.encoder.tokenizer)
         transformer = self.encoder.model[0].auto_model
@@ -136,10 +150,26 @@ class MoverScore(BaseMetric):
             states = torch.stack(hidden[-self.layers :]).double()
             means = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)
             unit = torch.nn.functional.normalize(means, dim=-1).cpu().numpy()
-            first = len(prefix)
-            return [vectors[first : first + len(rows[place])] for place, vectors in zip(batch, unit, strict=True)]
+            vectors = unit[:, len(prefix) :]
+            lengths = [len(rows[place]) for place in batch]
+            return [of_row[:length] for of_row, length in zip(vectors, lengths, strict=True)]
 
-        return read_in_batches([len(row) for row in rows], self.token_budget, read)
+        costs = list(map(len, rows))
+        return read_in_batches(
+            costs,
+            self.token_budget,
+            read,
+        )
+
+
+def measure_similarity(
+    text: Masses | None,
+    reference: Masses | None,
+) -> float:
+    """Returns the score of a text with one reference; 0 if either is blank."""
+    if text is None or reference is None:
+        return 0.0
+    return 1 / (1 + move(text, reference))
 
 
 def list_distinct(texts: Sequence[Sequence[str]]) -> list[str]:
@@ -147,13 +177,19 @@ def list_distinct(texts: Sequence[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(text for several in texts for text in several))
 
 
-def list_tokens(tokenizer: Any, text: str) -> list[str]:
+def list_tokens(
+    tokenizer: Any,
+    text: str,
+) -> list[str]:
     """Lists the ids of the tokens of a text, as strings."""
     (ids,) = plain_token_ids(tokenizer, [text])
     return [str(token) for token in ids]
 
 
-def weigh(tokens: Sequence[int], frequencies: DocumentFrequencies | None) -> NDArray[np.float64]:
+def weigh(
+    tokens: Sequence[int],
+    frequencies: DocumentFrequencies | None,
+) -> NDArray[np.float64]:
     """Returns the weight of each token: its IDF, or 1 without a corpus."""
     if frequencies is None:
         return np.ones(len(tokens))

@@ -43,7 +43,12 @@ class Perplexity(ModelMetric):
         for windows in fitted:
             of_windows = [next(rows) for _ in windows]
             values.append(np.concatenate(of_windows))
-        return to_quality(values, self.signature, [0] * len(examples), self.notes)
+        return to_quality(
+            values,
+            self.signature,
+            [0] * len(examples),
+            self.notes,
+        )
 
 
 @checked_dataclass
@@ -74,10 +79,20 @@ class InfillingPerplexity(ModelMetric):
         rule = f"the model writes {infiller.max_length} tokens at once, but the text has more"
         refuse_cut(self.truncation, rule, dropped)
         scored = infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
-        return to_quality(scored, self.signature, dropped, self.notes)
+        return to_quality(
+            scored,
+            self.signature,
+            dropped,
+            self.notes,
+        )
 
 
 def to_raw_perplexity(scores: Scores) -> Scores:
     """Turns scores that are -log(perplexity) into perplexities; lower is better, as in the paper's tables."""
     raw = {aspect: np.exp(-values) for aspect, values in scores.values.items()}
-    return Scores(raw, f"{scores.signature}|scale=perplexity", scores.reasons, scores.dropped_tokens)
+    return Scores(
+        raw,
+        f"{scores.signature}|scale=perplexity",
+        scores.reasons,
+        scores.dropped_tokens,
+    )

@@ -58,7 +58,12 @@ class BoundedTransport(httpx2.BaseTransport):
                         raise late
         except (httpx2.ReadTimeout, httpx2.WriteTimeout, httpx2.PoolTimeout):
             raise late from None
-        return httpx2.Response(response.status_code, headers=response.headers, content=bytes(body), request=request)
+        return httpx2.Response(
+            response.status_code,
+            headers=response.headers,
+            content=bytes(body),
+            request=request,
+        )
 
     def close(self) -> None:
         self.inner.close()
@@ -94,7 +99,12 @@ class Poster:
             default_query=dict(parse_qsl(parts.query)),
             api_key=os.environ.get(key_variable, "").strip() or "none",
             default_headers=headers,
-            http_client=httpx2.Client(transport=transport, timeout=waits, follow_redirects=False, trust_env=False),
+            http_client=httpx2.Client(
+                transport=transport,
+                timeout=waits,
+                follow_redirects=False,
+                trust_env=False,
+            ),
         )
 
     def post(self, body: dict[str, Any]) -> bytes:

@@ -40,12 +40,37 @@ def judge_reply(reply: Reply | ChatFault, question: Question) -> Judged:
         return Judged(math.nan, f"{reply}{LOST if reply.passes else ''}")
     tokens = reply.prompt_tokens + reply.answer_tokens
     if reply.instead:
-        return Judged(math.nan, f"the judge gave no answer: {reply.instead}", reply.text, tokens)
-    verdict = rate(reply, question.form, question.scale, question.label)
+        return Judged(
+            math.nan,
+            f"the judge gave no answer: {reply.instead}",
+            reply.text,
+            tokens,
+        )
+    verdict = rate(
+        reply,
+        question.form,
+        question.scale,
+        question.label,
+    )
     if isinstance(verdict, str):
-        lack = describe_lack(reply, question.form, question.scale, verdict)
-        return Judged(math.nan, lack, reply.text, tokens)
-    return Judged(verdict, None, reply.text, tokens)
+        lack = describe_lack(
+            reply,
+            question.form,
+            question.scale,
+            verdict,
+        )
+        return Judged(
+            math.nan,
+            lack,
+            reply.text,
+            tokens,
+        )
+    return Judged(
+        verdict,
+        None,
+        reply.text,
+        tokens,
+    )
 
 
 def rate(
@@ -66,7 +91,13 @@ def rate(
     >>> rate(Reply(text="Yes", chosen=(ChosenToken(place=0, token="Yes", likeliest=yes),)), "word", (0, 1))
     0.75
     """
-    verdict = read_verdict(reply.text, form, scale, label, reply.is_cut)
+    verdict = read_verdict(
+        reply.text,
+        form,
+        scale,
+        label,
+        reply.is_cut,
+    )
     if not isinstance(verdict, Verdict):
         return verdict
     levels = list_levels(form, scale)

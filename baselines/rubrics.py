@@ -39,6 +39,7 @@ from data.records import Record
 
 OWN = Path(__file__).parent / "rubric.yaml"
 Level = Annotated[StrictInt, Field(ge=0, lt=10**6)]
+Levels = dict[bool | int, str | None]
 PAIR = ("text_a", "text_b")
 BACKTICKS = re.compile("`+")
 EXPLAIN = "First give your reasons in a few sentences. Then end with a line of its own:"
@@ -63,6 +64,10 @@ class Aspect:
     # descriptions of levels, by number from the least; of a yes/no question 0 is no and 1 is yes
     levels: Mapping[int, str]
     is_yes_no: bool = False
+    # the user's question, a template; None for the built-in ones
+    prompt: str | None = None
+    # whether the built-in questions ask for reasons before the verdict
+    explains: bool = False
 
     @property
     def scale(self) -> tuple[int, int]:
@@ -74,44 +79,35 @@ class Aspect:
         """How a rating is written: `word` (yes or no) or `number`."""
         return "word" if self.is_yes_no else "number"
 
-    def ask_rating(
-        self,
-        example: Example,
-        prompt: str | None = None,
-        explains: bool = False,
-    ) -> str:
-        """Returns the question that asks for a rating of the text.
-
-        With `prompt`, the user's template is filled in. Without, the built-in question asks for the verdict alone or,
-        with `explains`, for reasons and then the verdict.
-        """
+    def ask_rating(self, example: Example) -> str:
+        """Returns the question that asks for a rating of the text."""
         low, high = self.scale
         asked = "Answer with yes or no" if self.is_yes_no else f"Rate the text from {low} to {high}"
         levels = self._list_levels()
         asked += f", where\n{levels}\n" if levels else ". "
-        asked += VERDICTS[self.form][explains]
-        return self._fill(prompt or f"{RATING}{asked}", example, text=show(example))
+        asked += VERDICTS[self.form][self.explains]
+        return self._fill(f"{RATING}{asked}", example, text=show(example))
 
     def ask_choice(
         self,
         example: Example,
         first: str,
         second: str,
-        prompt: str | None = None,
-        explains: bool = False,
     ) -> str:
-        """Returns the question which of two texts, A or B, is better for the input of the example; C is a tie.
-
-        `prompt` and `explains` work as in `ask_rating`.
-        """
+        """Returns the question which of two texts, A or B, is better for the input of the example; C is a tie."""
         low, high = (self.levels[end] for end in self.scale)
         asked = "Which text deserves a yes more?" if self.is_yes_no else "Which text is better in this respect?"
         if high:
             asked += f" The better one is closer to: {high}."
         if low:
             asked += f" The worse one is closer to: {low}."
-        asked += f" {VERDICTS['letter'][explains]}"
-        return self._fill(prompt or f"{CHOICE}{asked}", example, text_a=first, text_b=second)
+        asked += f" {VERDICTS['letter'][self.explains]}"
+        return self._fill(
+            f"{CHOICE}{asked}",
+            example,
+            text_a=first,
+            text_b=second,
+        )
 
     def _list_levels(self) -> str:
         """A line for each level that has a description."""
@@ -120,13 +116,19 @@ class Aspect:
 
     def _fill(
         self,
-        prompt: str,
+        builtin: str,
         example: Example,
         **texts: str,
     ) -> str:
-        """A prompt with its texts, between fences, and what it says of the aspect and of the example."""
+        """The user's prompt, or else `builtin`, with texts between fences, and what it says of aspect and example."""
+        prompt = self.prompt or builtin
         values = list_fields(example)
-        fence = find_fence(prompt, self.instruction, *values.values(), *texts.values())
+        fence = find_fence(
+            prompt,
+            self.instruction,
+            *values.values(),
+            *texts.values(),
+        )
         fields = {name: put_in_fence(value, fence) for name, value in values.items()}
         if "\n" not in values["label"]:
             fields["label"] = values["label"]
@@ -173,7 +175,7 @@ def refuse_place_of_text(instruction: str) -> str:
     return instruction
 
 
-def check_levels(levels: dict[bool | int, str | None]) -> dict[bool | int, str | None]:
+def check_levels(levels: Levels) -> Levels:
     """Returns levels; raises ValueError unless they are two or more numbers, or no and yes."""
     words = [level for level in levels if isinstance(level, bool)]
     if len(levels) < 2 or len(words) not in (0, 2) or len(words) not in (0, len(levels)):
@@ -195,9 +197,16 @@ class Written(Record):
 
     def to_aspect(self, name: str) -> Aspect:
         """Makes the aspect, with the levels in order."""
-        numbered = {int(level): (described or "").strip() for level, described in self.levels.items()}
-        is_yes_no = all(isinstance(level, bool) for level in self.levels)
-        return Aspect(name, self.instruction.strip(), dict(sorted(numbered.items())), is_yes_no)
+        numbered: dict[int, str] = {}
+        for level in sorted(self.levels):
+            described = self.levels[level] or ""
+            numbered[int(level)] = described.strip()
+        return Aspect(
+            name,
+            self.instruction.strip(),
+            numbered,
+            is_yes_no=all(isinstance(level, bool) for level in self.levels),
+        )
 
 
 RUBRIC = TypeAdapter(Annotated[dict[str, Written], Field(min_length=1)])

@@ -39,20 +39,37 @@ class UniEval(ModelMetric):
     def settings(self) -> dict[str, Setting]:
         return super().settings | {f"question_{aspect}": text for aspect, text in self.questions.items()}
 
-    def score_all(self, examples: Sequence[Example]) -> Scores:
+    def score_all(
+        self,
+        examples: Sequence[Example],
+    ) -> Scores:
         """Computes one aspect for each question."""
         values: dict[str, NDArray[np.float64]] = {}
         explanations: list[dict[str, Any]] = [{} for _ in examples]
         dropped = np.zeros(len(examples), dtype=np.int64)
         for aspect, question in self.questions.items():
-            answers, lost = score_pairs(examples, partial(fill_questions, question), self._ask)
-            values[aspect] = np.array([of_turns.mean() for of_turns in answers])
-            dropped += np.array(lost, dtype=np.int64)
-            for example, explanation, of_turns in zip(examples, explanations, answers, strict=True):
+            answers, lost = score_pairs(
+                examples,
+                partial(fill_questions, question),
+                self._ask,
+            )
+            means = [of_turns.mean() for of_turns in answers]
+            values[aspect] = np.array(means)
+            dropped += lost
+            for example, explanation, of_turns in zip(
+                examples,
+                explanations,
+                answers,
+                strict=True,
+            ):
                 turns = zip(example.turns[1:], of_turns.tolist(), strict=True)
                 explanation[aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
         rule = f"the questions about a dialogue must have at most {self.max_length} tokens"
-        refuse_cut(self.truncation, rule, dropped.tolist())
+        refuse_cut(
+            self.truncation,
+            rule,
+            dropped.tolist(),
+        )
         return Scores(
             values=values,
             signature=self.signature,
@@ -61,7 +78,10 @@ class UniEval(ModelMetric):
             notes=self.lm.notes,
         )
 
-    def _ask(self, inputs: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
+    def _ask(
+        self,
+        inputs: Sequence[str],
+    ) -> tuple[NDArray[np.float64], list[int]]:
         """P(yes) / (P(yes) + P(no)) of each input, and how many tokens it lost."""
         encode: Any = self.lm.tokenizer
         sources: list[list[int]] = []
@@ -70,14 +90,17 @@ class UniEval(ModelMetric):
             kept, cut = cut_end(ids, self.max_length, closing=1)
             sources.append(kept)
             lost.append(cut)
-        words = [encode(word, add_special_tokens=False)["input_ids"][:1] for word in ("Yes", "No")]
-        pairs = [(source, word) for source in sources for word in words]
+        words = encode(["Yes", "No"], add_special_tokens=False)["input_ids"]
+        pairs = [(source, word[:1]) for source in sources for word in words]
         rows = self.lm.log_probabilities(pairs, token_budget=self.token_budget)
         yes, no = np.array(rows, dtype=np.float64).reshape(-1, 2).T
         return 1 / (1 + np.exp(no - yes)), lost
 
 
-def fill_questions(question: str, example: Example) -> list[str]:
+def fill_questions(
+    question: str,
+    example: Example,
+) -> list[str]:
     """Returns the question about each utterance except the first."""
     questions: list[str] = []
     for number, turn in enumerate(example.turns[1:], start=1):

@@ -139,29 +139,60 @@ def score_as_released(
     values: list[float] = []
     for row, patterns in zip(rows, of_texts, strict=True):
         log_p = np.array(list(islice(scores, len(patterns))))
-        found = asking.evaluate(row, patterns, log_p, metric.material)
+        found = asking.evaluate(
+            row,
+            patterns,
+            log_p,
+            metric.material,
+        )
         values.append(aggregate(found.scores, found.weights, metric.weights))
     return np.array(values)
 
 
 def ctrl_eval(chosen: argparse.Namespace) -> None:
     rows = chosen.rows + -chosen.rows % 8
-    reviews = builtin_corpus("builtin_reviews", train=1, held_out=1, rated=rows).rated[0]
+    reviews = builtin_corpus(
+        "builtin_reviews",
+        train=1,
+        held_out=1,
+        rated=rows,
+    ).rated[0]
     texts = reviews.examples[: chosen.rows]
     # each label word is one token
     read = [row.full_text for row in texts] + [" ".join(PROMPTS.words)] * 20
-    tokenizer = train_tokenizer(read, 4000, additional=(PEGASUS.mask,), sentinels=())
+    tokenizer = train_tokenizer(
+        read,
+        4000,
+        additional=(PEGASUS.mask,),
+        sentinels=(),
+    )
     for name in chosen.models or ("small PEGASUS", "PEGASUS-large, one layer of 16"):
         lm = Seq2SeqLM(build_random(name).to(chosen.device), tokenizer)
-        infiller = Infiller(lambda lm=lm: lm, tokenizer, PEGASUS, 512)
+        infiller = Infiller(
+            lambda lm=lm: lm,
+            tokenizer,
+            PEGASUS,
+            512,
+        )
         metric = CTRLEval(infiller, prompts=PROMPTS, token_budget=2048 if chosen.device == "cpu" else 16_384)
         for aspect in metric.aspects:
             of_aspect = replace(metric, aspects=(aspect,))
             # a text has 24 prompts of relevance
             some = texts[: max(1, len(texts) // 4)] if aspect == "attribute_relevance" else texts
-            plain = partial(score_as_released, metric, aspect, some)
+            plain = partial(
+                score_as_released,
+                metric,
+                aspect,
+                some,
+            )
             here = partial(of_aspect.score_all, some)
-            released, scores = compare(f"{name}, {aspect}", len(some), plain, here, chosen)
+            released, scores = compare(
+                f"{name}, {aspect}",
+                len(some),
+                plain,
+                here,
+                chosen,
+            )
             np.testing.assert_allclose(scores.values[aspect], released, rtol=1e-5)
 
 
@@ -173,7 +204,12 @@ def list_jobs(number: int) -> list[Job]:
     for story in stories:
         context = story.context or ""
         ending = story.text.removeprefix(context).strip()
-        templates = make_templates(ending, context, MASKING_RATIOS, documents)
+        templates = make_templates(
+            ending,
+            context,
+            MASKING_RATIOS,
+            documents,
+        )
         jobs += [Job(context, template) for template in templates]
     return jobs[:number]
 
@@ -181,13 +217,26 @@ def list_jobs(number: int) -> list[Job]:
 def mars(chosen: argparse.Namespace) -> None:
     jobs = list_jobs(chosen.rows)
     # the model has more tokens, which are never written
-    tokenizer = train_tokenizer([job.context for job in jobs], 4000, max_length=1024, sentinels=())
+    tokenizer = train_tokenizer(
+        [job.context for job in jobs],
+        4000,
+        max_length=1024,
+        sentinels=(),
+    )
     for name in chosen.models or ("small GPT-2",):
         lm = CausalLM(build_random(name).to(chosen.device), tokenizer)
         together = SelfPlanningAugmenter(lm, Augmentation(), token_budget=10**9)
         alone = SelfPlanningAugmenter(lm, Augmentation(), token_budget=1)
         ways = (partial(way.augment, jobs) for way in (alone, together))
-        for one, other in zip(*compare(name, len(jobs), *ways, chosen=chosen), strict=True):
+        for one, other in zip(
+            *compare(
+                name,
+                len(jobs),
+                *ways,
+                chosen=chosen,
+            ),
+            strict=True,
+        ):
             assert one.text == other.text, "the texts must not depend on the batch"
 
 
@@ -218,7 +267,15 @@ def pretrained(chosen: argparse.Namespace) -> None:
             pairs = list_gaps(lm, dialogues, order)
             plain = partial(score_plainly, lm, pairs)
             here = partial(lm.log_probabilities, pairs, token_budget=2048)
-            differ = largest_difference(*compare(f"{name}, {order}", len(pairs), plain, here, chosen))
+            differ = largest_difference(
+                *compare(
+                    f"{name}, {order}",
+                    len(pairs),
+                    plain,
+                    here,
+                    chosen,
+                )
+            )
             print(f"largest difference: {differ:.1e} nats")
 
 
@@ -245,13 +302,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", choices=CASES)
     parser.add_argument("--models", nargs="*", help="names of tests/random_models.py, or folders (pretrained)")
-    parser.add_argument("--rows", type=int, default=8, help="texts, references or dialogues")
-    parser.add_argument("--runs", type=int, default=3, help="of each way")
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=8,
+        help="texts, references or dialogues",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=3,
+        help="of each way",
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32", help="of pretrained")
     chosen = parser.parse_args()
     print(f"{chosen.case}, {describe_machine()}")
-    print_header("work", "pieces", "plain way, s each", "here, s each", "times as fast")
+    print_header(
+        "work",
+        "pieces",
+        "plain way, s each",
+        "here, s each",
+        "times as fast",
+    )
     CASES[chosen.case](chosen)
 
 

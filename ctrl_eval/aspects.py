@@ -34,6 +34,7 @@ class Evaluations:
     patterns: Sequence[Mapping[str, Any]]  # the question of each evaluator, for readers
     remarks: tuple[str, ...] = ()  # anything unusual about the text
     dropped: int = 0  # how many tokens one of them lost at most
+    reason: str | None = None  # why the text has no score
 
     def explanation(self) -> dict[str, Any]:
         """The scores and weights of the patterns, as JSON values."""

@@ -6,9 +6,9 @@ P (Eq. 14-15); `length_norm=sum` is as printed. Only coherence targets include t
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
-from itertools import chain, islice
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +36,19 @@ from models.windows import Truncation
 log = logging.getLogger(__name__)
 
 LengthNorm = Literal["mean", "sum"]
-Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one aspect asks about all texts."""
+
+    patterns: list[list[Pattern]]  # of each text
+    infills: list[Infill]  # of the patterns of all texts
+
+    def split(self, values: Sequence[Any]) -> list[NDArray[Any]]:
+        """Splits a value for each pattern into an array for each text."""
+        ends = np.cumsum([len(of_text) for of_text in self.patterns])
+        return np.split(np.array(values), ends)[:-1]
 
 
 def _list_fields(aspects: Sequence[str] = tuple(ASPECTS)) -> tuple[Field, ...]:
@@ -85,7 +97,13 @@ class CTRLEval(BaseMetric):
     @property
     def material(self) -> Material:
         """What the aspects need beside a text."""
-        return Material(self.split, self.prompts, self.frequencies, self.weights, self.infiller.family)
+        return Material(
+            self.split,
+            self.prompts,
+            self.frequencies,
+            self.weights,
+            self.infiller.family,
+        )
 
     @classmethod
     def from_pretrained(
@@ -115,7 +133,12 @@ class CTRLEval(BaseMetric):
         """
         known_prompts = load_prompts(prompts) if prompts is not None else None
         split = make_splitter(sentence_split)
-        infiller = Infiller.from_pretrained(model, device, dtype, order)
+        infiller = Infiller.from_pretrained(
+            model,
+            device,
+            dtype,
+            order,
+        )
         tokenizer = infiller.tokenizer
         if iwf_tokenizer is not None:
             tokenizer = load_tokenizer(iwf_tokenizer)
@@ -141,31 +164,26 @@ class CTRLEval(BaseMetric):
         begin its text, every label that the verbalizers lack and, with truncation `error`, every text that does not
         fit.
         """
-        scores = self.scores_of(self.evaluations(examples))
-        values = {aspect: column.copy() for aspect, column in scores.values.items()}
-        reasons: list[str | None] = list(scores.reasons)
-        for i, example in enumerate(examples):
-            for aspect, column in values.items():
-                reason = ASPECTS[aspect].find_reason(example, self.material)
-                if reason is not None:
-                    column[i] = np.nan
-                    reasons[i] = reason
-        return replace(scores, values=values, reasons=reasons)
+        return self.scores_of(self.evaluations(examples))
 
     def scores_of(self, evaluations: Mapping[str, Sequence[Evaluations]]) -> Scores:
         """Scores texts from known evaluations: by Eq. 1, or by the alternative that `weights` names."""
-        values: dict[str, NDArray[np.float64]] = {}
+        values: dict[str, list[float]] = {}
         for aspect, rows in evaluations.items():
             scores = [aggregate(row.scores, row.weights, self.weights) for row in rows]
-            values[aspect] = np.array(scores)
+            values[aspect] = [np.nan if row.reason else score for row, score in zip(rows, scores, strict=True)]
+        reasons: list[str | None] = []
         dropped: list[int] = []
         explanations: list[dict[str, Any]] = []
         for rows in zip(*evaluations.values(), strict=True):
+            lacks = [row.reason for row in rows if row.reason]
+            reasons.append(lacks[-1] if lacks else None)
             dropped.append(max(row.dropped for row in rows))
             explanations.append({aspect: row.explanation() for aspect, row in zip(evaluations, rows, strict=True)})
         return Scores(
-            values=values,
+            values={aspect: np.array(column) for aspect, column in values.items()},
             signature=self.signature,
+            reasons=reasons,
             dropped_tokens=dropped,
             explanations=explanations,
             notes=self.infiller.lm.notes,
@@ -181,20 +199,37 @@ class CTRLEval(BaseMetric):
                 faults += [(i, what) for what in ASPECTS[aspect].find_faults(example, self.material)]
         if faults:
             raise ExampleError(faults)
-        asked: dict[str, list[Asked]] = {aspect: self._asked(aspect, examples) for aspect in self.aspects}
+        asked = {aspect: self._ask(aspect, examples) for aspect in self.aspects}
         if self.truncation == "error":
-            self._refuse_long(asked)
+            self._refuse_long(asked.values())
         evaluations: dict[str, list[Evaluations]] = {}
-        for aspect, texts in asked.items():
+        for aspect, patterns in asked.items():
             rows: list[Evaluations] = []
-            for example, text, log_p, dropped in zip(examples, texts, *self._score_targets(texts), strict=True):
-                patterns = [pattern for pattern, _ in text]
-                found = ASPECTS[aspect].evaluate(example, patterns, log_p, self.material)
-                rows.append(replace(found, dropped=dropped))
+            scored = self._score_targets(patterns)
+            for example, of_text, log_p, dropped in zip(
+                examples,
+                patterns.patterns,
+                *scored,
+                strict=True,
+            ):
+                found = ASPECTS[aspect].evaluate(
+                    example,
+                    of_text,
+                    log_p,
+                    self.material,
+                )
+                reason = ASPECTS[aspect].find_reason(example, self.material)
+                rows.append(replace(found, dropped=int(dropped.max()), reason=reason))
             evaluations[aspect] = rows
             remarks = [remark for row in rows for remark in row.remarks]
             for remark in dict.fromkeys(remarks):
-                log.warning("%s: %d of %d texts: %s", aspect, remarks.count(remark), len(examples), remark)
+                log.warning(
+                    "%s: %d of %d texts: %s",
+                    aspect,
+                    remarks.count(remark),
+                    len(examples),
+                    remark,
+                )
         return evaluations
 
     @property
@@ -214,49 +249,33 @@ class CTRLEval(BaseMetric):
             "identity": self.infiller.lm.identity,
         }
 
-    def _asked(
-        self,
-        aspect: str,
-        examples: Sequence[Example],
-    ) -> list[Asked]:
+    def _ask(self, aspect: str, examples: Sequence[Example]) -> Asked:
         """The patterns of every text in one aspect, as text and as token ids."""
-        of_texts = [ASPECTS[aspect].patterns(example, self.material) for example in examples]
-        patterns = list(chain.from_iterable(of_texts))
-        gaps = [(pattern.before, pattern.target, pattern.after) for pattern in patterns]
-        infills = self.infiller.encode(gaps, closed=ASPECTS[aspect].is_closed)
-        pairs = zip(patterns, infills, strict=True)
-        return [list(islice(pairs, len(text))) for text in of_texts]
+        patterns = [ASPECTS[aspect].patterns(example, self.material) for example in examples]
+        gaps = [(pattern.before, pattern.target, pattern.after) for pattern in chain.from_iterable(patterns)]
+        return Asked(patterns, self.infiller.encode(gaps, closed=ASPECTS[aspect].is_closed))
 
-    def _refuse_long(self, asked: Mapping[str, Sequence[Asked]]) -> None:
+    def _refuse_long(self, asked: Iterable[Asked]) -> None:
         """Raises ExampleError for texts that take more tokens than the model reads."""
         max_length = self.infiller.max_length
         rule = f"the model reads {max_length} tokens at once, but this text takes"
+        by_aspect = [patterns.split([infill.longest for infill in patterns.infills]) for patterns in asked]
         faults: list[tuple[int, str]] = []
-        for i, patterns_by_aspect in enumerate(zip(*asked.values(), strict=True)):
-            needed = max(infill.longest for _, infill in chain.from_iterable(patterns_by_aspect))
+        for i, of_text in enumerate(zip(*by_aspect, strict=True)):
+            needed = np.concatenate(of_text).max()
             if needed > max_length:
                 faults.append((i, f"{rule} {needed}; set truncation to window or warn"))
         if faults:
             raise ExampleError(faults)
 
-    def _score_targets(self, texts: Sequence[Asked]) -> tuple[list[NDArray[np.float64]], list[int]]:
-        """Per text, the log-probabilities of its targets or label words, and how many tokens a pattern lost at most.
+    def _score_targets(self, asked: Asked) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int64]]]:
+        """Per text, the log-probabilities of its targets or label words, and how many tokens each pattern lost.
 
         The mean or the sum over tokens (Eq. 4, 14-15).
         """
         around = self.truncation == "window"
-        infills: list[Infill] = []
-        dropped: list[int] = []
-        for text in texts:
-            cut = [infill.cut(self.infiller.max_length, around) for _, infill in text]
-            infills += [infill for infill, _ in cut]
-            dropped.append(max(lost for _, lost in cut))
-        rows = self.infiller.log_probabilities(infills, self.token_budget)
+        cut = [infill.cut(self.infiller.max_length, around) for infill in asked.infills]
+        rows = self.infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
         normalise = np.mean if self.length_norm == "mean" else np.sum
-        values = np.array([float(normalise(row, dtype=np.float64)) for row in rows])
-        of_texts: list[NDArray[np.float64]] = []
-        start = 0
-        for text in texts:
-            of_texts.append(values[start : start + len(text)])
-            start += len(text)
-        return of_texts, dropped
+        log_p = [float(normalise(row, dtype=np.float64)) for row in rows]
+        return asked.split(log_p), asked.split([lost for _, lost in cut])

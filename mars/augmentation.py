@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from torch import Tensor
 
 from core.errors import SettingError
@@ -70,13 +70,15 @@ class Filling:
     @property
     def max_length(self) -> int:
         """The maximum number of tokens of the text before anything is filled."""
-        return len(self.text) + sum(blank.length + len(blank.after) for blank in self.blanks)
+        longest = [blank.length + len(blank.after) for blank in self.blanks]
+        return len(self.text) + sum(longest)
 
     def finish(self) -> Augmented:
         """Returns the template with its fills; a text that begins with a fill has no white space in front."""
         filled = iter(self.fills)
-        texts = [part.text if isinstance(part, Kept) else next(filled).text for part in self.template]
-        text = "".join(texts)
+        text = ""
+        for part in self.template:
+            text += part.text if isinstance(part, Kept) else next(filled).text
         planned = len(self.divergences)
         return Augmented(
             text=text if isinstance(self.template[0], Kept) else text.lstrip(),
@@ -114,7 +116,11 @@ class SelfPlanningAugmenter:
     @cached_property
     def tokens(self) -> WritableTokens:
         """The tokens that may be written."""
-        return WritableTokens(self.lm.tokenizer, len(self.embeddings), self.lm.device)
+        return WritableTokens(
+            self.lm.tokenizer,
+            len(self.embeddings),
+            self.lm.device,
+        )
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented | str]:
         """Fills the blanks of every job, in order.
@@ -129,8 +135,14 @@ class SelfPlanningAugmenter:
             return self.fill([deepcopy(rows[i]) for i in batch])
 
         costs = [row.max_length for row in rows]
-        filled = iter(read_in_batches(costs, self.token_budget, fill, "augmented references"))
-        return [row if isinstance(row, str) else next(filled).finish() for row in read]
+        filled = read_in_batches(
+            costs,
+            self.token_budget,
+            fill,
+            "augmented references",
+        )
+        texts = (row.finish() for row in filled)
+        return [row if isinstance(row, str) else next(texts) for row in read]
 
     def tokenize(self, job: Job) -> Filling | str:
         """Returns the job in tokens, or the reason why it is too long."""
@@ -163,7 +175,7 @@ class SelfPlanningAugmenter:
         row.text[1:1] = fitting
         return row
 
-    def fill(self, rows: Sequence[Filling]) -> Sequence[Filling]:
+    def fill(self, rows: list[Filling]) -> list[Filling]:
         """Fills the blanks of all rows together: the first blank of each, then the second, and so on (Algorithm 2)."""
         while unfinished := [row for row in rows if len(row.fills) < len(row.blanks)]:
             self.write(unfinished)
@@ -171,7 +183,14 @@ class SelfPlanningAugmenter:
                 kept = row.written[: choose_length(perplexities)]
                 row.written = []
                 row.text += [*kept, *row.blank.after]
-                row.fills.append(Fill(self.tokens.text(kept), tuple(kept), tuple(perplexities)))
+                text = self.tokens.text(kept)
+                row.fills.append(
+                    Fill(
+                        text,
+                        tuple(kept),
+                        tuple(perplexities),
+                    )
+                )
         return rows
 
     @torch.inference_mode()
@@ -181,14 +200,22 @@ class SelfPlanningAugmenter:
         chosen = None
         while rows:
             allowed = torch.stack(list(map(self.find_allowed, rows)))
-            logits = self.plan(rows, reader.next_log_probabilities(chosen), allowed)
+            logits = self.plan(
+                rows,
+                reader.next_log_probabilities(chosen),
+                allowed,
+            )
             chosen = choose_tokens(logits.masked_fill_(~allowed, -torch.inf))
             for row, token in zip(rows, chosen.tolist(), strict=True):
                 row.written.append(token)
             unfinished = [place for place, row in enumerate(rows) if len(row.written) < row.blank.length]
             if len(unfinished) < len(rows):
-                kept = torch.tensor(unfinished, device=self.lm.device, dtype=torch.long)
                 rows = [rows[place] for place in unfinished]
+                kept = torch.tensor(
+                    unfinished,
+                    device=chosen.device,
+                    dtype=torch.long,
+                )
                 chosen = chosen[kept]
                 reader.keep(kept)
 
@@ -199,7 +226,11 @@ class SelfPlanningAugmenter:
         if row.written:
             is_after_word = not pending and is_clitic(self.tokens.text(row.written))
         room = row.blank.length - len(row.written) - 1
-        return self.tokens.allowed(pending, room, is_after_word)
+        return self.tokens.allowed(
+            pending,
+            room,
+            is_after_word,
+        )
 
     def plan(
         self,
@@ -214,14 +245,19 @@ class SelfPlanningAugmenter:
         settings = self.settings
         if bool(plain.isnan().any()):
             raise ValueError(f"the logits of {type(self.lm.model).__name__} are not numbers: its weights are damaged")
-        settled = is_settled(plain, allowed, settings.kl).tolist()
+        settled = is_settled(
+            plain,
+            allowed,
+            settings.kl,
+        ).tolist()
         planned = [i for i, row in enumerate(rows) if row.blank.sought and not settled[i]]
         if not planned or not settings.planning_steps:
             return plain
         logits = plain.clone()
+        words = [rows[i].blank.sought for i in planned]
         logits[planned], divergences = plan_states(
             self.embeddings,
-            pad([rows[i].blank.sought for i in planned], NO_WORD, self.lm.device),
+            pad(words, NO_WORD, self.lm.device),
             plain[planned],
             steps=settings.planning_steps,
             xi=settings.xi,
@@ -252,7 +288,7 @@ class SelfPlanningAugmenter:
         return perplexities
 
 
-def perplexity(log_probabilities: ArrayLike) -> float:
+def perplexity(log_probabilities: Sequence[float] | NDArray[np.floating]) -> float:
     """Computes exp of the mean negative log-probability; lower is more fluent.
 
     >>> round(perplexity([math.log(0.025), math.log(0.9)]), 4)
@@ -269,8 +305,8 @@ def choose_length(perplexities: Sequence[float]) -> int:
     >>> choose_length([6.6667, 1.1111, 2.7217, 2.2752]), choose_length([5.0, 5.0])
     (2, 1)
     """
-    lowest = min(perplexities)
-    return next(m for m, value in enumerate(perplexities, 1) if value <= lowest * math.exp(TIE))
+    most = min(perplexities) * math.exp(TIE)
+    return next(m for m, value in enumerate(perplexities, 1) if value <= most)
 
 
 def choose_tokens(logits: Float[Tensor, "rows vocabulary"]) -> Tensor:
@@ -279,7 +315,8 @@ def choose_tokens(logits: Float[Tensor, "rows vocabulary"]) -> Tensor:
     >>> choose_tokens(torch.tensor([[0.0, 2.0, 2.0005, 1.0]])).tolist()
     [1]
     """
-    return (logits >= logits.amax(-1, keepdim=True) - TIE).int().argmax(-1)
+    least = logits.amax(-1, keepdim=True) - TIE
+    return (logits >= least).int().argmax(-1)
 
 
 def get_output_embeddings(lm: CausalLM) -> Embeddings:
@@ -294,7 +331,8 @@ def get_output_embeddings(lm: CausalLM) -> Embeddings:
             f"MARS needs a model whose logits are its hidden states times its output embeddings, but {name} changes "
             "them: take a model such as GPT-2 or Qwen2.5"
         )
-    return head.weight.detach().to(torch.promote_types(head.weight.dtype, torch.float32))
+    dtype = torch.promote_types(head.weight.dtype, torch.float32)
+    return head.weight.detach().to(dtype)
 
 
 def separate_from_context(template: Template, context: str) -> Template:

@@ -32,6 +32,9 @@ from judge.metrics import load_metric
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
 KEY = "sk-planted-0123456789"
 Answer = Callable[[BaseHTTPRequestHandler], object]
+Serve = Callable[..., "Server"]
+GOOD = Question("How good?")
+NAN = pytest.approx(math.nan, nan_ok=True)
 
 
 @dataclass
@@ -65,6 +68,15 @@ def completion(text: Any, alternatives: list[tuple[Any, Any]] | None = None, **m
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
     whole = {"id": "x", "object": "chat.completion", "created": 0, "model": "toy", "choices": [choice], "usage": usage}
     return json.dumps({**whole, **more})
+
+
+def complete(text: Any, alternatives: list[tuple[Any, Any]] | None = None, **more: Any) -> Answer:
+    return answer_with(200, completion(text, alternatives, **more))
+
+
+def complete_positions(text: str, positions: list[dict[str, Any]]) -> Answer:
+    """An answer whose tokens are those of `positions`."""
+    return complete("", choices=[{"message": {"content": text}, "logprobs": {"content": positions}}])
 
 
 def cut_off(handler: BaseHTTPRequestHandler) -> None:
@@ -126,6 +138,10 @@ def chat(url: str, **settings: Any) -> EndpointChat:
     )
 
 
+def coherence(url: str, *, parallel: int = 1, kept: Path | None = None, **settings: Any) -> LLMJudge:
+    return LLMJudge(chat(url, **settings), ("coherence",), parallel=parallel, kept=kept)
+
+
 def closed_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -135,13 +151,11 @@ def closed_port() -> int:
 # ---- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def test_an_endpoint_is_asked_with_the_key_of_the_environment(
-    serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endpoint_is_asked_with_the_key_of_the_environment(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    server = serve(answer_with(200, completion("4", [("4", -0.1), ("5", -2.5)])))
+    server = serve(complete("4", [("4", -0.1), ("5", -2.5)]))
     asked = chat(server.url, logprobs=True)
-    reply = asked.ask(Question("How good?"))
+    reply = asked.ask(GOOD)
     four = ChosenToken(place=0, token="4", likeliest=(("4", -0.1), ("5", -2.5)))
     assert reply == Reply(text="4", chosen=(four,), prompt_tokens=9, answer_tokens=2)
     assert server.keys == [f"Bearer {KEY}"] * 2
@@ -155,13 +169,13 @@ def test_an_endpoint_is_asked_with_the_key_of_the_environment(
             "top_logprobs": 20,
         }
     ]
-    judge = LLMJudge(chat(server.url), ("coherence",))
+    judge = coherence(server.url)
     assert KEY not in judge.signature + repr(judge)
 
 
-def test_the_key_and_the_deadline_are_settings(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_and_the_deadline_are_settings(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
-    server = serve(answer_with(200, completion("4")), drip)
+    server = serve(complete("4"), drip)
     judge = load_metric("llm_judge", model="toy", base_url=server.url, key_variable="MY_KEY", timeout=0.5)
     with pytest.raises(OutsideError, match=r"no whole answer in 0\.5 seconds"):
         judge.score(TEXTS)
@@ -194,14 +208,12 @@ def test_what_is_no_url(url: str) -> None:
 
 @pytest.mark.parametrize("is_taken", [True, False])
 def test_the_verdict_alone_is_asked_for_where_the_endpoint_takes_a_schema(
-    serve: Callable[..., Server], tmp_path: Path, is_taken: bool
+    serve: Serve, tmp_path: Path, is_taken: bool
 ) -> None:
     (tmp_path / "r.yaml").write_text("good: {instruction: 'Is it good?', levels: {no: , yes: }}")
-    first = (
-        answer_with(200, completion('{"rating": 1}')) if is_taken else answer_with(422, '{"error": "response_format"}')
-    )
+    first = complete('{"rating": 1}') if is_taken else answer_with(422, '{"error": "response_format"}')
     answers = ('{"answer": "yes"}', "No.", '{"rating": 4}', '{"choice": "B"}', '{"choice": "B"}')
-    server = serve(first, *(answer_with(200, completion(each)) for each in answers))
+    server = serve(first, *(complete(each) for each in answers))
     asked = chat(server.url, structured="auto")
     assert LLMJudge(asked, (), str(tmp_path / "r.yaml"), parallel=1).score(TEXTS).values["good"].tolist() == [1, 0]
     judge = LLMJudge(asked, ("coherence",))
@@ -218,9 +230,9 @@ def test_the_verdict_alone_is_asked_for_where_the_endpoint_takes_a_schema(
 
 
 @pytest.mark.parametrize("fault", [answer_with(429, "{}"), answer_with(500, "{}"), cut_off])
-def test_a_fault_that_passes_is_tried_again(serve: Callable[..., Server], fault: Answer) -> None:
-    server = serve(fault, fault, answer_with(200, completion("4")))
-    assert chat(server.url, retries=2).ask(Question("How good?")).text == "4"
+def test_a_fault_that_passes_is_tried_again(serve: Serve, fault: Answer) -> None:
+    server = serve(fault, fault, complete("4"))
+    assert chat(server.url, retries=2).ask(GOOD).text == "4"
     assert len(server.requests) == 3
 
 
@@ -229,7 +241,7 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     "a cut": (cut_off, "RemoteProtocolError|ReadError"),
     "no JSON": (answer_with(200, "not JSON"), "cannot be read"),
     "an empty object": (answer_with(200, "{}"), "choices.* is required"),
-    "negative usage": (answer_with(200, completion("4", usage={"prompt_tokens": -5})), "usage.prompt_tokens"),
+    "negative usage": (complete("4", usage={"prompt_tokens": -5}), "usage.prompt_tokens"),
     "usage of 400 digits": (
         answer_with(200, completion("4", usage={"prompt_tokens": 0}).replace(": 0}", f": {'9' * 400}}}")),
         "usage.prompt_tokens",
@@ -238,11 +250,11 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
         answer_with(200, completion("4", usage={"prompt_tokens": 0}).replace(": 0}", f": {'9' * 5000}}}")),
         "cannot be read",
     ),
-    "content as a list": (answer_with(200, completion(["4"])), "content"),
-    "half a character": (answer_with(200, completion("4 \ud800")), "cannot be read"),
+    "content as a list": (complete(["4"]), "content"),
+    "half a character": (complete("4 \ud800"), "cannot be read"),
     "an infinite logprob": (answer_with(200, completion("4", [("4", 777.5)]).replace("777.5", "1e999")), "logprob"),
-    "a positive logprob": (answer_with(200, completion("4", [("4", 5000)])), "logprob"),
-    "an integer token": (answer_with(200, completion("4", [(4, -0.1)])), "token"),
+    "a positive logprob": (complete("4", [("4", 5000)]), "logprob"),
+    "an integer token": (complete("4", [(4, -0.1)]), "token"),
     "brackets": (answer_with(200, "[" * 200_000), "cannot be read"),
     "a large answer": (answer_with(200, b" " * (LARGEST + 1)), f"sent more than {LARGEST} bytes"),
     "a compressed answer": (answer_with(200, gzip.compress(b"4" * 10**7), Content_Encoding="gzip"), "compressed"),
@@ -256,75 +268,68 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_fault_that_stays_is_a_reason(name: str, serve: Callable[..., Server]) -> None:
+def test_a_fault_that_stays_is_a_reason(name: str, serve: Serve) -> None:
     answer, reason = HOSTILE[name]
     server = serve(answer)
     started = time.perf_counter()
     with pytest.raises(ChatFault, match=reason):
-        chat(server.url).ask(Question("How good?"))
-    server = serve(answer, answer_with(200, completion("4")))
-    scores = LLMJudge(chat(server.url), ("coherence",)).score(TEXTS)
-    assert scores.values["coherence"].tolist() == [pytest.approx(math.nan, nan_ok=True), 4]
+        chat(server.url).ask(GOOD)
+    server = serve(answer, complete("4"))
+    scores = coherence(server.url).score(TEXTS)
+    assert scores.values["coherence"].tolist() == [NAN, 4]
     assert scores.reasons[0] is not None
     with pytest.raises(OutsideError, match=r"none of 2 questions got an answer: the endpoint"):
-        LLMJudge(chat(serve(answer).url), ("coherence",)).score(TEXTS)
+        coherence(serve(answer).url).score(TEXTS)
     assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize("alternatives", [None, [("4", -9999.0)], [("4", 1e-9)]])
-def test_what_real_endpoints_send_is_read(
-    alternatives: list[tuple[Any, Any]] | None, serve: Callable[..., Server]
-) -> None:
-    server = serve(answer_with(200, completion("4", alternatives)))
-    assert LLMJudge(chat(server.url), ("coherence",)).score(TEXTS).values["coherence"].tolist() == [4, 4]
+def test_what_real_endpoints_send_is_read(alternatives: list[tuple[Any, Any]] | None, serve: Serve) -> None:
+    server = serve(complete("4", alternatives))
+    assert coherence(server.url).score(TEXTS).values["coherence"].tolist() == [4, 4]
 
 
-def test_an_answer_of_a_thousand_tokens_with_their_alternatives_is_read(serve: Callable[..., Server]) -> None:
+def test_an_answer_of_a_thousand_tokens_with_their_alternatives_is_read(serve: Serve) -> None:
     likeliest = [{"token": f"token {i}", "logprob": -1.0 - i, "bytes": [*b"token 00"]} for i in range(20)]
     spelled = [*["word "] * 1000, "4"]
     positions = [{"token": each, "logprob": 0.0, "top_logprobs": likeliest} for each in spelled]
-    choice = {"message": {"content": "".join(spelled)}, "logprobs": {"content": positions}}
-    reply = chat(serve(answer_with(200, completion("", choices=[choice]))).url).ask(Question("How good?"))
+    reply = chat(serve(complete_positions("".join(spelled), positions)).url).ask(GOOD)
     assert [each.token for each in reply.chosen] == ["4"]
 
 
 @pytest.mark.parametrize("spelled", [["4"], ["It", " is", "…", "</think>", "\n", "Rating", ":", " 4", "<end>"]])
-def test_tokens_are_found_in_the_text(spelled: list[str], serve: Callable[..., Server]) -> None:
+def test_tokens_are_found_in_the_text(spelled: list[str], serve: Serve) -> None:
     """An endpoint may take reasoning out of the text, but not out of the tokens."""
     text = "4" if len(spelled) == 1 else "Rating: 4"
     positions = [{"token": each, "top_logprobs": [{"token": each, "logprob": 0.0}]} for each in spelled]
-    choice = {"message": {"content": text}, "logprobs": {"content": positions}}
-    (found,) = chat(serve(answer_with(200, completion("", choices=[choice]))).url).ask(Question("How good?")).chosen
+    (found,) = chat(serve(complete_positions(text, positions)).url).ask(GOOD).chosen
     assert (found.place, found.token.strip()) == (text.index("4") - len(found.token) + 1, "4")
 
 
-def test_a_token_may_be_part_of_a_character(serve: Callable[..., Server]) -> None:
+def test_a_token_may_be_part_of_a_character(serve: Serve) -> None:
     parts = [("\\xe8\\xaf", [0xE8, 0xAF]), ("\\x84", [0x84]), ("分：", None), ("4", [0x34])]
     positions = [
         {"token": token, "bytes": spelled, "top_logprobs": [{"token": token, "logprob": 0.0}]}
         for token, spelled in parts
     ]
-    choice = {"message": {"content": "评分：4"}, "logprobs": {"content": positions}}
-    reply = chat(serve(answer_with(200, completion("", choices=[choice]))).url).ask(Question("How good?"))
+    reply = chat(serve(complete_positions("评分：4", positions)).url).ask(GOOD)
     assert [each.place for each in reply.chosen] == [3]
 
 
-def test_the_beginning_of_a_long_answer_is_left_out(serve: Callable[..., Server]) -> None:
+def test_the_beginning_of_a_long_answer_is_left_out(serve: Serve) -> None:
     """So the line that is first then is not the one that the answer begins with."""
     text = "x" * 10 + "\n2\n" + "y" * (LONGEST - 2)
-    reply = chat(serve(answer_with(200, completion(text))).url).ask(Question("How good?"))
+    reply = chat(serve(complete(text)).url).ask(GOOD)
     assert reply.text == "…2\n" + "y" * (LONGEST - 2)
     assert read_verdict(reply.text, "number", (1, 5)) == "no"
 
 
 @pytest.mark.parametrize("is_given", [True, False])
-def test_the_signature_says_whether_probabilities_and_schemas_come(
-    serve: Callable[..., Server], is_given: bool
-) -> None:
+def test_the_signature_says_whether_probabilities_and_schemas_come(serve: Serve, is_given: bool) -> None:
     """An endpoint that takes both settings without a word, and heeds them or not."""
     alternatives = [("4", -0.1), ("3", -2.0)] if is_given else None
-    server = serve(answer_with(200, completion('{"rating": 4}' if is_given else "Rating: 4", alternatives)))
-    judge = LLMJudge(chat(server.url, logprobs="auto", structured="auto"), ("coherence",))
+    server = serve(complete('{"rating": 4}' if is_given else "Rating: 4", alternatives))
+    judge = coherence(server.url, logprobs="auto", structured="auto")
     said = str(is_given).lower()
     assert f"|logprobs={said}|" in judge.signature
     assert f"|structured={said}|" in judge.signature
@@ -333,41 +338,39 @@ def test_the_signature_says_whether_probabilities_and_schemas_come(
 
 
 @pytest.mark.parametrize("name", ["logprobs", "structured"])
-@pytest.mark.parametrize("answer", [answer_with(200, completion("Rating: 4")), answer_with(400, "unknown")])
-def test_what_is_set_to_true_must_be_heeded(serve: Callable[..., Server], name: str, answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [complete("Rating: 4"), answer_with(400, "unknown")])
+def test_what_is_set_to_true_must_be_heeded(serve: Serve, name: str, answer: Answer) -> None:
     settings = {"logprobs": False, "structured": False, name: True}
     with pytest.raises(SettingError, match=rf"{name}=true, but .*/v1 ignores it: {name}=auto does without"):
-        chat(serve(answer).url, **settings).ask(Question("How good?"))
+        chat(serve(answer).url, **settings).ask(GOOD)
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
-def test_this_machine_is_asked_without_a_proxy(
-    name: str, serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = serve(answer_with(200, completion("4")))
-    proxy = serve(answer_with(200, completion("1")))
+def test_this_machine_is_asked_without_a_proxy(name: str, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve(complete("4"))
+    proxy = serve(complete("1"))
     monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
     for host in ("127.0.0.1", "localhost"):
-        assert chat(server.url.replace("127.0.0.1", host)).ask(Question("How good?")).text == "4"
+        assert chat(server.url.replace("127.0.0.1", host)).ask(GOOD).text == "4"
     assert proxy.requests == []
     set_network(True)
     if name != "all_proxy":  # urllib reads those of the scheme alone
-        assert chat("http://endpoint.invalid/v1").ask(Question("How good?")).text == "1"
+        assert chat("http://endpoint.invalid/v1").ask(GOOD).text == "1"
 
 
-def test_an_endpoint_of_a_reasoning_model(serve: Callable[..., Server]) -> None:
+def test_an_endpoint_of_a_reasoning_model(serve: Serve) -> None:
     """One run: logprobs refused, a limit of requests with its wait, reasoning in the text, an answer cut in it."""
     cut = {"message": {"content": "<think>Rating: 5, if"}, "finish_reason": "length"}
     answers = [
         answer_with(400, '{"error": {"message": "logprobs are not supported with reasoning models"}}'),
         answer_with(429, '{"error": {"message": "rate limit"}}', Retry_After="1"),
-        answer_with(200, completion("<think>It has 2 faults, so 3? No.</think>\n\n**Rating: 4**")),
-        answer_with(200, completion("", choices=[cut])),
+        complete("<think>It has 2 faults, so 3? No.</think>\n\n**Rating: 4**"),
+        complete("", choices=[cut]),
     ]
     server, started = serve(*answers), time.perf_counter()
-    scores = LLMJudge(chat(server.url, logprobs="auto", retries=1), ("coherence",)).score(TEXTS)
+    scores = coherence(server.url, logprobs="auto", retries=1).score(TEXTS)
     assert time.perf_counter() - started >= 1
-    assert scores.values["coherence"].tolist() == [4, pytest.approx(math.nan, nan_ok=True)]
+    assert scores.values["coherence"].tolist() == [4, NAN]
     assert scores.reasons[1] == "coherence: the judge's answer was cut after 2 tokens, before a number from 1 to 5"
     assert ["logprobs" in request for request in server.requests] == [True, False, False, False]
     assert "|logprobs=false|" in scores.signature
@@ -375,9 +378,9 @@ def test_an_endpoint_of_a_reasoning_model(serve: Callable[..., Server]) -> None:
 
 @pytest.mark.parametrize(("seed", "seeds"), [(None, [None, None]), (7, [7, 8])])
 def test_repeats_are_drawn_and_kept_apart(
-    serve: Callable[..., Server], tmp_path: Path, seed: int | None, seeds: list[int | None]
+    serve: Serve, tmp_path: Path, seed: int | None, seeds: list[int | None]
 ) -> None:
-    server = serve(answer_with(200, completion("2")), answer_with(200, completion("4")))
+    server = serve(complete("2"), complete("4"))
     settings = {
         "repeats": 2,
         "temperature": 1.0,
@@ -393,30 +396,30 @@ def test_repeats_are_drawn_and_kept_apart(
     assert [request.get("seed") for request in server.requests] == seeds
 
 
-def test_a_slow_answer_has_a_deadline(serve: Callable[..., Server]) -> None:
+def test_a_slow_answer_has_a_deadline(serve: Serve) -> None:
     server = serve(drip)
     started = time.perf_counter()
     with pytest.raises(ChatFault, match=r"no whole answer in 0\.5 seconds") as fault:
-        chat(server.url, timeout=0.5, retries=3).ask(Question("How good?"))
+        chat(server.url, timeout=0.5, retries=3).ask(GOOD)
     assert fault.value.passes
     assert len(server.requests) == 1
     assert time.perf_counter() - started < 5
 
 
-def test_a_redirect_takes_no_question_along(serve: Callable[..., Server]) -> None:
-    other = serve(answer_with(200, completion("5")))
+def test_a_redirect_takes_no_question_along(serve: Serve) -> None:
+    other = serve(complete("5"))
     for status in (301, 302, 303, 307, 308):
         server = serve(answer_with(status, "", Location=f"{other.url}/chat/completions"))
         with pytest.raises(ChatFault, match="elsewhere"):
-            chat(server.url).ask(Question("How good?"))
+            chat(server.url).ask(GOOD)
         assert other.requests == []
 
 
 @pytest.mark.parametrize(("status", "message"), [(401, "refuses the key in OPENAI_API_KEY"), (404, "has no model toy")])
-def test_a_wrong_key_or_model_ends_the_run(serve: Callable[..., Server], status: int, message: str) -> None:
+def test_a_wrong_key_or_model_ends_the_run(serve: Serve, status: int, message: str) -> None:
     server = serve(answer_with(status, '{"error": {"message": "no"}}'))
     with pytest.raises(SettingError, match=message):
-        chat(server.url, retries=2).ask(Question("How good?"))
+        chat(server.url, retries=2).ask(GOOD)
     assert len(server.requests) == 1
 
 
@@ -434,18 +437,18 @@ class Limit:
         with self.lock:
             is_free = sum(now - each < 1 for each in self.times) < self.most
             self.times += [now] if is_free else []
-        answer = answer_with(200, completion("4")) if is_free else answer_with(429, "{}", Retry_After="1")
+        answer = complete("4") if is_free else answer_with(429, "{}", Retry_After="1")
         answer(handler)
 
 
-def test_questions_wait_as_long_as_the_endpoint_asks_for(serve: Callable[..., Server]) -> None:
+def test_questions_wait_as_long_as_the_endpoint_asks_for(serve: Serve) -> None:
     texts = [Example(str(i), text=f"text {i}") for i in range(10)]
     scores = LLMJudge(chat(serve(Limit(5)).url, retries=5, timeout=30.0), ("coherence",), parallel=10).score(texts)
     assert scores.reasons == (None,) * 10
 
 
-def test_a_pause_of_an_hour_ends_a_question(serve: Callable[..., Server]) -> None:
-    server = serve(answer_with(200, completion("4")), answer_with(429, "{}", Retry_After="3600"))
+def test_a_pause_of_an_hour_ends_a_question(serve: Serve) -> None:
+    server = serve(complete("4"), answer_with(429, "{}", Retry_After="3600"))
     asked = chat(server.url, retries=5)
     assert asked.ask(Question("first")).text == "4"
     with pytest.raises(ChatFault, match="status 429") as fault:
@@ -455,21 +458,21 @@ def test_a_pause_of_an_hour_ends_a_question(serve: Callable[..., Server]) -> Non
 
 
 @pytest.mark.parametrize("number", ["²", "-1", "1.5", "x", ""])
-def test_a_header_that_is_no_number_is_as_none(serve: Callable[..., Server], number: str) -> None:
+def test_a_header_that_is_no_number_is_as_none(serve: Serve, number: str) -> None:
     sent = number.encode().decode("latin-1")
     answers = answer_with(503, "{}", Retry_After=sent), answer_with(200, completion("4"), X_Length=sent)
-    assert chat(serve(*answers).url, retries=1).ask(Question("How good?")).text == "4"
+    assert chat(serve(*answers).url, retries=1).ask(GOOD).text == "4"
 
 
-def test_lost_answers_are_asked_for_by_the_next_run(serve: Callable[..., Server], tmp_path: Path) -> None:
+def test_lost_answers_are_asked_for_by_the_next_run(serve: Serve, tmp_path: Path) -> None:
     """The first run loses one of five answers, and the second one asks for it alone."""
-    good, busy = answer_with(200, completion("4")), answer_with(429, '{"error": "slow down"}')
-    server = serve(good, good, busy, good, good, answer_with(200, completion("2")))
+    good, busy = complete("4"), answer_with(429, '{"error": "slow down"}')
+    server = serve(good, good, busy, good, good, complete("2"))
     texts = tmp_path / "in.jsonl"
     texts.write_text("".join(f'{{"text": "text {i}"}}\n' for i in range(5)))
     ratings = list[list[float]]()
     for _ in range(3):
-        judge = LLMJudge(chat(server.url), ("coherence",), parallel=1, kept=tmp_path / "kept")
+        judge = coherence(server.url, parallel=1, kept=tmp_path / "kept")
         found = score(texts, judge, output=tmp_path / "out.jsonl", chunk=2, stages=tmp_path / "kept")
         ratings.append(found.found.values["coherence"].tolist())
         if len(ratings) == 1:
@@ -481,13 +484,13 @@ def test_lost_answers_are_asked_for_by_the_next_run(serve: Callable[..., Server]
     assert len(server.requests) == 6
 
 
-def test_a_run_that_loses_more_than_a_few_answers_fails(serve: Callable[..., Server], tmp_path: Path) -> None:
-    good, busy = answer_with(200, completion("4")), answer_with(503, "{}")
+def test_a_run_that_loses_more_than_a_few_answers_fails(serve: Serve, tmp_path: Path) -> None:
+    good, busy = complete("4"), answer_with(503, "{}")
     server = serve(*[good, busy] * 4, good)
     texts = [Example(str(i), text=f"text {i}") for i in range(10)]
     with pytest.raises(OutsideError, match=r"4 of 10 answers are lost, .* status 503: \{\}: run again"):
-        LLMJudge(chat(server.url), ("coherence",), parallel=1, kept=tmp_path).score(texts)
-    again = LLMJudge(chat(server.url), ("coherence",), parallel=1, kept=tmp_path).score(texts)
+        coherence(server.url, parallel=1, kept=tmp_path).score(texts)
+    again = coherence(server.url, parallel=1, kept=tmp_path).score(texts)
     assert again.values["coherence"].tolist() == [4] * 10
     assert len(server.requests) == 14
 
@@ -501,21 +504,21 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_an_answer_without_content_says_why(serve: Callable[..., Server], name: str) -> None:
+def test_an_answer_without_content_says_why(serve: Serve, name: str) -> None:
     choice, reason = REFUSED[name]
-    server = serve(answer_with(200, completion("", choices=[choice])), answer_with(200, completion("4")))
-    scores = LLMJudge(chat(server.url), ("coherence",)).score(TEXTS)
+    server = serve(complete("", choices=[choice]), complete("4"))
+    scores = coherence(server.url).score(TEXTS)
     assert reason in str(scores.reasons[0])
-    assert scores.values["coherence"].tolist() == [pytest.approx(math.nan, nan_ok=True), 4]
+    assert scores.values["coherence"].tolist() == [NAN, 4]
 
 
 def test_an_error_in_place_of_an_answer_has_the_words_of_the_endpoint(
-    serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     said = json.dumps({"error": {"message": f"upstream {KEY} is overloaded", "code": 503}})
     with pytest.raises(ChatFault, match="upstream <OPENAI_API_KEY> is overloaded") as fault:
-        chat(serve(answer_with(200, said)).url).ask(Question("How good?"))
+        chat(serve(answer_with(200, said)).url).ask(GOOD)
     assert fault.value.passes
 
 
@@ -545,7 +548,7 @@ NO_ANSWERS = {
 @pytest.mark.parametrize("name", [*NO_ANSWERS, "nobody"])
 @pytest.mark.parametrize("settings", [(), ("logprobs", "structured")])
 def test_an_endpoint_without_answers_ends_the_command_in_one_line(
-    serve: Callable[..., Server],
+    serve: Serve,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -564,27 +567,27 @@ def test_an_endpoint_without_answers_ends_the_command_in_one_line(
     assert url.split("/")[2] in lines[0] or "none of 1 questions got an answer" in lines[0]
 
 
-def test_the_first_questions_that_fail_alike_end_the_run(serve: Callable[..., Server]) -> None:
+def test_the_first_questions_that_fail_alike_end_the_run(serve: Serve) -> None:
     texts = [Example(str(i), text=f"text {i}") for i in range(100)]
     server = serve(answer_with(400, "no such setting"))
     with pytest.raises(OutsideError, match=r"answered none of 20 questions: .*no such setting"):
-        LLMJudge(chat(server.url), ("coherence",), parallel=2).score(texts)
+        coherence(server.url, parallel=2).score(texts)
     assert len(server.requests) < 30
     fault = answer_with(400, "no such setting")
-    server = serve(*[fault] * 19, answer_with(200, completion("4")), *[fault] * 30, answer_with(200, completion("4")))
-    scores = LLMJudge(chat(server.url), ("coherence",)).score(texts)
+    server = serve(*[fault] * 19, complete("4"), *[fault] * 30, complete("4"))
+    scores = coherence(server.url).score(texts)
     assert sum(reason is None for reason in scores.reasons) == 51
 
 
 # ---- the key ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_key_is_kept_nowhere(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_key_is_kept_nowhere(serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     secret = 'sk-"planted"/0123456789'
     monkeypatch.setenv("OPENAI_API_KEY", secret)
     said = f"Bearer {secret} {json.dumps(secret)} sk-%22planted%22%2F0123456789\n4"
-    server = serve(answer_with(200, completion(said, [("4", -0.1)])), answer_with(400, said))
-    judge = LLMJudge(chat(server.url), ("coherence",), kept=tmp_path)
+    server = serve(complete(said, [("4", -0.1)]), answer_with(400, said))
+    judge = coherence(server.url, kept=tmp_path)
     scores = judge.score(TEXTS)
     kept = "".join(path.read_text("utf-8") for path in tmp_path.rglob("*") if path.is_file())
     assert "planted" not in kept + repr(scores) + judge.signature
@@ -592,24 +595,21 @@ def test_the_key_is_kept_nowhere(serve: Callable[..., Server], monkeypatch: pyte
     assert scores.values["coherence"][0] == 4
 
 
-def test_a_key_in_parts_is_not_kept(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_in_parts_is_not_kept(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "471147114711")
     parts = [{"token": part, "top_logprobs": [{"token": part, "logprob": -0.1}]} for part in ("4711471147", "11", "4")]
-    choice = {"message": {"content": "471147114711\n4"}, "logprobs": {"content": parts}}
-    server = serve(answer_with(200, completion("", choices=[choice])))
-    assert chat(server.url).ask(Question("How good?")) == Reply(
-        text="<OPENAI_API_KEY>\n4", prompt_tokens=9, answer_tokens=2
-    )
+    server = serve(complete_positions("471147114711\n4", parts))
+    assert chat(server.url).ask(GOOD) == Reply(text="<OPENAI_API_KEY>\n4", prompt_tokens=9, answer_tokens=2)
 
 
-def test_a_dummy_key_is_no_secret(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dummy_key_is_no_secret(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "test")
-    server = serve(answer_with(200, completion("The greatest test. Rating: 4")))
-    assert chat(server.url).ask(Question("How good?")).text == "The greatest test. Rating: 4"
+    server = serve(complete("The greatest test. Rating: 4"))
+    assert chat(server.url).ask(GOOD).text == "The greatest test. Rating: 4"
 
 
 @pytest.mark.parametrize("waiting", ["a pause", "an answer"])
-def test_ctrl_c_ends_a_run_at_once(serve: Callable[..., Server], waiting: str) -> None:
+def test_ctrl_c_ends_a_run_at_once(serve: Serve, waiting: str) -> None:
     ended = threading.Event()
     slow: Answer = lambda handler: ended.wait(30)  # noqa: E731
     busy = answer_with(429, "busy", Retry_After="5")
@@ -623,5 +623,5 @@ def test_ctrl_c_ends_a_run_at_once(serve: Callable[..., Server], waiting: str) -
     took = time.monotonic() - started
     ended.set()
     assert took < 4
-    served.answers[:] = [answer_with(200, completion("4"))]
+    served.answers[:] = [complete("4")]
     assert judge.score(TEXTS).values["coherence"].tolist() == [4, 4]

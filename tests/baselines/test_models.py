@@ -413,17 +413,6 @@ def test_mover_score_by_its_definition(bert: Path) -> None:
     assert len({replace(metric, documents=each).signature for each in (None, ["cat"], ["mat"])}) == 3
 
 
-def test_mover_score_does_not_depend_on_the_other_texts(bert: Path) -> None:
-    """Without a corpus all tokens weigh alike."""
-    metric = MoverScore(Encoder.from_pretrained(str(bert)))
-    examples = [example for example in EXAMPLES if example.references]
-    together = metric.score(examples).values["quality"]
-    alone = [metric.score([example]).values["quality"][0] for example in examples]
-    assert together.tolist() == pytest.approx(alone, abs=1e-6)
-    assert {metric.score([example]).signature for example in examples} == {metric.signature}
-    assert "documents=none" in metric.signature
-
-
 def test_raw_perplexity() -> None:
     scores = Scores({"quality": np.array([-math.log(75.0), math.nan])}, "perplexity", [None, "blank"])
     raw = to_raw_perplexity(scores)
