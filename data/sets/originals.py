@@ -73,8 +73,8 @@ def read_topical_chat(folder: Path) -> Iterator[str]:
     """Yields the dialogues of `test_freq.json` and `test_rare.json`."""
     for name in ("test_freq.json", "test_rare.json"):
         for dialogue in _read_json(folder / name).values():
-            turns = (turn["message"].strip().replace("\n", " ") for turn in dialogue["content"])
-            yield "".join(f"{turn}{UTTERANCE_END}" for turn in turns)
+            turns = (turn["message"].strip() + UTTERANCE_END for turn in dialogue["content"])
+            yield "".join(turns).replace("\n", " ")
 
 
 def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
@@ -137,15 +137,15 @@ def read_trinity(folder: Path) -> Rows:
     Block k of a file belongs to line k of the keys; most blocks have two sentences.
     """
     keys = (folder / "commongen_keys.txt").read_text("utf-8").splitlines()
-    blocks: dict[tuple[str, str], list[list[str]]] = {}
+    judges = dict(JUDGES.values())
+    blocks: dict[str, list[Any]] = {}
     for level, (part, _) in LEVELS.items():
-        for judge, suffix in JUDGES.values():
-            blocks[level, judge] = _blocks(folder / f"commongen_test{part}{suffix}.txt")
+        columns = (_blocks(folder / f"commongen_test{part}{suffix}.txt") for suffix in judges.values())
+        blocks[level] = [*zip(*columns, strict=True)]
     for i, concepts in enumerate(keys):
         for level, (_, label) in LEVELS.items():
-            scored = {judge: blocks[level, judge][i] for judge, _ in JUDGES.values()}
-            for k, rows in enumerate(zip(*scored.values(), strict=True)):
-                scores = {judge: float(row.split("\t")[-1]) for judge, row in zip(scored, rows, strict=True)}
+            for k, rows in enumerate(zip(*blocks[level][i], strict=True)):
+                scores = {judge: float(row.split("\t")[-1]) for judge, row in zip(judges, rows, strict=True)}
                 yield {
                     "id": f"trinity-{i:04d}-{level}-{k}",
                     "concepts": concepts.split(", "),
@@ -171,11 +171,15 @@ def read_rt_polarity(folder: Path) -> Rows:
             words = _remove_blanks(line)
             if words and words not in seen:
                 seen.add(words)
-                yield {
-                    "id": f"rt-{label[:3]}-{i:04d}",
-                    "text": line.strip(),
-                    "label": label,
-                }
+                yield _labelled(f"rt-{label[:3]}-{i:04d}", line.strip(), label)
+
+
+def _labelled(
+    name: str,
+    text: str,
+    label: str,
+) -> dict[str, Any]:
+    return {"id": name, "text": text, "label": label}
 
 
 def _remove_blanks(text: str) -> str:
@@ -187,12 +191,7 @@ def read_sst2(folder: Path) -> Rows:
     _, *lines = (folder / "test.tsv").read_text("utf-8").splitlines()
     for i, line in enumerate(lines):
         text, number = line.rsplit("\t", 1)
-        label = ("negative", "positive")[int(number)]
-        yield {
-            "id": f"sst2-{i:04d}",
-            "text": text.strip(),
-            "label": label,
-        }
+        yield _labelled(f"sst2-{i:04d}", text.strip(), ("negative", "positive")[int(number)])
 
 
 def read_ag_news(folder: Path) -> Rows:
@@ -205,11 +204,7 @@ def read_ag_news(folder: Path) -> Rows:
         plain = re.sub("<[^>]*>", " ", html.unescape(text))
         words = plain.split()
         if 8 <= len(words) <= 80 and label.lower() in AG_NEWS_LABELS:
-            yield {
-                "id": f"ag-{number:04d}",
-                "text": " ".join(words),
-                "label": label.lower(),
-            }
+            yield _labelled(f"ag-{number:04d}", " ".join(words), label.lower())
             number += 1
 
 
@@ -225,12 +220,7 @@ def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
         label = next((label for start, label in labels.items() if group.startswith(start)), None)
         words = _list_words(TextIOWrapper(file, encoding="latin-1").read())[:MOST_WORDS]
         if label is not None and len(words) >= 20:
-            yield {
-                "id": f"ng-{group}-{path.name}",
-                "text": " ".join(words),
-                "label": label,
-                "group": group,
-            }
+            yield {**_labelled(f"ng-{group}-{path.name}", " ".join(words), label), "group": group}
 
 
 def _read_archive(path: Path, pattern: str) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
@@ -291,11 +281,10 @@ def read_articles(folder: Path) -> Rows:
         systems: dict[str, Any] = {}
         for name, summary in article["sys_summs"].items():
             ratings = {aspect: summary["scores"][aspect] for aspect in ASPECTS}
-            mean = sum(ratings.values()) / len(ASPECTS)
             systems[name] = {
                 "text": summary["sys_summ"],
                 **ratings,
-                "mean": mean,
+                "mean": sum(ratings.values()) / len(ASPECTS),
             }
         yield {
             "id": f"newsroom-{key}",
@@ -340,11 +329,9 @@ def read_answers(
 
 def _read_passages(folder: Path) -> dict[tuple[str, str], list[str | None]]:
     """The passages of MCScript by question and correct answer, in lower case."""
-    questions = _read_rows(folder / "mcscript_dev_questions.jsonl")
-    answers = _read_rows(folder / "mcscript_dev_answers.jsonl")
-    correct = {row["id"]: row["references"] for row in answers}
+    correct = {row["id"]: row["references"] for row in _read_rows(folder / "mcscript_dev_answers.jsonl")}
     passages: dict[tuple[str, str], list[str | None]] = {}
-    for row in questions:
+    for row in _read_rows(folder / "mcscript_dev_questions.jsonl"):
         for answer in correct.get(row["id"], ()):
             key = (row["question"].lower(), answer.lower())
             passages.setdefault(key, []).append(row["context"])
