@@ -71,7 +71,13 @@ def _compose(
         subject, *_ = subjects[topic]
         clause = next(clauses[topic]) if "{clause}" in template else ""
         return Sentence(
-            text=template.format_map({**facts, "subject": subject, "clause": clause}),
+            text=template.format_map(
+                {
+                    **facts,
+                    "subject": subject,
+                    "clause": clause,
+                }
+            ),
             about=(noun, subject) if carries else (noun,),
             label=topic if carries else None,
             naming="{city}" in template or "{last}" in template,

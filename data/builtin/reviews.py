@@ -67,7 +67,12 @@ def _compose(
     ) -> Sentence:
         fact = next(opinions)[label] if opinion and label else ""
         text = template.format(**facts, fact=fact)
-        return Sentence(text, (facts["noun"],), label, naming="{name}" in template)
+        return Sentence(
+            text,
+            (facts["noun"],),
+            label,
+            naming="{name}" in template,
+        )
 
     stages = ["firsts"]
     stages += ["seconds {label}"] * (rng.random() < SECOND_SHARE)

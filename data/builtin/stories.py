@@ -73,7 +73,13 @@ def generate_stories(
         ending = story.write(right_ending(story, rng))
         return Example("", text=f"{story.context} {ending}", context=story.context)
 
-    return collect(f"builtin-story-{seed}", n, draw, exclude, CONTEXT)
+    return collect(
+        f"builtin-story-{seed}",
+        n,
+        draw,
+        exclude,
+        CONTEXT,
+    )
 
 
 def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
@@ -117,7 +123,15 @@ def _reference_and_candidates(story: Story, rng: random.Random) -> list[Ending]:
         endings = [reference, right_ending(story, rng)]
         if endings[1].differs(reference):
             for level in (1, 2):
-                endings += islice(_foreign_endings(story, *endings[:2], rng, level), 1)
+                endings += islice(
+                    _foreign_endings(
+                        story,
+                        *endings[:2],
+                        rng,
+                        level,
+                    ),
+                    1,
+                )
             if len(endings) == 4:
                 return endings
 

@@ -43,7 +43,13 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     this file no system is named, and a note says how to get it.
     """
     scores = find_file(root, "fed/deam_scores.tsv")
-    rated = _load_rated(root, "fed/fed_test_{}.txt", "fed-{:03d}", scores, download)
+    rated = _load_rated(
+        root,
+        "fed/fed_test_{}.txt",
+        "fed-{:03d}",
+        scores,
+        download,
+    )
     path = require_file(root, FED_SYSTEMS, download) if download else find_file(root, FED_SYSTEMS)
     if path is None:
         how = explain_download(PUBLIC_FILES[FED_SYSTEMS], root)
@@ -78,7 +84,13 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
         log.warning("dstc9: only a sample of the 2200 dialogues, because %s is missing", Path(full).name)
         files = SAMPLE
         scores = require_file(root, "dstc9/deam_scores_sample.tsv")
-    rated = _load_rated(root, files, "dstc9-{:04d}", scores, download)
+    rated = _load_rated(
+        root,
+        files,
+        "dstc9-{:04d}",
+        scores,
+        download,
+    )
     lines = [int(example.id.removeprefix("dstc9-")) for example in rated.examples]
     systems = [f"s{line // DSTC9_BLOCK:02d}" for line in lines]
     note = f"dstc9: systems are inferred, one for each block of {DSTC9_BLOCK} lines; the file does not name them."
@@ -106,7 +118,12 @@ def _load_rated(
     published = {} if scores is None else _read_scores(scores, len(coherence))
     lines = published or range(len(coherence))
     examples: list[Example] = []
-    for line, (_, first), (_, second) in zip(lines, coherence, overall, strict=True):
+    for line, (_, first), (_, second) in zip(
+        lines,
+        coherence,
+        overall,
+        strict=True,
+    ):
         ratings = {**first.ratings, **second.ratings}
         examples.append(replace(first, id=ids.format(line), ratings=ratings))
     columns = {"deam": [*published.values()]} if published else {}
@@ -155,4 +172,9 @@ def read_utt_lines(
         if aspect is not None and score is None:
             raise ValueError(f"a finite score is needed after the last {UTTERANCE_END}, found {format_value(end)}")
 
-    return locate_examples(path, to_records, iterate_lines, ("turns",))
+    return locate_examples(
+        path,
+        to_records,
+        iterate_lines,
+        ("turns",),
+    )

@@ -77,10 +77,18 @@ def read_topical_chat(folder: Path) -> Iterator[str]:
             yield "".join(turns).replace("\n", " ")
 
 
-def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
+def read_daily_dialog(
+    folder: Path,
+    original: str,
+) -> Iterator[str]:
     """Yields the dialogues of a file of DailyDialog, in which utterances end with `__eou__`."""
     for line in _read_lines(folder / original):
-        yield re.sub(r"\s*__eou__\s*", UTTERANCE_END, line, flags=re.ASCII)
+        yield re.sub(
+            r"\s*__eou__\s*",
+            UTTERANCE_END,
+            line,
+            flags=re.ASCII,
+        )
 
 
 def read_deam_scores(
@@ -115,7 +123,10 @@ def _keep_letters(text: str) -> str:
     return "".join(filter(str.isalpha, text))
 
 
-def read_concept_sets(folder: Path, part: str) -> Rows:
+def read_concept_sets(
+    folder: Path,
+    part: str,
+) -> Rows:
     """Yields every concept set of a part (train, dev) with its references."""
     files = (f"commongen.{part}.{kind}.txt" for kind in KINDS)
     columns = [(folder / name).read_text("utf-8").splitlines() for name in files]
@@ -171,15 +182,11 @@ def read_rt_polarity(folder: Path) -> Rows:
             words = _remove_blanks(line)
             if words and words not in seen:
                 seen.add(words)
-                yield _labelled(f"rt-{label[:3]}-{i:04d}", line.strip(), label)
-
-
-def _labelled(
-    name: str,
-    text: str,
-    label: str,
-) -> dict[str, Any]:
-    return {"id": name, "text": text, "label": label}
+                yield {
+                    "id": f"rt-{label[:3]}-{i:04d}",
+                    "text": line.strip(),
+                    "label": label,
+                }
 
 
 def _remove_blanks(text: str) -> str:
@@ -191,7 +198,12 @@ def read_sst2(folder: Path) -> Rows:
     _, *lines = (folder / "test.tsv").read_text("utf-8").splitlines()
     for i, line in enumerate(lines):
         text, number = line.rsplit("\t", 1)
-        yield _labelled(f"sst2-{i:04d}", text.strip(), ("negative", "positive")[int(number)])
+        label = ("negative", "positive")[int(number)]
+        yield {
+            "id": f"sst2-{i:04d}",
+            "text": text.strip(),
+            "label": label,
+        }
 
 
 def read_ag_news(folder: Path) -> Rows:
@@ -204,7 +216,11 @@ def read_ag_news(folder: Path) -> Rows:
         plain = re.sub("<[^>]*>", " ", html.unescape(text))
         words = plain.split()
         if 8 <= len(words) <= 80 and label.lower() in AG_NEWS_LABELS:
-            yield _labelled(f"ag-{number:04d}", " ".join(words), label.lower())
+            yield {
+                "id": f"ag-{number:04d}",
+                "text": " ".join(words),
+                "label": label.lower(),
+            }
             number += 1
 
 
@@ -220,7 +236,12 @@ def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
         label = next((label for start, label in labels.items() if group.startswith(start)), None)
         words = _list_words(TextIOWrapper(file, encoding="latin-1").read())[:MOST_WORDS]
         if label is not None and len(words) >= 20:
-            yield {**_labelled(f"ng-{group}-{path.name}", " ".join(words), label), "group": group}
+            yield {
+                "id": f"ng-{group}-{path.name}",
+                "text": " ".join(words),
+                "label": label,
+                "group": group,
+            }
 
 
 def _read_archive(path: Path, pattern: str) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
@@ -266,7 +287,11 @@ def read_plain(folder: Path) -> Iterator[str]:
 class PlainUnpickler(pickle.Unpickler):
     """Reads dictionaries, lists, texts and numbers; refuses everything else, because a pickle may run code."""
 
-    def find_class(self, module_name: str, global_name: str) -> Any:
+    def find_class(
+        self,
+        module_name: str,
+        global_name: str,
+    ) -> Any:
         """Raises UnpicklingError for any class or function."""
         raise pickle.UnpicklingError(
             f"the pickle names {module_name}.{global_name}, but may hold dictionaries, lists, texts and numbers alone"

@@ -177,7 +177,13 @@ def load_answers(
     download: bool = False,
 ) -> ScoredSet:
     """Loads the answers of a set in `ANSWERS`."""
-    return load_rated(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
+    return load_rated(
+        name,
+        f"qa_ratings/{name}.jsonl",
+        partial(list_answer, groups={}),
+        root,
+        download,
+    )
 
 
 RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
@@ -185,7 +191,12 @@ RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
     "dstc9": load_dstc9,
     # dialogues of people with chatbots (Dinan et al. 2019), prepared by hand, each with one rating, `overall` 1-5, by
     # the person who took part; it is noisy, and measures engagement more than coherence
-    "convai2": partial(load_rated, "convai2", "convai2/convai2_rated.jsonl", lambda line: [line]),
+    "convai2": partial(
+        load_rated,
+        "convai2",
+        "convai2/convai2_rated.jsonl",
+        lambda line: [line],
+    ),
     "newsroom": load_newsroom,
     # ratings of 1 to 5 by three experts; ten references by other writers than the newspaper's
     "summeval": partial(
