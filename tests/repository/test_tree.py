@@ -45,11 +45,9 @@ def test_every_data_file_is_installed():
     assert Path("data/builtin/worlds/dialogues/small_talk.txt") in expected
 
 
-def test_every_room_is_known_to_the_tools():
+def test_every_room_is_known_to_the_import_linter():
     rooms = {package.split(".")[0] for package in packages()} - {"configs"}
     assert rooms == set(TOOL["importlinter"]["root_packages"])
-    assert rooms <= set(TOOL["basedpyright"]["include"])
-    assert rooms <= set(TOOL["pytest"]["ini_options"]["testpaths"])
 
 
 def list_imports(path: Path) -> set[str]:
