@@ -86,17 +86,24 @@ def table(section: Section) -> dict[str, tuple[str, ...]]:
     return {key: tuple(others) for key, *others in lines}
 
 
-def draw_person(
+def draw_facts(
     rng: random.Random,
     words: Mapping[str, Sequence[str]],
-    slot: str,
+    person: str,
+    **sections: str,
 ) -> dict[str, str]:
-    """Draws a name for a slot, and its pronouns for the slots {she}, {She}, {her} (whose) and {obj} (whom)."""
+    """Draws the name of a person for the slot `person`, and a word of a section for each further slot.
+
+    The pronouns fill the slots {she}, {She}, {her} (whose) and {obj} (whom).
+    """
     name = rng.choice([*words["women"], *words["men"]])
     pronouns = "she She her her" if name in words["women"] else "he He his him"
+    facts = dict(zip(("she", "She", "her", "obj"), pronouns.split(), strict=True))
+    drawn = {slot: rng.choice(words[section]) for slot, section in sections.items()}
     return {
-        slot: name,
-        **dict(zip(("she", "She", "her", "obj"), pronouns.split(), strict=True)),
+        person: name,
+        **facts,
+        **drawn,
     }
 
 

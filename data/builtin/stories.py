@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from core.example import Example
 from data.builtin import damage
-from data.builtin.grammar import collect, distinct, draw_person, draw_reserved, is_reserved, read_world
+from data.builtin.grammar import collect, distinct, draw_facts, draw_reserved, is_reserved, read_world
 
 REACTION_SHARE = 0.5  # the share of contexts with a fourth sentence
 ATTEMPTS = 100  # number of worse endings to draw before another right ending is tried
@@ -187,11 +187,13 @@ def random_story(rng: random.Random) -> Story:
     """Draws the goal, the obstacle and the words of a story."""
     goal = rng.choice(tuple(GOALS))
     obstacle = rng.choice(tuple(OBSTACLES))
-    words = {
-        **draw_person(rng, WORDS, "name"),
-        "kin": rng.choice(WORDS["kin"]),
-        "season": rng.choice(WORDS["seasons"]),
-    }
+    words = draw_facts(
+        rng,
+        WORDS,
+        "name",
+        kin="kin",
+        season="seasons",
+    )
     (aim,), preparations, _ = GOALS[goal]
     troubles, *_ = OBSTACLES[obstacle]
     clauses = {
