@@ -117,7 +117,12 @@ class Draw(NamedTuple):
 
     def choose(self, items: Sequence[T], at_least: int = 1) -> list[T]:
         """Draws as `choose_share` does."""
-        return choose_share(items, self.strength, self.rng, at_least)
+        return choose_share(
+            items,
+            self.strength,
+            self.rng,
+            at_least,
+        )
 
 
 Damage = Callable[[Units, Draw], Units]
@@ -153,11 +158,7 @@ def drop(units: Units, draw: Draw) -> Units:
 
 def repeat(units: Units, draw: Draw) -> Units:
     """Repeats a share of the units."""
-    twice = set(draw.choose(range(len(units))))
-    repeated: list[str] = []
-    for i, unit in enumerate(units):
-        repeated += [unit, unit] if i in twice else [unit]
-    return tuple(repeated)
+    return _insert(units, draw, str)
 
 
 def negate(units: Units, draw: Draw) -> Units:
@@ -186,12 +187,19 @@ def swap_entities(units: Units, draw: Draw) -> Units:
 
 def insert_foreign(units: Units, draw: Draw) -> Units:
     """Inserts units of another example after a share of the units."""
+    return _insert(units, draw, lambda _: draw.rng.choice(draw.other))
+
+
+def _insert(
+    units: Units,
+    draw: Draw,
+    make: Callable[[str], str],
+) -> Units:
+    """Makes another unit after each of a share of the units."""
     behind = set(draw.choose(range(len(units))))
     longer: list[str] = []
     for i, unit in enumerate(units):
-        longer.append(unit)
-        if i in behind:
-            longer.append(draw.rng.choice(draw.other))
+        longer += [unit, make(unit)] if i in behind else [unit]
     return tuple(longer)
 
 
@@ -286,17 +294,13 @@ def edit_example(example: Example, name: str) -> Example:
     The example stays unchanged if the edit would leave nothing.
     """
     edit = EDITS[name]
-    prefix = None if example.prefix is None else edit(example.prefix)
-    text = edit(example.text)
-    turns = tuple(map(edit, example.turns))
-    if not text.strip() and not turns:
-        return example
-    return replace(
+    edited = replace(
         example,
-        text=text,
-        turns=turns,
-        prefix=prefix,
+        text=edit(example.text),
+        turns=tuple(map(edit, example.turns)),
+        prefix=None if example.prefix is None else edit(example.prefix),
     )
+    return edited if edited.turns or edited.text.strip() else example
 
 
 def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:

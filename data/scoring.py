@@ -22,7 +22,11 @@ FRAME = (iterate_rows, encode_scores)  # the code before and behind the metric t
 LACKING = " lacks answers"  # ends the key of scores that the next run computes again
 
 
-def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages | None = None) -> ScoredSet:
+def score_set(
+    scored: ScoredSet,
+    metrics: Mapping[str, Metric],
+    stages: Stages | None = None,
+) -> ScoredSet:
     """Adds the scores of metrics to a set; `stages` keeps them, as `judge score` does for a file.
 
     Raises InputError by file and line.
@@ -43,7 +47,12 @@ def find_scores(scored: ScoredSet, metric: Metric, stages: Stages | None) -> Sco
     """
     if stages is None:
         return score_all(scored, metric)
-    kept = open_scores(stages, identify(scored), metric.signature, hash_sources(list_code(metric)))
+    kept = open_scores(
+        stages,
+        identify(scored),
+        metric.signature,
+        hash_sources(list_code(metric)),
+    )
     with kept.locked():
         parts = read_kept(kept, len(scored))
         if parts is None:
@@ -73,7 +82,12 @@ def list_code(metric: Metric) -> list[Code]:
     return [type(metric), *filter(inspect.isroutine, vars(metric).values())]
 
 
-def open_scores(stages: Stages, content: str, signature: str, code: Mapping[str, str]) -> Cache:
+def open_scores(
+    stages: Stages,
+    content: str,
+    signature: str,
+    code: Mapping[str, str],
+) -> Cache:
     """Opens the kept scores of a metric by its signature, and the hashes of its code, on the input with this hash."""
     return stages.open_cache(NAME, {"input": content, "signature": signature}, code=[*FRAME, code])
 

@@ -34,7 +34,13 @@ def generate_concept_sentences(
         example = write_sentence(random_event(rng), rng)
         return None if is_reserved(str(example.group)) else example
 
-    return collect(f"concepts-{seed}", n, draw, exclude, attrgetter("group"))
+    return collect(
+        f"concepts-{seed}",
+        n,
+        draw,
+        exclude,
+        attrgetter("group"),
+    )
 
 
 def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
@@ -81,8 +87,16 @@ def make_senseless(event: Event) -> Event:
     return _exchange(exchanged, "instrument", "place")
 
 
-def _exchange(event: Event, one: str, other: str) -> Event:
-    return {**event, one: event[other], other: event[one]}
+def _exchange(
+    event: Event,
+    one: str,
+    other: str,
+) -> Event:
+    return {
+        **event,
+        one: event[other],
+        other: event[one],
+    }
 
 
 def write_sentence(event: Event, rng: random.Random) -> Example:

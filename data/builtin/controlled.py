@@ -115,10 +115,22 @@ def generate_texts(
             label=label,
         )
 
-    texts = list(collect(f"builtin-{world.name}-{seed}", n, draw, exclude))
+    texts = list(
+        collect(
+            f"builtin-{world.name}-{seed}",
+            n,
+            draw,
+            exclude,
+        )
+    )
     for i, text in enumerate(texts):
         if comments.random() < verdicts:
-            texts[i] = name_label(text, comments, world.verdicts, world.label_words)
+            texts[i] = name_label(
+                text,
+                comments,
+                world.verdicts,
+                world.label_words,
+            )
     return tuple(texts)
 
 

@@ -6,7 +6,13 @@ trains a metric must never import this module.
 
 import random
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from itertools import combinations, islice
 from typing import TypeAlias
@@ -65,10 +71,17 @@ def replace_sentence(
     least = min(abs(wanted - count) for count in counts.values())
     nearest = dict.fromkeys(count for count in counts.values() if abs(wanted - count) == least)
     chosen, *_ = rng.sample([*nearest], len(nearest))
-    return replace_unit(sentences, i, rng.choice([sentence for sentence, count in counts.items() if count == chosen]))
+    return replace_unit(
+        sentences,
+        i,
+        rng.choice([sentence for sentence, count in counts.items() if count == chosen]),
+    )
 
 
-def rewrite_turns(turns: Turns, words: Words) -> Turns:
+def rewrite_turns(
+    turns: Turns,
+    words: Words,
+) -> Turns:
     """Writes new words at their places; punctuation stays."""
     tokens = [turn.split() for turn in turns]
     for (i, position), word in words.items():
@@ -97,7 +110,14 @@ def misplace(
 ) -> list[Words]:
     """Exchanges the values of two facts of different kinds, wherever they are mentioned."""
     pairs = combinations([key for key in mentions if key[1] in kinds], 2)
-    exchanged = ({one: values[other], other: values[one]} for one, other in pairs if one[1] != other[1])
+    exchanged = (
+        {
+            one: values[other],
+            other: values[one],
+        }
+        for one, other in pairs
+        if one[1] != other[1]
+    )
     return [_rename(mentions, changed) for changed in exchanged]
 
 

@@ -43,7 +43,12 @@ def read_topic(name: str) -> Topic:
     """Reads a topic from `worlds/dialogues/NAME.txt`."""
     world, *_ = read_world(f"dialogues/{name}")
     kinds, *rows = ((key, *others) for key, others in table(world["facts"]).items())
-    return Topic(kinds, tuple(rows), world["blocks"], world["closings"])
+    return Topic(
+        kinds,
+        tuple(rows),
+        world["blocks"],
+        world["closings"],
+    )
 
 
 SMALL_TALK, _, WORDS = read_world("dialogues/small_talk")
@@ -54,7 +59,11 @@ COLUMNS = {
     for topic in TOPICS.values()
     for kind, column in zip(topic.kinds, zip(*topic.rows, strict=True), strict=True)
 }
-VALUES = {"topic": tuple(TOPICS), **LISTS, **COLUMNS}  # all values that a fact of a kind may have
+VALUES = {
+    "topic": tuple(TOPICS),
+    **LISTS,
+    **COLUMNS,
+}  # all values that a fact of a kind may have
 
 
 @dataclass
@@ -91,7 +100,11 @@ class Dialogue:
         known = self.list_known()
         weights: dict[Block, int] = {}
         for block in blocks:
-            news, needs, recalls = _script(block, TOPICS[self.topic].kinds, len(self.turns) % 2)
+            news, needs, recalls = _script(
+                block,
+                TOPICS[self.topic].kinds,
+                len(self.turns) % 2,
+            )
             if needs <= known and news.isdisjoint(self.mentions) and len(block) <= room:
                 weights[block] = RECALL_WEIGHT if recalls else 1
         (block,) = rng.choices([*weights], [*weights.values()])
@@ -121,7 +134,13 @@ def generate_dialogues(
         dialogue = random_dialogue(rng)
         return None if is_reserved(dialogue.text) else Example("", turns=dialogue.turns)
 
-    return collect(f"builtin-{seed}", n, draw, exclude, TURNS)
+    return collect(
+        f"builtin-{seed}",
+        n,
+        draw,
+        exclude,
+        TURNS,
+    )
 
 
 def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
@@ -137,9 +156,11 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     clean = [*islice((pair for pair in drawn if len(pair[1]) >= WORST), n)]
     by_length = sorted(range(n), key=lambda i: count_words(clean[i][0].text))
     levels: dict[int, int] = {}
-    for start in range(0, n, WORST + 1):
-        alike = by_length[start : start + WORST + 1]
-        levels |= zip(alike, rng.sample(range(WORST + 1), len(alike)), strict=True)
+    step = WORST + 1
+    for start in range(0, n, step):
+        alike = by_length[start : start + step]
+        dealt = rng.sample(range(step), len(alike))
+        levels |= zip(alike, dealt, strict=True)
 
     def damaged() -> Iterator[Example]:
         used: Counter[str] = Counter()
@@ -156,7 +177,11 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
                 extra={"possible_damage": "+".join(sorted(damages))},
             )
 
-    return damage.number(f"builtin-rated-{seed}", n, damaged())
+    return damage.number(
+        f"builtin-rated-{seed}",
+        n,
+        damaged(),
+    )
 
 
 def list_damages(dialogue: Dialogue) -> dict[str, list[Words]]:
@@ -168,8 +193,16 @@ def list_damages(dialogue: Dialogue) -> dict[str, list[Words]]:
         "false_fact": damage.falsify(*content, false),
         "misplaced_words": damage.misplace(*content, {*following, *LISTS} - {"name"}),
         "wrong_topic": damage.falsify(*content, {"topic": VALUES["topic"]}),
-        "wrong_name": damage.exchange_owners(*content, ["name"], [dialogue.closing]),
-        "exchanged_owners": damage.exchange_owners(*content, [key, *following], range(1, len(dialogue.turns))),
+        "wrong_name": damage.exchange_owners(
+            *content,
+            ["name"],
+            [dialogue.closing],
+        ),
+        "exchanged_owners": damage.exchange_owners(
+            *content,
+            [key, *following],
+            range(1, len(dialogue.turns)),
+        ),
     }
 
 
@@ -188,7 +221,8 @@ def _draw_damages(dialogue: Dialogue, rng: random.Random) -> dict[str, Words]:
 
 def reserved_dialogues(rng: random.Random) -> Iterator[Dialogue]:
     """Yields different dialogues that are kept for rated sets, without end."""
-    return distinct(draw_reserved(random_dialogue, rng, TEXT), TURNS)
+    dialogues = draw_reserved(random_dialogue, rng, TEXT)
+    return distinct(dialogues, TURNS)
 
 
 def random_dialogue(rng: random.Random) -> Dialogue:
@@ -206,7 +240,13 @@ def random_dialogue(rng: random.Random) -> Dialogue:
     goal = rng.randint(4, MOST_TURNS - 3)  # a block has two or three turns, a closing two
     while len(dialogue.turns) < goal:
         room = MOST_TURNS - 2 - len(dialogue.turns)
-        unused.remove(dialogue.add_block(unused, rng, room))
+        unused.remove(
+            dialogue.add_block(
+                unused,
+                rng,
+                room,
+            )
+        )
     dialogue.closing = len(dialogue.turns)
     dialogue.add_block(topic.closings if rng.random() < TOPIC_CLOSINGS else SMALL_TALK["closings"], rng)
     return dialogue

@@ -8,7 +8,15 @@ comment. Slots of a phrase are names in braces; `str.format` fills them.
 import random
 import re
 import zlib
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from itertools import repeat
 from operator import attrgetter
@@ -45,7 +53,12 @@ def parse_world(text: str) -> dict[str, Section]:
     >>> parse_world("# talk\n[greetings]\nhello. | hi.\nhow are you?\n| are you well?\n\ngood day.\n")
     {'greetings': ((('hello.', 'hi.'), ('how are you?', 'are you well?')), (('good day.',),))}
     """
-    joined = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\n|", "|")
+    joined = re.sub(
+        r"^#.*\n",
+        "",
+        text,
+        flags=re.MULTILINE,
+    ).replace("\n|", "|")
     _, *parts = re.split(r"^\[(.+)\]\n", joined, flags=re.MULTILINE)
     return {name: _section(body) for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
@@ -73,15 +86,25 @@ def table(section: Section) -> dict[str, tuple[str, ...]]:
     return {key: tuple(others) for key, *others in lines}
 
 
-def draw_person(
+def draw_facts(
     rng: random.Random,
     words: Mapping[str, Sequence[str]],
-    slot: str,
+    person: str,
+    **sections: str,
 ) -> dict[str, str]:
-    """Draws a name for a slot, and its pronouns for the slots {she}, {She}, {her} (whose) and {obj} (whom)."""
+    """Draws the name of a person for the slot `person`, and a word of a section for each further slot.
+
+    The pronouns fill the slots {she}, {She}, {her} (whose) and {obj} (whom).
+    """
     name = rng.choice([*words["women"], *words["men"]])
     pronouns = "she She her her" if name in words["women"] else "he He his him"
-    return {slot: name, **dict(zip(("she", "She", "her", "obj"), pronouns.split(), strict=True))}
+    facts = dict(zip(("she", "She", "her", "obj"), pronouns.split(), strict=True))
+    drawn = {slot: rng.choice(words[section]) for slot, section in sections.items()}
+    return {
+        person: name,
+        **facts,
+        **drawn,
+    }
 
 
 def is_reserved(text: str) -> bool:
@@ -98,7 +121,10 @@ def draw_reserved(
     return (draft for draft in map(draw, repeat(rng)) if is_reserved(key(draft)))
 
 
-def distinct(values: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[T]:
+def distinct(
+    values: Iterable[T],
+    key: Callable[[T], Hashable],
+) -> Iterator[T]:
     """Yields the first value of each key."""
     seen: set[Hashable] = set()
     for value in values:

@@ -8,7 +8,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
-from data.builtin.grammar import draw_person, read_world
+from data.builtin.grammar import draw_facts, read_world
 
 # Shares of the texts that have each part.
 SUBJECT_SHARE = 0.7
@@ -28,15 +28,18 @@ TOPICS: Mapping[str, Sequence[Sequence[str]]] = {topic: lines for (topic,), *lin
 
 
 def _facts(rng: random.Random) -> dict[str, str]:
-    person = draw_person(rng, WORDS, "first")
-    last = rng.choice(WORDS["last names"])
+    drawn = draw_facts(
+        rng,
+        WORDS,
+        "first",
+        last="last names",
+        city="cities",
+    )
     return {
-        **person,
-        "city": rng.choice(WORDS["cities"]),
+        **drawn,
         "noun": rng.choice(tuple(OCCASIONS)),
         "day": rng.choice(WORDS["days"]),
-        "full": f"{person['first']} {last}",
-        "last": last,
+        "full": f"{drawn['first']} {drawn['last']}",
         "subject": "{subject}",
     }
 
@@ -71,7 +74,13 @@ def _compose(
         subject, *_ = subjects[topic]
         clause = next(clauses[topic]) if "{clause}" in template else ""
         return Sentence(
-            text=template.format_map({**facts, "subject": subject, "clause": clause}),
+            text=template.format_map(
+                {
+                    **facts,
+                    "subject": subject,
+                    "clause": clause,
+                }
+            ),
             about=(noun, subject) if carries else (noun,),
             label=topic if carries else None,
             naming="{city}" in template or "{last}" in template,

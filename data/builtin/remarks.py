@@ -107,7 +107,15 @@ def _compose(
     statements = 1 + sum(rng.random() < share for share in FURTHER_SHARES)
     first, *others, last = sentiments(statements + 1)
     template = rng.choice(SAID["firsts"])
-    sentences = [_say(rng, template, first, next(parts), next(parts))]
+    sentences = [
+        _say(
+            rng,
+            template,
+            first,
+            next(parts),
+            next(parts),
+        )
+    ]
     prefix = " ".join(sentences[0].split()[:2])
     if rng.random() < OPENED_SHARE:
         opening, rest = rng.choice(OPENINGS)
@@ -117,7 +125,15 @@ def _compose(
     for sentiment in others:
         part = next(parts)
         template = rng.choice(SAID[f"nexts {sentiment}"])
-        sentences.append(_say(rng, template, sentiment, part, part))
+        sentences.append(
+            _say(
+                rng,
+                template,
+                sentiment,
+                part,
+                part,
+            )
+        )
     ending = rng.choice(SAID[f"endings {last}"] + SAID[f"{topic} endings {last}"])
     return Example("", text=" ".join([*sentences, ending]), prefix=prefix)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
-from data.builtin.grammar import draw_person, read_world
+from data.builtin.grammar import draw_facts, read_world
 
 LABELS: tuple[str, ...] = ("negative", "positive")
 # Shares of the texts that have each part.
@@ -35,14 +35,18 @@ KINDS: Mapping[str, Kind] = {noun: Kind(got, uses, lines) for (noun, got, *uses)
 
 def _facts(rng: random.Random) -> dict[str, str]:
     noun = rng.choice(tuple(KINDS))
-    person = draw_person(rng, WORDS, "kin")
+    drawn = draw_facts(
+        rng,
+        WORDS,
+        "kin",
+        name="names",
+        city="cities",
+        month="months",
+    )
     return {
-        **person,
-        "name": rng.choice(WORDS["names"]),
+        **drawn,
         "noun": noun,
         "got": KINDS[noun].got,
-        "city": rng.choice(WORDS["cities"]),
-        "month": rng.choice(WORDS["months"]),
     }
 
 
@@ -67,7 +71,12 @@ def _compose(
     ) -> Sentence:
         fact = next(opinions)[label] if opinion and label else ""
         text = template.format(**facts, fact=fact)
-        return Sentence(text, (facts["noun"],), label, naming="{name}" in template)
+        return Sentence(
+            text,
+            (facts["noun"],),
+            label,
+            naming="{name}" in template,
+        )
 
     stages = ["firsts"]
     stages += ["seconds {label}"] * (rng.random() < SECOND_SHARE)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from core.example import Example
 from data.builtin import damage
-from data.builtin.grammar import collect, distinct, draw_person, draw_reserved, is_reserved, read_world
+from data.builtin.grammar import collect, distinct, draw_facts, draw_reserved, is_reserved, read_world
 
 REACTION_SHARE = 0.5  # the share of contexts with a fourth sentence
 ATTEMPTS = 100  # number of worse endings to draw before another right ending is tried
@@ -73,7 +73,13 @@ def generate_stories(
         ending = story.write(right_ending(story, rng))
         return Example("", text=f"{story.context} {ending}", context=story.context)
 
-    return collect(f"builtin-story-{seed}", n, draw, exclude, CONTEXT)
+    return collect(
+        f"builtin-story-{seed}",
+        n,
+        draw,
+        exclude,
+        CONTEXT,
+    )
 
 
 def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
@@ -117,7 +123,15 @@ def _reference_and_candidates(story: Story, rng: random.Random) -> list[Ending]:
         endings = [reference, right_ending(story, rng)]
         if endings[1].differs(reference):
             for level in (1, 2):
-                endings += islice(_foreign_endings(story, *endings[:2], rng, level), 1)
+                endings += islice(
+                    _foreign_endings(
+                        story,
+                        *endings[:2],
+                        rng,
+                        level,
+                    ),
+                    1,
+                )
             if len(endings) == 4:
                 return endings
 
@@ -173,11 +187,13 @@ def random_story(rng: random.Random) -> Story:
     """Draws the goal, the obstacle and the words of a story."""
     goal = rng.choice(tuple(GOALS))
     obstacle = rng.choice(tuple(OBSTACLES))
-    words = {
-        **draw_person(rng, WORDS, "name"),
-        "kin": rng.choice(WORDS["kin"]),
-        "season": rng.choice(WORDS["seasons"]),
-    }
+    words = draw_facts(
+        rng,
+        WORDS,
+        "name",
+        kin="kin",
+        season="seasons",
+    )
     (aim,), preparations, _ = GOALS[goal]
     troubles, *_ = OBSTACLES[obstacle]
     clauses = {

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ FED_SYSTEMS = "fed/systems_and_raters.jsonl"
 # the question that was asked for an aspect, and what DEAM divided the mean of the answers by
 FED_QUESTIONS = {"coherence": ("coherent", 2), "overall": ("overall", 5)}
 DSTC9_BLOCK = 200  # lines of the full file by one system
+SAMPLE = "dstc9/dstc9_sample_{}.txt"
 
 
 def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
@@ -41,7 +43,13 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     this file no system is named, and a note says how to get it.
     """
     scores = find_file(root, "fed/deam_scores.tsv")
-    rated = _load_rated(root, "fed/fed_test_{}.txt", "fed-{:03d}", scores, download)
+    rated = _load_rated(
+        root,
+        "fed/fed_test_{}.txt",
+        "fed-{:03d}",
+        scores,
+        download,
+    )
     path = require_file(root, FED_SYSTEMS, download) if download else find_file(root, FED_SYSTEMS)
     if path is None:
         how = explain_download(PUBLIC_FILES[FED_SYSTEMS], root)
@@ -50,12 +58,13 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     with blame_file(path):
         row_of = {row["id"]: row for _, row in read_json_lines(path, faults)}
         rows = [row_of[example.id] for example in rated.examples]
+        raters = {
+            aspect: tabulate_raters(row["ratings"][question] for row in rows) / divisor
+            for aspect, (question, divisor) in FED_QUESTIONS.items()
+        }
         named = _name_systems(rated, [row["system"] for row in rows])
-        for aspect, (question, divisor) in FED_QUESTIONS.items():
-            answers = tabulate_raters(row["ratings"][question] for row in rows)
-            named = replace(named, raters={**named.raters, aspect: answers / divisor})
     require_none((), faults)
-    return named
+    return replace(named, raters=raters)
 
 
 def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
@@ -70,13 +79,18 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     """
     files = "dstc9/dstc9_test_{}_averaged.txt"
     scores = find_file(root, "dstc9/deam_scores.tsv")
-    sample = "dstc9/dstc9_sample_{}.txt"
     full = files.format(ASPECTS[0])
-    if find_file(root, sample.format(ASPECTS[0])) is not None and find_file(root, full) is None:
+    if find_file(root, SAMPLE.format(ASPECTS[0])) and not find_file(root, full):
         log.warning("dstc9: only a sample of the 2200 dialogues, because %s is missing", Path(full).name)
-        files = sample
+        files = SAMPLE
         scores = require_file(root, "dstc9/deam_scores_sample.tsv")
-    rated = _load_rated(root, files, "dstc9-{:04d}", scores, download)
+    rated = _load_rated(
+        root,
+        files,
+        "dstc9-{:04d}",
+        scores,
+        download,
+    )
     lines = [int(example.id.removeprefix("dstc9-")) for example in rated.examples]
     systems = [f"s{line // DSTC9_BLOCK:02d}" for line in lines]
     note = f"dstc9: systems are inferred, one for each block of {DSTC9_BLOCK} lines; the file does not name them."
@@ -98,13 +112,18 @@ def _load_rated(
     name = Path(files).parent.name
     paths = read_all(partial(require_file, root, files.format(aspect), download) for aspect in ASPECTS)
     read = partial(read_utt_lines, drop_empty=name == "dstc9")
-    coherence, overall = read_all(partial(read, path, aspect) for path, aspect in zip(paths, ASPECTS, strict=True))
+    coherence, overall = read_all(map(partial, repeat(read), paths, ASPECTS))
     if [example.turns for _, example in coherence] != [example.turns for _, example in overall]:
         raise InputError([fault(paths[1], 0, f"must have the dialogues of {paths[0].name}, in its order")])
     published = {} if scores is None else _read_scores(scores, len(coherence))
     lines = published or range(len(coherence))
     examples: list[Example] = []
-    for line, (_, first), (_, second) in zip(lines, coherence, overall, strict=True):
+    for line, (_, first), (_, second) in zip(
+        lines,
+        coherence,
+        overall,
+        strict=True,
+    ):
         ratings = {**first.ratings, **second.ratings}
         examples.append(replace(first, id=ids.format(line), ratings=ratings))
     columns = {"deam": [*published.values()]} if published else {}
@@ -119,11 +138,9 @@ def _name_systems(rated: ScoredSet, systems: Sequence[str]) -> ScoredSet:
 def _read_scores(path: Path, n: int) -> dict[int, float]:
     """The score of each dialogue by its line (from 0), of a file with two columns and n rows below a header."""
     faults: list[str] = []
-    scores: dict[int, float] = {}
     with blame_file(path):
         rows = [row.values() for _, row in read_rows(path, "\t", faults)]
-        for line, score in rows:
-            scores[int(line)] = float(score)
+        scores = {int(line): float(score) for line, score in rows}
     if {len(rows), len(scores)} != {n}:
         faults.append(fault(path, 0, f"there must be a score for each of the {n} dialogues, found {len(rows)}"))
     require_none((), faults)
@@ -155,4 +172,9 @@ def read_utt_lines(
         if aspect is not None and score is None:
             raise ValueError(f"a finite score is needed after the last {UTTERANCE_END}, found {format_value(end)}")
 
-    return locate_examples(path, to_records, iterate_lines, ("turns",))
+    return locate_examples(
+        path,
+        to_records,
+        iterate_lines,
+        ("turns",),
+    )

@@ -73,14 +73,22 @@ def read_topical_chat(folder: Path) -> Iterator[str]:
     """Yields the dialogues of `test_freq.json` and `test_rare.json`."""
     for name in ("test_freq.json", "test_rare.json"):
         for dialogue in _read_json(folder / name).values():
-            turns = (turn["message"].strip().replace("\n", " ") for turn in dialogue["content"])
-            yield "".join(f"{turn}{UTTERANCE_END}" for turn in turns)
+            turns = (turn["message"].strip() + UTTERANCE_END for turn in dialogue["content"])
+            yield "".join(turns).replace("\n", " ")
 
 
-def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
+def read_daily_dialog(
+    folder: Path,
+    original: str,
+) -> Iterator[str]:
     """Yields the dialogues of a file of DailyDialog, in which utterances end with `__eou__`."""
     for line in _read_lines(folder / original):
-        yield re.sub(r"\s*__eou__\s*", UTTERANCE_END, line, flags=re.ASCII)
+        yield re.sub(
+            r"\s*__eou__\s*",
+            UTTERANCE_END,
+            line,
+            flags=re.ASCII,
+        )
 
 
 def read_deam_scores(
@@ -115,7 +123,10 @@ def _keep_letters(text: str) -> str:
     return "".join(filter(str.isalpha, text))
 
 
-def read_concept_sets(folder: Path, part: str) -> Rows:
+def read_concept_sets(
+    folder: Path,
+    part: str,
+) -> Rows:
     """Yields every concept set of a part (train, dev) with its references."""
     files = (f"commongen.{part}.{kind}.txt" for kind in KINDS)
     columns = [(folder / name).read_text("utf-8").splitlines() for name in files]
@@ -137,15 +148,15 @@ def read_trinity(folder: Path) -> Rows:
     Block k of a file belongs to line k of the keys; most blocks have two sentences.
     """
     keys = (folder / "commongen_keys.txt").read_text("utf-8").splitlines()
-    blocks: dict[tuple[str, str], list[list[str]]] = {}
+    judges = dict(JUDGES.values())
+    blocks: dict[str, list[Any]] = {}
     for level, (part, _) in LEVELS.items():
-        for judge, suffix in JUDGES.values():
-            blocks[level, judge] = _blocks(folder / f"commongen_test{part}{suffix}.txt")
+        columns = (_blocks(folder / f"commongen_test{part}{suffix}.txt") for suffix in judges.values())
+        blocks[level] = [*zip(*columns, strict=True)]
     for i, concepts in enumerate(keys):
         for level, (_, label) in LEVELS.items():
-            scored = {judge: blocks[level, judge][i] for judge, _ in JUDGES.values()}
-            for k, rows in enumerate(zip(*scored.values(), strict=True)):
-                scores = {judge: float(row.split("\t")[-1]) for judge, row in zip(scored, rows, strict=True)}
+            for k, rows in enumerate(zip(*blocks[level][i], strict=True)):
+                scores = {judge: float(row.split("\t")[-1]) for judge, row in zip(judges, rows, strict=True)}
                 yield {
                     "id": f"trinity-{i:04d}-{level}-{k}",
                     "concepts": concepts.split(", "),
@@ -276,7 +287,11 @@ def read_plain(folder: Path) -> Iterator[str]:
 class PlainUnpickler(pickle.Unpickler):
     """Reads dictionaries, lists, texts and numbers; refuses everything else, because a pickle may run code."""
 
-    def find_class(self, module_name: str, global_name: str) -> Any:
+    def find_class(
+        self,
+        module_name: str,
+        global_name: str,
+    ) -> Any:
         """Raises UnpicklingError for any class or function."""
         raise pickle.UnpicklingError(
             f"the pickle names {module_name}.{global_name}, but may hold dictionaries, lists, texts and numbers alone"
@@ -291,11 +306,10 @@ def read_articles(folder: Path) -> Rows:
         systems: dict[str, Any] = {}
         for name, summary in article["sys_summs"].items():
             ratings = {aspect: summary["scores"][aspect] for aspect in ASPECTS}
-            mean = sum(ratings.values()) / len(ASPECTS)
             systems[name] = {
                 "text": summary["sys_summ"],
                 **ratings,
-                "mean": mean,
+                "mean": sum(ratings.values()) / len(ASPECTS),
             }
         yield {
             "id": f"newsroom-{key}",
@@ -340,11 +354,9 @@ def read_answers(
 
 def _read_passages(folder: Path) -> dict[tuple[str, str], list[str | None]]:
     """The passages of MCScript by question and correct answer, in lower case."""
-    questions = _read_rows(folder / "mcscript_dev_questions.jsonl")
-    answers = _read_rows(folder / "mcscript_dev_answers.jsonl")
-    correct = {row["id"]: row["references"] for row in answers}
+    correct = {row["id"]: row["references"] for row in _read_rows(folder / "mcscript_dev_answers.jsonl")}
     passages: dict[tuple[str, str], list[str | None]] = {}
-    for row in questions:
+    for row in _read_rows(folder / "mcscript_dev_questions.jsonl"):
         for answer in correct.get(row["id"], ()):
             key = (row["question"].lower(), answer.lower())
             passages.setdefault(key, []).append(row["context"])

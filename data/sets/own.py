@@ -47,8 +47,19 @@ def own_corpus(
     named = [(example.id, fold_text(example.full_text)) for rated_set in sets for example in rated_set.examples]
     known = [fold_text(example.full_text) for example in texts]
     refuse_shared("a rated text must not be a training one too, but {} are", named, known)
-    train, held_out = split_share(texts, content_of, held_out_fraction, seed)
-    return Corpus(Path(path).stem, train, held_out, sets, synthetic=False)
+    train, held_out = split_share(
+        texts,
+        content_of,
+        held_out_fraction,
+        seed,
+    )
+    return Corpus(
+        Path(path).stem,
+        train,
+        held_out,
+        sets,
+        synthetic=False,
+    )
 
 
 def own_dialogues(train_path: Path | str, **settings: Any) -> Corpus:

@@ -12,7 +12,16 @@ import numpy as np
 from core.errors import InputError, fault, format_value, read_all
 from core.example import Example
 from core.settings import Several, check, one_of
-from data.corpus import HELD_OUT_FRACTION, Corpus, content_of, fold_text, refuse_shared, split_share, tabulate_raters
+from data.corpus import (
+    HELD_OUT_FRACTION,
+    Corpus,
+    Parts,
+    content_of,
+    fold_text,
+    refuse_shared,
+    split_share,
+    tabulate_raters,
+)
 from data.download import find_file, join_licences, require_file
 from data.files import ToRecords, load_examples
 from data.sentences import split_sentences
@@ -50,8 +59,8 @@ TRAINING: Mapping[str, Sequence[str]] = {
     "cdm_valid": ("dialogue/clean_valid.txt",),
     "roc_stories": ("roc_stories/roc_plain.txt",),
 }
-# training sets whose held-out texts are another set, as published
-HELD_OUT_SETS: Mapping[str, str] = {"cdm_train": "cdm_valid"}
+# training sets whose held-out texts are other sets, as published
+HELD_OUT_SETS: Mapping[str, Sequence[str]] = {"cdm_train": ["cdm_valid"]}
 
 
 def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
@@ -62,10 +71,10 @@ def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
     """
     path = find_file(root, FULL) or find_file(root, SAMPLE) or require_file(root, FULL, download)
     more = find_file(root, MORE) if path.name == Path(SAMPLE).name else None
+    paths = filter(None, (path, more))
     to_records = partial(list_summaries, aspects=("mean", *NEWSROOM_ASPECTS))
-    paths = [path] if more is None else [path, more]
-    parts = read_all([partial(load_examples, file, to_records) for file in paths])
-    return ScoredSet("newsroom", tuple(example for part in parts for example in part))
+    parts = read_all(partial(load_examples, path, to_records) for path in paths)
+    return ScoredSet("newsroom", tuple(chain.from_iterable(parts)))
 
 
 def list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Records:
@@ -93,21 +102,19 @@ def load_mocha(
     The raters are those of each answer: a place in the list is no person.
     """
 
-    def read(path: Path, faults: list[str]) -> Iterator[tuple[int, Any]]:
-        sets = read_json(path)
-        if not isinstance(sets, dict) or not isinstance(sets.get(name), dict):
-            raise InputError([fault(path, 0, f"{format_value(name)} is required, found {format_value(sets)}")])
-        answers = [{"id": key, **answer} for key, answer in sets[name].items()]
-        return enumerate(answers, start=1)
-
-    def to_records(answer: Mapping[str, Any]) -> Records:
+    def to_records(item: tuple[str, Mapping[str, Any]]) -> Records:
+        key, answer = item
         known = {"references": [answer["reference"]], "system": answer["metadata"]["source"]}
         single_ratings.append(answer["metadata"]["scores"])
-        return list_answer({**answer, **known}, groups)
+        return list_answer({"id": key, **answer, **known}, groups)
 
+    path = require_file(root, "mocha/dev.json", download)
+    sets = read_json(path)
+    if not isinstance(sets, dict) or not isinstance(sets.get(name), dict):
+        raise InputError([fault(path, 0, f"{format_value(name)} is required, found {format_value(sets)}")])
     groups: dict[str, str] = {}
     single_ratings: list[list[float]] = []
-    examples = load_examples(require_file(root, "mocha/dev.json", download), to_records, read)
+    examples = load_examples(path, to_records, lambda path, faults: enumerate(sets[name].items(), start=1))
     return ScoredSet(f"mocha_{name}", examples, raters={"correctness": tabulate_raters(single_ratings)})
 
 
@@ -170,7 +177,13 @@ def load_answers(
     download: bool = False,
 ) -> ScoredSet:
     """Loads the answers of a set in `ANSWERS`."""
-    return load_rated(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
+    return load_rated(
+        name,
+        f"qa_ratings/{name}.jsonl",
+        partial(list_answer, groups={}),
+        root,
+        download,
+    )
 
 
 RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
@@ -178,7 +191,12 @@ RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
     "dstc9": load_dstc9,
     # dialogues of people with chatbots (Dinan et al. 2019), prepared by hand, each with one rating, `overall` 1-5, by
     # the person who took part; it is noisy, and measures engagement more than coherence
-    "convai2": partial(load_rated, "convai2", "convai2/convai2_rated.jsonl", lambda line: [line]),
+    "convai2": partial(
+        load_rated,
+        "convai2",
+        "convai2/convai2_rated.jsonl",
+        lambda line: [line],
+    ),
     "newsroom": load_newsroom,
     # ratings of 1 to 5 by three experts; ten references by other writers than the newspaper's
     "summeval": partial(
@@ -207,10 +225,8 @@ def load_training(
     if name == "roc_stories":
         return load_examples(paths[0], to_records, iterate_lines)
     parts = read_all(partial(read_utt_lines, path) for path in paths)
-    dialogues: list[Example] = []
-    for path, part in zip(paths, parts, strict=True):
-        dialogues += [replace(example, group=path.name) for _, example in part]
-    return tuple(dialogues)
+    in_files = ((path.name, example) for path, part in zip(paths, parts, strict=True) for _, example in part)
+    return tuple(replace(example, group=name) for name, example in in_files)
 
 
 def public_corpus(
@@ -235,47 +251,57 @@ def public_corpus(
     Raises SettingError if a rated text, or its reference after its context, is also a training text.
     """
     names = [rated] if isinstance(rated, str) else rated
-    training = [training_sets] if isinstance(training_sets, str) else list(training_sets or ())
-    if plain_stories:
-        training.append("roc_stories")
+    training = [training_sets] if isinstance(training_sets, str) else [*(training_sets or ())]
+    training += ["roc_stories"] * plain_stories
     check(Several[one_of(tuple(RATED))], rated=names)
     if training:
         check(Several[one_of(tuple(TRAINING))], training_sets=training)
-    whole = {training_set: held for training_set, held in HELD_OUT_SETS.items() if training_set in training}
-    needed = dict.fromkeys([*training, *whole.values()])
     readers: list[Callable[[], Any]] = [partial(RATED[rated_set], root, download) for rated_set in names]
-    readers += [partial(load_training, training_set, root, download) for training_set in needed]
+    readers += [partial(_load_parts, training_set, root, download) for training_set in training]
     loaded = read_all(readers)
     sets = tuple(_choose_systems(rated_set, systems) for rated_set in loaded[: len(names)])
-    texts: dict[str, tuple[Example, ...]] = dict(zip(needed, loaded[len(names) :], strict=True))
-    to_split = chain.from_iterable(texts[training_set] for training_set in training if training_set not in whole)
-    train, held_out = split_share([*to_split], content_of, held_out_fraction, seed)
+    parts: list[Parts] = loaded[len(names) :]
+    to_split = [text for texts, held in parts if not held for text in texts]
+    train, held_out = split_share(to_split, content_of, held_out_fraction, seed)
+    for texts, held in parts:
+        if held:
+            train += texts
+            held_out += held
     contents: list[tuple[str, str]] = []
     for example in chain.from_iterable(rated_set.examples for rated_set in sets):
         continued = [f"{example.context} {reference}" for reference in example.references]
         contents += [(example.id, fold_text(text)) for text in (example.full_text, *continued)]
     rule = "rated texts (or their references) also occur in the training texts: {}"
-    refuse_shared(rule, contents, [fold_text(text.full_text) for text in chain.from_iterable(texts.values())])
+    refuse_shared(rule, contents, [fold_text(text.full_text) for text in (*train, *held_out)])
     return Corpus(
         name or "+".join(names),
-        train=(*train, *chain.from_iterable(texts[training_set] for training_set in whole)),
-        held_out=(*held_out, *chain.from_iterable(texts[held] for held in whole.values())),
+        train,
+        held_out,
         rated=sets,
         synthetic=False,
         licence=join_licences(chain.from_iterable(TRAINING[training_set] for training_set in training)),
     )
 
 
+def _load_parts(
+    name: str,
+    root: Path | str,
+    download: bool,
+) -> Parts:
+    """The texts of a training set, and those that are held out for it, if they are another set."""
+    sets = [name, *HELD_OUT_SETS.get(name, ())]
+    texts, *held = read_all(partial(load_training, training_set, root, download) for training_set in sets)
+    return texts, tuple(chain.from_iterable(held))
+
+
 def _choose_systems(rated: ScoredSet, systems: Sequence[str] | None) -> ScoredSet:
     if systems is None:
         return rated
-    examples = rated.examples
-    known = sorted({example.system or "" for example in examples})
+    known = sorted({example.system or "" for example in rated.examples})
     check(Several[one_of(known)], systems=systems)
-    groups = list(dict.fromkeys(example.group for example in examples))
-
-    def place(i: int) -> tuple[int, int]:
-        return groups.index(examples[i].group), systems.index(examples[i].system or "")
-
-    chosen = [i for i, example in enumerate(examples) if example.system in systems]
-    return rated.take(sorted(chosen, key=place))
+    groups = list(dict.fromkeys(example.group for example in rated.examples))
+    places: dict[int, tuple[int, int]] = {}
+    for i, example in enumerate(rated.examples):
+        if example.system in systems:
+            places[i] = (groups.index(example.group), systems.index(example.system))
+    return rated.take(sorted(places, key=places.__getitem__))

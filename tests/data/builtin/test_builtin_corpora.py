@@ -23,12 +23,11 @@ from data.builtin.concepts import (
     random_event,
 )
 from data.builtin.controlled import SYSTEMS, World, rated_texts
-from data.builtin.damage import damage_labels
 from data.builtin.news import NEWS
 from data.builtin.remarks import PARTS as PARTS_OF_REMARKS
 from data.builtin.remarks import SAID, SENTIMENTS
 from data.builtin.reviews import REVIEWS
-from data.builtin.stories import CAUSES, Ending, Story, word_counts
+from data.builtin.stories import CAUSES, word_counts
 from data.files import to_record
 from data.sets.builtin import SOURCES, TEXT, builtin_corpus
 from tests.data.builtin.kinds import rate
@@ -169,14 +168,6 @@ def test_no_aspect_tells_the_quality_in_another(name: str, world: World, seed: i
         assert abs(rho(one, other)) < 0.15
 
 
-def test_labels_by_hand() -> None:
-    drawn = [
-        {tuple(sorted(damage_labels(level, "a", "b", random.Random(i))(n))) for i in range(9)}
-        for level, n in ((0, 3), (2, 3), (1, 4), (1, 3))
-    ]
-    assert drawn == [{("a",) * 3}, {("b",) * 3}, {("a", "a", "b", "b")}, {("a", "a", "b"), ("a", "b", "b")}]
-
-
 def count_misused(event: Event) -> int:
     """The number of nouns whose part no scene with this verb allows."""
     scenes = [scene for scene in SCENES if event["verb"] in scene["verb"]]
@@ -216,13 +207,6 @@ def test_ratings_say_how_many_sentences_have_the_label() -> None:
     for remark in rated:
         both = {1.0: {remark.label}, 0.5: {*SENTIMENTS}, 0.0: {*SENTIMENTS} - {remark.label}}
         assert sentiments_of(remark.text) == both[remark.ratings["attribute_relevance"]]
-
-
-def test_a_written_ending_by_hand() -> None:
-    story = Story({"solution": "dark", "result": "cake"}, {"she": "he", "her": "his", "obj": "him"}, "it was dark.")
-    ending = Ending({"solution": ("dark", 2), "result": ("cake", 3)}, "luckily {solution}, so in the end {result}")
-    expected = "luckily he found a torch with batteries, so in the end the guests emptied their plates."
-    assert story.write(ending) == expected
 
 
 def tells(text: object, clause: str) -> bool:

@@ -9,12 +9,11 @@ import pytest
 
 from core.errors import InputError, SettingError
 from core.example import Example
-from data.download import PUBLIC_FILES, PublicFile
+from data.download import PUBLIC_FILES
 from data.files import write_examples
 from data.sets.dialogues import load_dstc9, load_fed, read_utt_lines
 from data.sets.own import own_dialogues
 from data.sets.public import public_corpus
-from meta_eval.design import Floats
 from tests.data.sets import small_files
 
 
@@ -74,20 +73,11 @@ def test_fed_has_its_systems_and_five_raters(shared_data: Path):
     rated = load_fed(shared_data)
     assert Counter(rated.systems) == {"Mitsuku": 44, "Human": 41, "Meena": 40}
     lines = (shared_data / "fed/fed.jsonl").read_text("utf-8").splitlines()
-    for aspect, alone in {"coherence": [0.59, 0.12, 0.50], "overall": [0.61, 0.36, 0.31]}.items():
+    for aspect in ("coherence", "overall"):
         ratings = rated.ratings(aspect)
         assert ratings.tolist() == [json.loads(line)[aspect] for line in lines]
         assert rated.raters[aspect].shape == (5, 125)
         np.testing.assert_allclose(rated.raters[aspect].mean(axis=0), ratings, rtol=0, atol=1e-12)
-        parts = {part.name: part.raters[aspect] for part in rated.by_system()}
-        reliabilities = [estimate_reliability(parts[name]) for name in ("Mitsuku", "Meena", "Human")]
-        assert reliabilities == pytest.approx(alone, abs=0.005)
-
-
-def estimate_reliability(raters: Floats) -> float:
-    """Of the mean over raters: 1 - error / variance."""
-    error = raters.var(axis=0, ddof=1).mean() / len(raters)
-    return 1 - error / raters.mean(axis=0).var(ddof=1)
 
 
 def test_the_systems_of_fed_come_from_the_collections_own_file(tmp_path: Path):
@@ -179,21 +169,12 @@ def test_the_two_files_of_a_rated_set_must_hold_the_same_dialogues(tmp_path: Pat
 
 
 def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    fetched: list[str] = []
-
-    def fetch(file: PublicFile, root: Path) -> Path:
-        fetched.append(file.name)
-        return write(root / file.name, content)
-
-    monkeypatch.setattr("data.download.fetch", fetch)
     path = (root := public(tmp_path)) / "fed/fed_test_overall.txt"
-    content = path.read_bytes()
-    path.unlink()
+    aside = path.rename(tmp_path / "aside")
+    monkeypatch.setattr("data.download.fetch", lambda file, root: aside.rename(root / file.name))
     with pytest.raises(InputError, match=r"fed_test_overall.txt: no such file"):
         public_corpus("fed", root)
-    assert fetched == []
     assert len(public_corpus("fed", root, download=True).rated[0].examples) == 2
-    assert fetched == ["fed/fed_test_overall.txt"]
 
 
 def talks(n: int) -> tuple[Example, ...]:

@@ -1,6 +1,5 @@
 """Pairs with verdicts of judges: the published files and what joins them, and the figures that were published."""
 
-import io
 import json
 import tarfile
 from pathlib import Path
@@ -11,21 +10,27 @@ import pytest
 from core.errors import InputError
 from data.sets.judged_pairs import load_alpaca_eval, load_pandalm
 from data.sets.originals import PANDALM_JUDGES
-from tests.data.sets.small_files import read_leaderboard
+from tests.data.sets.small_files import read_leaderboard, write
 
 LABELS = [(1, 2, 1), (0, 0, 2), (1, 2, 0)]  # of three people: a, a tie, no majority
+ROW: dict[str, object] = {
+    "instruction": "Do.",
+    "system_a": "x",
+    "system_b": "y",
+    "text_a": "a",
+    "text_b": "b",
+    "judges": {"j": "a", "k": None},
+}
 
 
 def write_published(folder: Path) -> None:
     row = {"cmp_key": "x_y-7B", "instruction": "Do.", "input": float("nan"), "response1": "one", "response2": True}
     by_person = [{f"annotator{k}": label for k, label in enumerate(labels, 1)} for labels in LABELS]
-    people = [{"idx": i, **row, **labels} for i, labels in enumerate(by_person)]
     verdicts = {"gpt-3.5-turbo": ["1", "Tie", "garbage"], "pandalm-7b": [2, 0, 1]}
-    folder.mkdir()
-    (folder / "testset-v1.json").write_text(json.dumps(people))
+    write(folder / "testset-v1.json", [{"idx": i, **row, **labels} for i, labels in enumerate(by_person)])
     for judge, key in PANDALM_JUDGES.items():
         rows = [{"idx": i, key: verdict} for i, verdict in enumerate(verdicts[judge])]
-        (folder / f"{judge}-testset-v1.json").write_text(json.dumps(rows[::-1]))
+        write(folder / f"{judge}-testset-v1.json", rows[::-1])
 
 
 def test_the_published_files_of_pandalm_are_joined(tmp_path: Path) -> None:
@@ -40,12 +45,9 @@ def test_the_published_files_of_pandalm_are_joined(tmp_path: Path) -> None:
 
 
 def test_the_majority_of_raters(tmp_path: Path) -> None:
-    row = {"instruction": "Do.", "input": "", "system_a": "x", "system_b": "y", "text_a": "a", "text_b": "b"}
-    sides = {0: "tie", 1: "a", 2: "b"}
-    people = [[sides[label] for label in labels] for labels in LABELS]
-    judges = {"j": "a", "k": None}
-    rows = [{**row, "id": str(i), "input": str(i), "people": each, "judges": judges} for i, each in enumerate(people)]
-    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    people = [["a", "b", "a"], ["tie", "tie", "b"], ["a", "b", "tie"]]
+    rows = ({**ROW, "id": str(i), "input": str(i), "people": each} for i, each in enumerate(people))
+    write(tmp_path / "pairs.jsonl", *rows)
     judged = load_pandalm(tmp_path)[0].by_majority()
     assert judged.outcomes.tolist() == [1, 0.5, 0.5]
     assert judged.judges["j"].tolist() == [1, 1, 1]
@@ -59,13 +61,10 @@ def test_verdicts_of_the_archive_of_alpaca_eval(tmp_path: Path) -> None:
 
     rows = {"m": [annotate("A", "m", 1.25), annotate("B", "m", None)], "base": [annotate("B", "base", 1.5)]}
     folder = tmp_path / "alpaca_eval"
-    folder.mkdir()
+    for model, annotations in rows.items():
+        write(folder / f"results/{model}/weighted_alpaca_eval_gpt4_turbo/annotations.json", annotations)
     with tarfile.open(folder / "alpaca_eval.tar.gz", "w:gz") as archive:
-        for model, annotations in rows.items():
-            content = json.dumps(annotations).encode()
-            info = tarfile.TarInfo(f"repository/results/{model}/weighted_alpaca_eval_gpt4_turbo/annotations.json")
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
+        archive.add(folder / "results", "repository/results")
     given, texts = load_alpaca_eval(tmp_path)
     assert texts is None
     assert (given.systems, given.outcomes.tolist()) == (("m", "base"), [0.25])
@@ -73,11 +72,13 @@ def test_verdicts_of_the_archive_of_alpaca_eval(tmp_path: Path) -> None:
     assert given.lengths.tolist() == [[6, 4]]
 
 
-def test_a_broken_line_of_the_joined_file_of_pandalm_is_a_fault(tmp_path: Path) -> None:
-    row = {"id": "1", "instruction": "Say hi.", "input": "", "system_a": "x", "system_b": "y", "text_a": "Hi"}
-    row |= {"text_b": "?", "people": ["a", "a", "b"], "judges": {"pandalm-7b": "a"}}
-    (tmp_path / "pairs.jsonl").write_text(f"{json.dumps(row)}\n{{\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"pairs.jsonl:2: broken JSON"):
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [("{", "1: broken JSON"), ('{"id": "4", "instruction": "Do."}', '1: .* "input" is required')],
+)
+def test_a_faulty_line_of_the_joined_file_of_pandalm_is_named(tmp_path: Path, line: str, fault: str) -> None:
+    write(tmp_path / "pairs.jsonl", line)
+    with pytest.raises(InputError, match=f"pairs.jsonl:{fault}"):
         load_pandalm(tmp_path)
 
 
@@ -93,17 +94,14 @@ def test_published_figures(shared_data: Path) -> None:
     assert rates == pytest.approx({name: published[name]["win_rate"] for name in rates}, abs=1e-5)
 
 
-def test_rows_of_pandalm_with_a_missing_key_or_another_label_are_faults(tmp_path: Path) -> None:
-    (tmp_path / "pairs.jsonl").write_text('{"id": "4", "instruction": "Do."}\n')
-    with pytest.raises(InputError, match=r'pairs.jsonl:1: .* "input" is required'):
+@pytest.mark.parametrize(
+    ("file", "row", "fault"),
+    [("testset-v1", {"annotator2": 7}, "'7'"), ("pandalm-7b-testset-v1", {"idx": 0}, "'pandalm_result'")],
+)
+def test_a_published_file_of_another_form_is_named(tmp_path: Path, file: str, row: dict[str, int], fault: str) -> None:
+    write_published(tmp_path / "pandalm")
+    path = tmp_path / f"pandalm/{file}.json"
+    rows = json.loads(path.read_text()) if "annotator2" in row else []
+    write(path, [{**(rows[0] if rows else {}), **row}])
+    with pytest.raises(InputError, match=f"pairs.jsonl: cannot be read: KeyError: {fault}"):
         load_pandalm(tmp_path)
-    folder = tmp_path / "published" / "pandalm"
-    folder.parent.mkdir()
-    write_published(folder)
-    people = json.loads((folder / "testset-v1.json").read_text())
-    (folder / "testset-v1.json").write_text(json.dumps([people[0], people[1] | {"annotator2": 7}]))
-    with pytest.raises(InputError, match=r"pairs.jsonl: cannot be read: KeyError: '7'"):
-        load_pandalm(folder.parent)
-    (folder / "pandalm-7b-testset-v1.json").write_text('[{"idx": 0}]')
-    with pytest.raises(InputError, match=r"pairs.jsonl: cannot be read: KeyError: 'pandalm_result'"):
-        load_pandalm(folder.parent)

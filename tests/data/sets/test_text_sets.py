@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.errors import InputError, SettingError
+from core.errors import SettingError
 from core.example import Example
 from data.corpus import Corpus
 from data.sets.attributes import load_labelled
@@ -156,23 +156,20 @@ def test_texts_are_read_with_their_labels_and_prefixes(tmp_path: Path) -> None:
     assert own_texts(renamed, columns={"label": "Tone"}).labels == data.labels
 
 
-def test_faults_are_listed_by_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", *[{"text": "A"}, {"label": "x"}, {"text": "B", "label": "x"}])
-    with pytest.raises(InputError) as found:
-        own_texts(path)
-    assert [fault.split(" found")[0] for fault in found.value.faults] == [
-        f'{path}:1: "label" is needed here,',
-        f'{path}:2: an example needs "text" or "turns",',
-    ]
-
-
-def test_labels_are_checked(tmp_path: Path) -> None:
-    one = write(tmp_path / "one.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "x "}])
-    with pytest.raises(InputError, match=r'one\.jsonl: at least two different labels are needed, found only "x"'):
-        own_texts(one)
-    lines = write(tmp_path / "lines.jsonl", *[{"text": "A", "label": "x\ny"}, {"text": "B", "label": "z"}])
-    with pytest.raises(InputError, match=r'lines\.jsonl:1: "label" must be one line, found "x\\ny"'):
-        own_texts(lines)
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([{"text": "A"}, {"label": "x"}], ['1: "label" is needed here', '2: an example needs "text" or "turns"']),
+        ([{"text": "A", "label": "x"}, {"text": "B", "label": "x "}], [" at least two different labels are needed"]),
+        ([{"text": "A", "label": "x\ny"}, {"text": "B", "label": "z"}], ['1: "label" must be one line']),
+    ],
+)
+def test_faults_of_labelled_texts_are_listed_by_line(
+    tmp_path: Path, lines: list[dict[str, str]], expected: list[str]
+) -> None:
+    path = write(tmp_path / "a.jsonl", *lines)
+    found = faults_of(lambda: own_texts(path), path)
+    assert [fault.split(", found")[0] for fault in found] == expected
 
 
 @pytest.fixture
