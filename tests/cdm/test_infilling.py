@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdm.discriminative import DiscriminativeCDM
-from cdm.infilling import Gaps, Pair, PairReading, held_out_nll
+from cdm.infilling import Gaps, Pair, PairReading, TokenisedDialogues, held_out_nll
 from core.errors import SettingError
 from core.example import Example
 from data.builtin.dialogues import generate_dialogues
@@ -56,6 +56,23 @@ def test_amateur_and_expert_learn_the_same_gaps() -> None:
     assert thrice[1::3] != once
     assert GAPS.tasks(lm, DIALOGUES[5:9])(7) == once[5:]  # whatever else is learned
     assert all(task.source[-1] == lm.tokenizer.eos_token_id for task in once)  # as T5 was pretrained
+
+
+@pytest.mark.parametrize("room", [2, 3, 9])
+def test_no_gap_lies_in_the_turns_that_are_given(pair: Pair, room: int) -> None:
+    """Also in windows that begin behind the given turns, or hold nothing else."""
+    turns = [[token] for token in range(10, 16)]
+    marks = len(pair.infilling.marks) - 1
+    tokenised = TokenisedDialogues(
+        [turns],
+        pair.infilling,
+        separator=(3,),
+        max_length=marks + room,
+        prompt_turns=2,
+        tokens={token: f"Ġ{token}" for token in range(10, 16)},
+    )
+    segments = [task.segment for seed in range(60) for task in tokenised.tasks(seed)]
+    assert set(segments) == {(12,), (13,), (14,), (15,)}
 
 
 def test_the_partial_order_is_checked_and_said(
