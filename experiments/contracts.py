@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.progress import Progress as Progress
 from report.study import SavedModel as SavedModel
 from report.study import Study as Study
 from report.tables import Table as Table
@@ -22,11 +23,6 @@ if TYPE_CHECKING:  # keeps torch and matplotlib out of the start of the runner
     from pytorch_lightning.loggers import Logger
 
     from core.stages import Stages
-
-
-# `progress(what, total)` shows that a step runs, and of `total` parts how many are done: a bar on a terminal, else a
-# line a minute. It yields `advance(steps)`.
-Progress = Callable[..., AbstractContextManager[Callable[[int], None]]]
 
 
 @dataclass(frozen=True)
@@ -67,3 +63,15 @@ class Run:
                 yield
         finally:
             self.timings[step] = self.timings.get(step, 0.0) + time.perf_counter() - start
+
+    def keep(
+        self,
+        step: str,
+        name: str,
+        depends: Mapping[str, Any],
+        build: Callable[[Path], None],
+        **options: Any,
+    ) -> Path:
+        """Makes the kept stage `name`, or finds it, as a step of the run (see `Stages.get`); returns its folder."""
+        with self.timed(step):
+            return self.stages.get(name, depends, build, **options)

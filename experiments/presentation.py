@@ -1,13 +1,15 @@
 """Presentation: makes the outcome of an experiment from its scored sets, models, tables and notes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from data.corpus import Corpus
 from experiments.contracts import Run, SavedModel, Study, Table
@@ -46,33 +48,61 @@ def present(
     Args:
         answer: what the experiment shows without ratings; with ratings the answer is which metric agrees best.
         models, folders: by name; models may be trained here or not.
-        settings: for the signature.
+        settings: for the signature, which also names `data`.
         figures: by name; a figure replaces the one of a model with its name.
         plotted_sets: the sets to plot, if not all sets with all their metrics.
         metrics_of: for each model, the metrics that score with it, for its card.
         data: the corpus that the models learned.
     """
     models = models or {}
-    plotted = sets if plotted_sets is None else plotted_sets
     rows = agree_with_ratings(run, sets)
-    kept = {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder}
-    kept |= folders or {}
+    trained = {name: model for name, model in models.items() if model.is_trained_here}
+    kept = {name: model.folder for name, model in trained.items() if model.folder} | {**(folders or {})}
+    named = {} if data is None else {"data": data.name}
     learned = ("", "") if data is None else (data.name, data.licence)
-    saved = {name: SavedModel(folder, (metrics_of or {}).get(name, ()), *learned) for name, folder in kept.items()}
-    curves = {model.name: model.curve for model in models.values() if model.is_trained_here}
+    curves = {model.name: model.curve for model in trained.values()}
     set_notes = [note for scored in sets for note in scored.notes]
     return Study(
-        signature=sign(run, models, settings or {}, has_cues=run.cues and bool(rows)),
+        signature=sign(
+            run,
+            models,
+            {**named, **(settings or {})},
+            has_cues=run.cues and bool(rows),
+        ),
         answer=name_best(rows) or answer,
         tables=[*([tabulate_agreement(rows)] if rows else []), *tables],
         scored=sets,
-        draw=partial(draw_plots, plotted, plots or {}, curves),
-        models=saved,
+        draw=partial(
+            draw_plots,
+            sets if plotted_sets is None else plotted_sets,
+            plots or {},
+            curves,
+        ),
+        models={name: SavedModel(folder, (metrics_of or {}).get(name, ()), *learned) for name, folder in kept.items()},
         curves=curves,
         notes=list(dict.fromkeys([*notes, *set_notes, *note_cues(rows)])),
         figures={**list_losses(models), **(figures or {})},
         synthetic=data is not None and data.synthetic,
     )
+
+
+def score_sets(
+    run: Run,
+    sets: Sequence[ScoredSet],
+    metrics: Mapping[str, Callable[[], Metric]],
+) -> list[dict[str, Scores]]:
+    """Scores the texts of every set by every metric, which is made just before it scores; returns the scores by set.
+
+    So one model at a time is loaded.
+    """
+    scores: list[dict[str, Scores]] = [{} for _ in sets]
+    for name, make in metrics.items():
+        with run.timed(f"scoring by {name}"):
+            metric = make()
+            for of_set, rated in zip(scores, sets, strict=True):
+                of_set[name] = metric.score(rated.examples)
+            del metric
+    return scores
 
 
 def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
@@ -113,8 +143,11 @@ def draw_plots(
 
 def list_losses(models: Mapping[str, Trained]) -> dict[str, float]:
     """Returns the held-out loss of each language model (nats per token), by the name of the figure."""
-    learned = {name: model for name, model in models.items() if model.is_language_model}
-    return {f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()}
+    return {
+        f"{name} held-out NLL (nats per token)": model.held_out_nll
+        for name, model in models.items()
+        if model.is_language_model
+    }
 
 
 def name_best(rows: Sequence[Agreement]) -> str:
@@ -122,10 +155,8 @@ def name_best(rows: Sequence[Agreement]) -> str:
 
     If cheap cues predict the ratings better than the metrics do, the cues come first, as in the table.
     """
-    by_aspect: dict[tuple[str, str], list[Agreement]] = {}
-    for row in rows:
-        by_aspect.setdefault((row.aspect, row.set), []).append(row)
-    findings = [describe_best(of_aspect) for of_aspect in by_aspect.values()]
+    places = dict.fromkeys((row.aspect, row.set) for row in rows)
+    findings = (describe_best([row for row in rows if (row.aspect, row.set) == place]) for place in places)
     return "; ".join(filter(None, findings))
 
 
@@ -160,17 +191,16 @@ def list_agreement_of_parts(parts: Sequence[ScoredSet], aspect: str, column: str
     The column named `column` has the name of the part.
     """
     rows: list[dict[str, Any]] = []
-    for metric in parts[0].scores if parts else ():
-        for part in parts:
-            agreement = agree(part, metric, aspect)
-            rows.append(
-                {
-                    "metric": agreement.metric,
-                    "aspect": aspect,
-                    column: part.name,
-                    "n": agreement.n,
-                    "pearson": agreement.pearson,
-                    "spearman": agreement.spearman,
-                }
-            )
+    for metric, part in product(parts[0].scores if parts else (), parts):
+        agreement = agree(part, metric, aspect)
+        rows.append(
+            {
+                "metric": agreement.metric,
+                "aspect": aspect,
+                column: part.name,
+                "n": agreement.n,
+                "pearson": agreement.pearson,
+                "spearman": agreement.spearman,
+            }
+        )
     return rows

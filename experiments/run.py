@@ -16,14 +16,20 @@ sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for 
 
 import hydra  # noqa: E402
 from hydra.core.hydra_config import HydraConfig  # noqa: E402
+from hydra.errors import HydraException  # noqa: E402
 from hydra.types import RunMode  # noqa: E402
 from omegaconf import DictConfig  # noqa: E402
+from omegaconf.errors import OmegaConfBaseException  # noqa: E402
+from yaml import YAMLError  # noqa: E402
 
 from core.configs import CONFIGS  # noqa: E402
+from core.errors import SHOWN_OF_AN_ERROR  # noqa: E402
 from core.threads import share_cores  # noqa: E402
 from report.terminal import open_streams, say  # noqa: E402
 
-FAULT, INTERRUPTED = 2, 130  # exit codes
+FAILED, FAULT, INTERRUPTED = 1, 2, 130  # exit codes
+HYDRA_RAISES = "HYDRA_FULL_ERROR"  # else Hydra prints the traceback of an exception that is not its own, and exits
+SHOW_TRACES = "EXPERIMENTS_FULL_ERROR"  # what the user set HYDRA_RAISES to
 WIDTH = 20  # of the column of names
 DESCRIPTION = re.compile(r"^description: *(.+?) *$", re.MULTILINE)
 # Options of Hydra that run no experiment
@@ -41,11 +47,30 @@ def main() -> None:
     if not names_experiment(sys.argv[1:]):
         print(f"usage: python experiments/run.py +exp=NAME [setting=value ...]\n\n{list_experiments()}")
         sys.exit(FAULT)
+    os.environ.setdefault(SHOW_TRACES, os.environ.get(HYDRA_RAISES, ""))
+    os.environ[HYDRA_RAISES] = "1"
     try:
         run_experiment()
     except KeyboardInterrupt:
         say("interrupted: run the same command again to continue; finished stages are kept")
         sys.exit(INTERRUPTED)
+    except (HydraException, OSError, ValueError, KeyError, YAMLError) as error:
+        if os.environ[SHOW_TRACES]:
+            raise
+        sys.exit(report_fault(error))
+
+
+def report_fault(error: Exception) -> int:
+    """Prints why Hydra cannot begin, in Hydra's words if the fault is one that it knows; returns the exit code."""
+    if not isinstance(error, HydraException):
+        message = " ".join(str(error).split())[:SHOWN_OF_AN_ERROR]
+        say(f"the settings cannot be read: {type(error).__name__}: {message}")
+        return FAULT
+    say(str(error))
+    if isinstance(error.__cause__, OmegaConfBaseException):
+        say(str(error.__cause__))
+    say("\nSet the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.")
+    return FAILED
 
 
 @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="run")

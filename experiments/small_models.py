@@ -26,8 +26,6 @@ from experiments.training import (
     list_texts,
 )
 
-CPU = "cpu"
-
 
 def models(
     run: Run,
@@ -53,7 +51,7 @@ def models(
     generator learns a share of the remarks (`share`). Guides learn half of the other remarks, judges the other half.
     `topics` are the same texts with their topics as labels; further guides and judges learn them.
     """
-    pair = train_pair(run, dialogues, amateur, expert, "loss", (CPU, "float32", None))
+    pair = train_pair(run, dialogues, amateur, expert)
     drawn = get_negatives(run, pair, dialogues, negatives)
     classifiers = train_discriminators(run, {GENERATIVE: drawn}, discriminators)
     pooler_folder = get_pooler(run, pair, dialogues, pooler)

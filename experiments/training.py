@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_type_hints
 
+import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from core.errors import InputError, SettingError
@@ -70,15 +71,19 @@ class Trained:
             return self.name
         return self.folder.name if self.is_trained_here else folder_fingerprint(self.folder)
 
+    def list_points(self, name: str) -> list[float]:
+        """Lists the values of a metric along the learning curve."""
+        return [point[name] for point in self.curve if name in point]
+
     @property
     def held_out_nll(self) -> float:
         """The held-out loss of the saved weights of a language model trained here, in nats per token; lower is better.
 
         Training saves the weights with the lowest loss, or with the largest discrepancy if the learning curve has one.
         """
-        points = [point for point in self.curve if "val/loss" in point]
-        saved = max(points, key=lambda point: point.get("val/discrepancy", -point["val/loss"]))
-        return saved["val/loss"]
+        losses = self.list_points("val/loss")
+        leads = self.list_points("val/discrepancy")
+        return losses[int(np.argmax(leads))] if leads else min(losses)
 
 
 @dataclass(frozen=True)
@@ -136,8 +141,7 @@ def find_or_train(
     def build(folder: Path) -> None:
         plan.train(run, name, folder, data)
 
-    with run.timed(f"training {name}"):
-        folder = run.stages.get(name, depends, build, together=True, any_name=True)
+    folder = run.keep(f"training {name}", name, depends, build, together=True, any_name=True)
     curve = json.loads((folder / "curve.json").read_text(encoding="utf-8"))
     return Trained(name, folder, tuple(curve))
 
@@ -218,25 +222,17 @@ class WholeTexts:
     ) -> LanguageModel:
         return model.build(texts, (), seed)
 
-    def tasks(self, lm: CausalLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
+    def tasks(self, lm: Any, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
         rows = encode_fitting(lm, texts, lm.max_length - 2)
         tasks = [Task([lm.start], [*row, lm.start]) for row in rows]
         return lambda seed: tasks
 
 
 @dataclass(frozen=True)
-class MaskedTokens:
+class MaskedTokens(WholeTexts):
     """An objective for masked models: to predict masked tokens, which are drawn anew in every epoch."""
 
     share: float = 0.15  # of the tokens of a text that are masked
-
-    def build(
-        self,
-        model: Any,
-        texts: Sequence[str],
-        seed: int,
-    ) -> LanguageModel:
-        return model.build(texts, (), seed)
 
     def tasks(self, lm: MaskedLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
         rows = [lm.framed((), row) for row in encode_fitting(lm, texts, lm.max_length - 3)]
@@ -334,11 +330,11 @@ def choose_groups(texts: Sequence[LabelledText], most: int | None, seed: int) ->
         return texts
     sizes = Counter(text.group for text in texts)
     chosen: set[str] = set()
-    count = 0
+    left = most
     for group in random.Random(seed).sample(sorted(sizes), len(sizes)):
-        if count + sizes[group] <= most:
+        if sizes[group] <= left:
             chosen.add(group)
-            count += sizes[group]
+            left -= sizes[group]
     return [text for text in texts if text.group in chosen]
 
 

@@ -6,8 +6,9 @@ Every trained model and every sample is a kept stage (`core.stages`): a later ru
 import json
 import random
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -42,7 +43,7 @@ from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
 from core.errors import InputError, SettingError
-from core.scores import Scores
+from core.scores import Metric, Scores
 from core.settings import Count, Positive, Several, check, checked_dataclass, one_of
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
@@ -51,7 +52,7 @@ from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
 from experiments.contracts import Run, Study
-from experiments.presentation import present
+from experiments.presentation import present, score_sets
 from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretrained, Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
 from models.devices import set_aside
@@ -59,6 +60,7 @@ from models.devices import set_aside
 EQUAL_MIX = Sampling(gamma=-0.5)  # of amateur and expert: draws the machine turns that check a pooler
 GENERATIVE = "cdm_generative"  # begins the rows of Generative CDM, whatever gamma is
 BASELINE = "baseline_amateur_alone"  # begins the rows of the paper's baseline: the negatives of the amateur alone
+CLASSIFIER = "cdm_discriminative_classifier"
 ALONE = {-1.0: "expert alone", 0.0: "amateur alone"}  # who draws segments, by gamma (Table 5)
 # the momentum itself is the same for all poolings, so that two explain it
 EXPLAINED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "classifier")
@@ -164,7 +166,8 @@ def cdm(
     check(Sequence[Rule], **{"model.rules": rules})
     check(Several[one_of(tuple(discriminators))] | None, **{"model.baseline": baseline})
     negatives.read_graphs()
-    trained = train_pair(run, data, amateur, expert, keep, (device, dtype, untrained))
+    load = partial(Pair.from_pretrained, device=device, dtype=dtype, untrained=untrained)
+    trained = train_pair(run, data, amateur, expert, keep, load)
     pair = trained.pair
     # refuses turns that the models cannot read, before anything is drawn
     tokenised = [pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
@@ -180,9 +183,11 @@ def cdm(
     fitted = ClassifierPooler.load(pooler_folder / "pooler.json")
     metrics = make_discriminative(pair, fitted)
     steps = [get_steps(run, trained, dialogues) for dialogues in tokenised]
+    by_judges = score_sets(run, data.rated, load_discriminators(judges, device))
     scored: list[ScoredSet] = []
-    for rated, dialogues, of_set in zip(data.rated, tokenised, steps, strict=True):
-        scored.append(score_dialogues(run, rated, dialogues, of_set, pair, metrics, judges, device))
+    for rated, dialogues, read, scores in zip(data.rated, tokenised, steps, by_judges, strict=True):
+        others = score_dialogues(rated, dialogues, read, pair, metrics)
+        scored.append(replace(rated, scores={**scores, **others}))
     notes = [f"How the default settings were chosen: {chosen}"]
     if negatives.sampling.gamma in ALONE:
         notes.append(
@@ -192,7 +197,6 @@ def cdm(
         notes.append(str(trained.order))
     if fitted.refusal:
         notes.append(f"{fitted.refusal}: the tables have no row for this pooling.")
-    momentum_rows = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
     return present(
         run,
         scored,
@@ -204,7 +208,6 @@ def cdm(
         ],
         notes=notes,
         settings={
-            "data": data.name,
             "spelling": pair.reading.spelling,
             "strategy": negatives.strategy,
             "gamma": negatives.sampling.gamma,
@@ -213,11 +216,14 @@ def cdm(
         folders={"pooler": pooler_folder},
         metrics_of={
             **{judge.name: [row] for row, judge in judges.items()},
-            **dict.fromkeys(("amateur", "expert"), momentum_rows),
-            "pooler": ["cdm_discriminative_classifier"],
+            "amateur": list(metrics),
+            "expert": list(metrics),
+            "pooler": [CLASSIFIER],
         },
-        figures=tables.list_figures(pair, trained.order, learned[GENERATIVE])
-        | {"dialogues that the pooler learned": len(choose_for_pooler(data, pooler, run.seed))},
+        figures={
+            **tables.list_figures(pair, trained.order, learned[GENERATIVE]),
+            "dialogues that the pooler learned": len(choose_for_pooler(data, pooler, run.seed)),
+        },
         data=data,
     )
 
@@ -245,25 +251,21 @@ def train_pair(
     data: Corpus,
     amateur: LanguageModelPlan | Pretrained,
     expert: LanguageModelPlan | Pretrained,
-    keep: str,
-    loading: tuple[str, str, PairReading | None],
+    keep: str = "loss",
+    load: Callable[[str, str], Pair] = Pair.from_pretrained,
 ) -> TrainedPair:
-    """Trains amateur and expert, and compares them on held-out dialogues (the partial order).
-
-    `loading` has the device and the dtype of the loaded pair, and how a pretrained pair reads dialogues.
-    """
+    """Trains amateur and expert, loads them, and compares them on held-out dialogues (the partial order)."""
     train = get_turns(data.train)
     choosing, checking, _ = split_held_out(data)
-    if keep == "loss":
-        models = tuple(
-            find_or_train(run, name, plan, train, choosing) for name, plan in (("amateur", amateur), ("expert", expert))
-        )
+    if keep == "discrepancy":
+        first, second = train_by_discrepancy(run, amateur, expert, train, choosing)
     else:
-        models = train_by_discrepancy(run, amateur, expert, train, choosing)
-    pair = Pair.from_pretrained(*(model.source for model in models), *loading)
+        first = find_or_train(run, "amateur", amateur, train, choosing)
+        second = find_or_train(run, "expert", expert, train, choosing)
+    pair = load(first.source, second.source)
     with run.timed("partial order"):
         order = pair.compare(pair.tokenise(checking).tasks(run.seed))
-    return TrainedPair(*models, pair, order)
+    return TrainedPair(first, second, pair, order)
 
 
 def train_by_discrepancy(
@@ -288,22 +290,23 @@ def train_by_discrepancy(
             "amateur.schedule.lora=null, or keep=loss"
         )
     every_amateur = find_or_train(run, "amateur_epochs", replace(amateur, every_epoch=True), train, held_out)
-    losses = [point["val/loss"] for point in every_amateur.curve if "val/loss" in point]
+    losses = every_amateur.list_points("val/loss")
     chosen = find_or_train(run, "expert", replace(expert, against=losses), train, held_out)
-    discrepancies = [point["val/discrepancy"] for point in chosen.curve if "val/discrepancy" in point]
+    discrepancies = chosen.list_points("val/discrepancy")
     best = int(np.argmax(discrepancies))
-    remaining = iter(discrepancies)
-    curve = [dict(point) for point in every_amateur.curve]
-    for point in curve:
-        if "val/loss" in point:
-            point["val/discrepancy"] = next(remaining)
+    leads = iter(discrepancies)
+    curve: list[dict[str, float]] = []
+    for point in every_amateur.curve:
+        lead = {"val/discrepancy": next(leads)} if "val/loss" in point else {}
+        curve.append({**point, **lead})
 
     def build(folder: Path) -> None:
         shutil.copytree(Path(every_amateur.source) / f"epoch_{best}", folder, dirs_exist_ok=True)
         (folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n", "utf-8")
 
     depends = {"epochs": every_amateur.identity, "expert": chosen.identity}
-    return Trained("amateur", run.stages.get("amateur", depends, build), tuple(curve)), chosen
+    folder = run.keep("training amateur", "amateur", depends, build)
+    return Trained("amateur", folder, tuple(curve)), chosen
 
 
 def get_negatives(
@@ -336,8 +339,7 @@ def get_negatives(
         "dialogues": fingerprint(dialogues),
         "seed": run.seed,
     }
-    with run.timed("sampling negatives"):
-        folder = run.stages.get("negatives", depends, build, together=True)
+    folder = run.keep("sampling negatives", "negatives", depends, build, together=True)
     return load_negatives(folder / "negatives.json")
 
 
@@ -430,8 +432,7 @@ def get_pooler(
         "held_out": fingerprint([*learned, *checking]),
         "seed": run.seed,
     }
-    with run.timed("fitting the pooler"):
-        return run.stages.get("pooler", depends, build)
+    return run.keep("fitting the pooler", "pooler", depends, build)
 
 
 def choose_for_pooler(data: Corpus, plan: PoolerPlan, seed: int) -> list[tuple[str, ...]]:
@@ -452,9 +453,7 @@ def get_steps(run: Run, trained: TrainedPair, dialogues: TokenisedDialogues) -> 
             save_steps(folder / "steps.npz", steps)
 
     depends = {**trained.identity, "dialogues": fingerprint(dialogues.dialogues)}
-    with run.timed("momentum"):
-        folder = run.stages.get("momentum", depends, build, together=True)
-        return load_steps(folder / "steps.npz")
+    return load_steps(run.keep("momentum", "momentum", depends, build, together=True) / "steps.npz")
 
 
 def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, DiscriminativeCDM]:
@@ -471,33 +470,29 @@ def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, Discr
     return metrics
 
 
+def load_discriminators(judges: Mapping[str, Trained], device: str) -> dict[str, Callable[[], Metric]]:
+    """Makes a function for each trained discriminator, which loads it as a metric."""
+    load = partial(DiscriminatorScore.from_pretrained, device=device, dialogues=True)
+    return {row: partial(load, judge.source) for row, judge in judges.items()}
+
+
 def score_dialogues(
-    run: Run,
     rated: ScoredSet,
     dialogues: TokenisedDialogues,
-    steps: list[Steps],
+    steps: Sequence[Steps],
     pair: Pair,
     metrics: Mapping[str, DiscriminativeCDM],
-    judges: Mapping[str, Trained],
-    device: str,
-) -> ScoredSet:
-    """Scores one rated set by all metrics: both kinds of CDM and the baselines. Keeps the published scores of the set.
-
-    A discriminator is loaded when it scores, so that the device holds one at a time.
-    """
-    with run.timed(f"scoring {rated.name}"):
-        scores: dict[str, Scores] = {}
-        for row, judge in judges.items():
-            scores[row] = DiscriminatorScore.from_pretrained(judge.source, device, dialogues=True).score(rated.examples)
-        scores |= {row: metric.score_steps(dialogues, steps) for row, metric in metrics.items()}
-        for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
-            row = f"{name}_likelihood"  # the mean log-probability (nats) of the tokens of a dialogue
-            line = signature(row, libraries=MODEL_LIBRARIES, model=lm.identity)
-            log_probabilities = [getattr(of_dialogue, name) for of_dialogue in steps]
-            scores[row] = to_quality(log_probabilities, line, [of_dialogue.dropped for of_dialogue in steps])
-        scores["word_count"] = WordCount().score(rated.examples)
-        scores |= {f"{metric}_published": published for metric, published in rated.scores.items()}
-    return replace(rated, scores=scores)
+) -> dict[str, Scores]:
+    """Scores one rated set by Discriminative CDM and by the baselines; adds the published scores of the set."""
+    scores = {row: metric.score_steps(dialogues, steps) for row, metric in metrics.items()}
+    for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
+        row = f"{name}_likelihood"  # the mean log-probability (nats) of the tokens of a dialogue
+        line = signature(row, libraries=MODEL_LIBRARIES, model=lm.identity)
+        log_probabilities = [getattr(of_dialogue, name) for of_dialogue in steps]
+        scores[row] = to_quality(log_probabilities, line, [of_dialogue.dropped for of_dialogue in steps])
+    scores["word_count"] = WordCount().score(rated.examples)
+    published = {f"{metric}_published": found for metric, found in rated.scores.items()}
+    return {**scores, **published}
 
 
 def choose_dialogues(data: Corpus, plan: NegativesPlan, seed: int) -> list[tuple[str, ...]]:

@@ -37,39 +37,38 @@ def rank_dialogue_systems(rated: ScoredSet, steps: Sequence[Steps]) -> list[Tabl
 
     E(p) is the mean contrastive momentum of the texts of a system p (Eq. 3).
     """
-    indices_by_system: dict[str, list[int]] = {}
-    for i, (example, of_text) in enumerate(zip(rated.examples, steps, strict=True)):
-        if example.system is not None and len(of_text.turn):
-            indices_by_system.setdefault(example.system, []).append(i)
-    if len(indices_by_system) < 2:
+    named = [i for i, example in enumerate(rated.examples) if example.system is not None]
+    read = [i for i in named if len(steps[i].turn)]
+    rows: list[dict[str, Any]] = []
+    for of_system in rated.take(read).by_system():
+        chosen = [i for i in read if rated.examples[i].system == of_system.name]
+        rows.append({"system": of_system.name, **measure_system(of_system, [steps[i] for i in chosen])})
+    if not rows:
         return []
-    rows = [_describe_system(rated, steps, system, indices) for system, indices in indices_by_system.items()]
     rows.sort(key=lambda row: -row["E(p)"].value)
     return [Table(f"Systems of {rated.name} by E(p)", SYSTEMS_CAPTION, rows)]
 
 
-def _describe_system(
-    rated: ScoredSet,
-    steps: Sequence[Steps],
-    system: str,
-    indices: Sequence[int],
-) -> dict[str, Any]:
-    """E(p) of a system's texts, per text and per token, and the means of their ratings."""
-    texts = [rated.examples[i] for i in indices]
-    layout = lay_out(len(texts), inputs=[text.group or text.id for text in texts])
-    momentum = np.array([steps[i].momentum.sum() for i in indices])
-    tokens = np.array([len(steps[i].turn) for i in indices])
+def measure_system(rated: ScoredSet, steps: Sequence[Steps]) -> dict[str, Any]:
+    """Measures E(p) of the texts of a system, per text and per token, and the means of their ratings."""
+    layout = lay_out(len(rated), inputs=rated.groups)
+    momentum = np.array([of_text.momentum.sum() for of_text in steps])
+    tokens = np.array([len(of_text.turn) for of_text in steps])
 
     def measure(inputs: np.ndarray) -> np.ndarray:
         weights = inputs[:, layout.inputs]
-        return np.stack([distribution_quality(momentum, weights), weights @ momentum / (weights @ tokens)], axis=1)
+        per_token = weights @ momentum / (weights @ tokens)
+        return np.stack([distribution_quality(momentum, weights), per_token], axis=1)
 
-    row: dict[str, Any] = {"system": system, "n": len(texts)}
-    row["E(p)"], row["per token"] = estimate_weighted(measure, layout).show()
-    for aspect in sorted({aspect for text in texts for aspect in text.ratings}):
-        ratings = np.array([text.ratings.get(aspect, np.nan) for text in texts])
-        row[f"rated {aspect}"] = estimate_mean(ratings, layout).only
-    return row
+    quality, per_token = estimate_weighted(measure, layout).show()
+    ratings = {aspect: estimate_mean(rated.ratings(aspect), layout).only for aspect in sorted(rated.aspects)}
+    means = {f"rated {aspect}": mean for aspect, mean in ratings.items()}
+    return {
+        "n": len(rated),
+        "E(p)": quality,
+        "per token": per_token,
+        **means,
+    }
 
 
 def tabulate_damage(scored: Sequence[ScoredSet]) -> list[Table]:
@@ -81,7 +80,14 @@ def tabulate_damage(scored: Sequence[ScoredSet]) -> list[Table]:
     for rated in scored:
         if rated.synthetic and rated.aspects:
             rows = [{"metric": metric, **measure_falls(rated, metric)} for metric in rated.scores]
-            tables.append(Table(f"Kinds of damage of {rated.name}", DAMAGE_CAPTION, rows, key=f"damage_{rated.name}"))
+            tables.append(
+                Table(
+                    f"Kinds of damage of {rated.name}",
+                    DAMAGE_CAPTION,
+                    rows,
+                    key=f"damage_{rated.name}",
+                )
+            )
     return tables
 
 
@@ -95,21 +101,20 @@ def measure_falls(rated: ScoredSet, metric: str) -> dict[str, Any]:
     y = known.values(metric, aspect)
     if len({*y.tolist()}) < 2:
         return {}
-    damages = [list_kinds(example.label) if example.ratings[aspect] < 1 else [] for example in known.examples]
-    possible = [list_kinds(example.extra.get("possible_damage")) for example in known.examples]
+    damages: list[list[str]] = []
+    possible: list[list[str]] = []
+    for example in known.examples:
+        damages.append(list_kinds(example.label) if example.ratings[aspect] < 1 else [])
+        possible.append(list_kinds(example.extra.get("possible_damage")))
     kinds = sorted({*chain(*damages)})
-    columns = [np.ones(len(known))]
-    for of_texts in (damages, possible):
-        for kind in kinds:
-            columns.append(np.array([kind in names for names in of_texts]))
-    x = np.column_stack(columns)
-
+    columns = [[kind in names for names in of_texts] for of_texts in (damages, possible) for kind in kinds]
+    x = np.column_stack([np.ones(len(known)), *columns])
     layout = lay_out(len(known), inputs=known.groups)
 
     def fit(inputs: np.ndarray) -> np.ndarray:
         weighted = inputs[:, None, layout.inputs] * x.T  # (rows, columns, n)
-        slopes = (np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None])[..., 0] / y.std()
-        return -slopes[:, 1 : 1 + len(kinds)]
+        slopes = np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None]
+        return -slopes[:, 1 : 1 + len(kinds), 0] / y.std()
 
     return {"n": len(known), **dict(zip(kinds, estimate_weighted(fit, layout).show(), strict=True))}
 
@@ -121,7 +126,8 @@ def list_kinds(names: str | None) -> list[str]:
 
 def list_figures(pair: Pair, order: PartialOrder, negatives: Negatives) -> dict[str, float]:
     """Returns figures by name: held-out losses, sizes of the models, and how the negatives were made."""
-    figures = {
+    implausible = {} if negatives.implausible is None else {IMPLAUSIBLE: negatives.implausible}
+    return {
         "amateur held-out NLL (nats per token)": order.amateur_nll,
         "expert held-out NLL (nats per token)": order.expert_nll,
         "amateur parameters": pair.amateur.parameters,
@@ -131,10 +137,8 @@ def list_figures(pair: Pair, order: PartialOrder, negatives: Negatives) -> dict[
         "dialogues with random segments, for want of those of the strategy": negatives.uncovered,
         "redrawn segments that are cut": negatives.unclosed,
         "source tokens left out while sampling negatives": negatives.dropped,
+        **implausible,
     }
-    if negatives.implausible is not None:
-        figures[IMPLAUSIBLE] = negatives.implausible
-    return figures
 
 
 def tabulate_cues(learned: Mapping[str, Negatives], reference: Sequence[Sequence[str]]) -> Table:

@@ -18,7 +18,6 @@ from baselines.word_count import WordCount
 from core.errors import SettingError
 from core.example import Example
 from core.scores import Metric, Scores
-from core.settings import Count, Several
 from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights
 from ctrl_eval.frequency import FILE_NAME, WordFrequencies, count_frequencies
@@ -29,7 +28,7 @@ from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
 from experiments.contracts import Run, Study, Table
 from experiments.ctrl_eval.tables import Evaluated, plot_number_of_evaluators, tabulate_analyses
-from experiments.presentation import present
+from experiments.presentation import present, score_sets
 from experiments.training import (
     DiscriminatorPlan,
     LanguageModelPlan,
@@ -54,7 +53,6 @@ def ctrleval(
     infiller: LanguageModelPlan | Pretrained,
     metric: partial[CTRLEval],
     causal: LanguageModelPlan | Pretrained,
-    evaluators: Several[Count],
     discriminator: DiscriminatorPlan | None = None,
     bart: str | None = None,
     bleurt: str | None = None,
@@ -71,7 +69,6 @@ def ctrleval(
         infiller: the backbone: pretrained, or trained here.
         metric: makes the metric of a model's name or folder.
         causal: the language model of `perplexity`.
-        evaluators: Figure 4 draws as many evaluators as each number says.
         discriminator: how the discriminators of `discriminator` and `union` are trained; None leaves these rows out.
         bart, bleurt: the models of `bartscore` and `bleurt`; None leaves the row out.
         iwf: the file of the IWF table; `count` counts the training texts; None takes the table that was released with
@@ -85,45 +82,63 @@ def ctrleval(
     backbone, for a sentence splitter that is not installed, and for `iwf=count` without texts.
     """
     make_splitter(metric.keywords.get("sentence_split", "english"))  # raises before anything is trained
-    table = choose_table(data, infiller, iwf, iwf_tokenizer)
+    table = choose_table(
+        data,
+        infiller,
+        iwf,
+        iwf_tokenizer,
+    )
     texts = list_texts(data.train)
     held_out = list_texts(data.held_out)
-    models = {"infiller": find_or_train(run, "infiller", infiller, texts, held_out)}
-    backbone = models["infiller"]
+    backbone = find_or_train(
+        run,
+        "infiller",
+        infiller,
+        texts,
+        held_out,
+    )
     if table is None and texts:
         counted = find_pretrained(Pretrained(iwf_tokenizer)) if iwf_tokenizer else backbone
         table = str(find_or_count_frequencies(run, counted, texts) / FILE_NAME)
-    models["causal"] = find_or_train(run, "causal", causal, texts, held_out)
-    judges: dict[str, Trained] = {}
-    if discriminator and data.train:
-        judges = train_discriminators(run, discriminator, data)
+    plain = find_or_train(
+        run,
+        "causal",
+        causal,
+        texts,
+        held_out,
+    )
+    judges = train_discriminators(run, discriminator, data) if discriminator and data.train else {}
     usual = metric(backbone.source, iwf=table, iwf_tokenizer=iwf_tokenizer)
     metrics = {"ctrleval": usual}
     if pattern_functions:
         family = usual.infiller.family
         for row, changed in (("bartscore", family.without_mask()), ("ppl", family.with_source_first())):
             metrics[f"ctrleval_{row}_pf"] = replace(usual, infiller=replace(usual.infiller, family=changed))
+    load = {"device": device, "dtype": dtype}
     baselines: dict[str, Callable[[], Metric]] = {
-        "perplexity": lambda: Perplexity.from_pretrained(models["causal"].source, device, dtype),
+        "perplexity": lambda: Perplexity.from_pretrained(plain.source, **load),
         "perplexity_backbone": lambda: InfillingPerplexity(usual.infiller, backbone.source),
         # the score without reference (Yuan et al. 2021): the log-probability of the text given its prefix
         "bartscore_backbone": lambda: BartScore(usual.infiller.lm, backbone.source, source="prefix"),
     }
     if bart:
-        baselines["bartscore"] = lambda: BartScore.from_pretrained(bart, device, dtype, source="prefix")
+        baselines["bartscore"] = lambda: BartScore.from_pretrained(bart, **load, source="prefix")
     if bleurt:
-        baselines["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, device, dtype, reference="prefix")
+        baselines["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, **load, reference="prefix")
     if judges:
-        two = [judges[f"{DISCRIMINATOR}{kind}"].source for kind in ("quality", "label")]
-        baselines["discriminator"] = lambda: DisScore.from_pretrained(*two, device)
-        union = judges[f"{DISCRIMINATOR}union"]
-        baselines["union"] = lambda: DiscriminatorScore.from_pretrained(union.source, device)
+        quality, label, union = (judge.source for judge in judges.values())
+        baselines["discriminator"] = lambda: DisScore.from_pretrained(quality, label, device)
+        baselines["union"] = lambda: DiscriminatorScore.from_pretrained(union, device)
     baselines["word_count"] = WordCount
-    scored = score_sets(run, data, metrics, baselines)
+    scores, evaluated = evaluate(run, data.rated, metrics)
+    for of_set, others in zip(scores, score_sets(run, data.rated, baselines), strict=True):
+        raw = {f"{name}_raw": to_raw_perplexity(others[name]) for name in PERPLEXITIES}
+        of_set |= {**others, **raw}
+    scored = [replace(rated, scores=of_set) for rated, of_set in zip(data.rated, scores, strict=True)]
     tables: list[Table] = []
     plots: dict[str, Figure] = {}
-    for rated, evaluated in scored:
-        analyses = tabulate_analyses(rated, evaluated, evaluators, run.seed)
+    for rated, patterns in zip(scored, evaluated, strict=True):
+        analyses = tabulate_analyses(rated, patterns, run.seed)
         tables += analyses.values()
         if CURVE in analyses:
             plots[f"{CURVE}_{rated.name}"] = plot_number_of_evaluators(analyses[CURVE].rows)
@@ -135,20 +150,15 @@ def ctrleval(
         notes.append(f"no discriminators: {data.name} has no labelled training texts, or none were asked for")
     return present(
         run,
-        [rated for rated, _ in scored],
-        models={**models, **judges},
+        scored,
+        models={"infiller": backbone, "causal": plain, **judges},
         tables=tables,
         notes=notes,
-        settings={"data": data.name, "iwf": None if usual.frequencies is None else usual.frequencies.name},
+        settings={"iwf": None if usual.frequencies is None else usual.frequencies.name},
         plots=plots,
-        figures={f"{name} held-out AUC": find_best_auc(judge) for name, judge in judges.items()},
+        figures={f"{name} held-out AUC": max(judge.list_points("val/auc")) for name, judge in judges.items()},
         data=data,
     )
-
-
-def find_best_auc(model: Trained) -> float:
-    """Finds the best held-out AUC along the learning curve of a discriminator."""
-    return max(point["val/auc"] for point in model.curve if "val/auc" in point)
 
 
 def choose_table(
@@ -183,9 +193,13 @@ def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) ->
         sentences = (sentence for text in texts for sentence in split_english(text))
         count_frequencies(sentences, tokenizer).save(folder / FILE_NAME)
 
-    with run.timed("word frequencies"):
-        depends = {"tokenizer": model.identity, "train": fingerprint(texts)}
-        return run.stages.get("iwf", depends, build)
+    depends = {"tokenizer": model.identity, "train": fingerprint(texts)}
+    return run.keep(
+        "word frequencies",
+        "iwf",
+        depends,
+        build,
+    )
 
 
 def explain_frequencies(data: Corpus, frequencies: WordFrequencies | None) -> list[str]:
@@ -208,20 +222,14 @@ def train_discriminators(run: Run, plan: DiscriminatorPlan, data: Corpus) -> dic
     rated sets is not used to make negatives.
     """
     texts = list_texts(draw(data.train, plan.per_class, run.seed))
-    quality = pair_texts(texts, perturb_for_discriminator(texts, run.seed))
-    union = pair_texts(texts, perturb_as_union(texts, run.seed))
-    labelled = draw_labelled(data, plan.texts, run.seed)
-    build = partial(plan.build, labels=list(data.labels))
-    trained: dict[str, Trained] = {}
-
-    def add(kind: str, plan: DiscriminatorPlan, learned: Sequence[LabelledText]) -> None:
-        name = f"{DISCRIMINATOR}{kind}"
-        trained[name] = find_or_train(run, name, plan, learned, seed=run.seed)
-
-    add("quality", plan, quality)
-    add("label", replace(plan, build=build), labelled)
-    add("union", plan, union)
-    return trained
+    of_labels = replace(plan, build=partial(plan.build, labels=list(data.labels)))
+    learned = {
+        "quality": (plan, pair_texts(texts, perturb_for_discriminator(texts, run.seed))),
+        "label": (of_labels, draw_labelled(data, plan.texts, run.seed)),
+        "union": (plan, pair_texts(texts, perturb_as_union(texts, run.seed))),
+    }
+    names = {f"{DISCRIMINATOR}{kind}": learns for kind, learns in learned.items()}
+    return {name: find_or_train(run, name, *learns) for name, learns in names.items()}
 
 
 def draw_labelled(data: Corpus, most: int | None, seed: int) -> list[LabelledText]:
@@ -255,36 +263,23 @@ def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[La
     return paired
 
 
-def score_sets(
+def evaluate(
     run: Run,
-    data: Corpus,
+    sets: Sequence[ScoredSet],
     metrics: Mapping[str, CTRLEval],
-    baselines: Mapping[str, Callable[[], Metric]],
-) -> list[tuple[ScoredSet, Evaluated]]:
-    """Scores every rated set by every metric; returns each set with the scores of CTRLEval's single patterns.
+) -> tuple[list[dict[str, Scores]], list[Evaluated]]:
+    """Scores every set by CTRLEval's pattern functions; returns, by set, their scores and those of single patterns.
 
-    CTRLEval also has rows for the mean, the highest and the lowest evaluator in place of its weights (Table 5). Each
-    baseline is loaded once, just before it scores.
+    CTRLEval also has rows for the mean, the highest and the lowest evaluator in place of its weights (Table 5).
     """
-    rows = {name: {name: metric} for name, metric in metrics.items()}
-    for weights in get_args(Weights)[1:]:
-        rows["ctrleval"][f"ctrleval_{weights}"] = replace(metrics["ctrleval"], weights=weights)
-    scores: list[dict[str, Scores]] = [{} for _ in data.rated]
-    evaluated: list[dict[str, dict]] = [{} for _ in data.rated]
+    others = {f"ctrleval_{weights}": replace(metrics["ctrleval"], weights=weights) for weights in get_args(Weights)[1:]}
+    scores: list[dict[str, Scores]] = [{} for _ in sets]
+    evaluated: list[Evaluated] = [{} for _ in sets]
     for name, metric in metrics.items():
+        rows = {name: metric, **(others if name == "ctrleval" else {})}
         with run.timed(name):
-            for number, rated in enumerate(data.rated):
+            for number, rated in enumerate(sets):
                 evaluations = metric.evaluations(rated.examples)
                 evaluated[number][name] = evaluations
-                for row, weighted in rows[name].items():
-                    scores[number][row] = weighted.scores_of(evaluations)
-    for name, make in baselines.items():
-        with run.timed(name):
-            baseline = make()
-            for number, rated in enumerate(data.rated):
-                scores[number][name] = baseline.score(rated.examples)
-    for of_set in scores:
-        for name in PERPLEXITIES:
-            of_set[f"{name}_raw"] = to_raw_perplexity(of_set[name])
-    sets = [replace(rated, scores=of_set) for rated, of_set in zip(data.rated, scores, strict=True)]
-    return list(zip(sets, evaluated, strict=True))
+                scores[number] |= {row: weighted.scores_of(evaluations) for row, weighted in rows.items()}
+    return scores, evaluated

@@ -22,15 +22,15 @@ PRINTED_CAPTION = (
     "has 1. The paper's backbone is PEGASUS-large. Its PPL-PEGASUS may be a mean negative log-probability or the "
     "exponential of one (`perplexity`): compare both with the printed value."
 )
+EVALUATORS = (1, 2, 4, 8, 16, 24, 32, 48)  # how many are drawn at random (Figure 4)
 LEAST_RATED = 16  # texts, four of each quartile: with fewer, no drift is shown
-Evaluated: TypeAlias = Mapping[str, Mapping[str, Sequence[Evaluations]]]  # by pattern function and aspect
+Evaluated: TypeAlias = dict[str, Mapping[str, Sequence[Evaluations]]]  # by pattern function and aspect
 Row: TypeAlias = Mapping[str, Any]
 
 
 def tabulate_analyses(
     scored: ScoredSet,
     evaluated: Evaluated,
-    numbers: Sequence[int],
     seed: int,
 ) -> dict[str, Table]:
     """Makes the tables of the analyses, by name; a table without rows is left out."""
@@ -51,7 +51,7 @@ def tabulate_analyses(
         "number_of_evaluators": Table(
             f"Number of evaluators on {scored.name}",
             f"Pearson's r of attribute relevance, n = {len(scored)}: mean and deviation of 20 draws (Figure 4)",
-            list_agreement_by_number(scored, evaluated, numbers, seed),
+            list_agreement_by_number(scored, evaluated, seed),
         ),
         "printed": Table(
             f"Figures 6 and 7 on {scored.name}",
@@ -84,46 +84,29 @@ def draw_biased_subsets(scored: ScoredSet, aspect: str, seed: int) -> list[Score
     return [rated.take(subset, str(j)) for j, subset in enumerate(subsets)]
 
 
-def list_agreement_by_number(
-    scored: ScoredSet,
-    evaluated: Evaluated,
-    numbers: Sequence[int],
-    seed: int,
-) -> list[Row]:
+def list_agreement_by_number(scored: ScoredSet, evaluated: Evaluated, seed: int) -> list[Row]:
     """Lists the agreement of attribute relevance by the number of evaluators (Figure 4); the last row uses all.
 
     An evaluator is a prompt with a verbalizer.
     """
     rated = np.flatnonzero(~np.isnan(scored.ratings(RELEVANCE))).tolist()
-    if not rated:
-        return []
-    ratings = scored.ratings(RELEVANCE)[rated]
     rows: list[Row] = []
     for metric, by_aspect in evaluated.items():
-        relevance = by_aspect.get(RELEVANCE)
+        relevance = [by_aspect[RELEVANCE][i] for i in rated] if by_aspect.get(RELEVANCE) else []
         if not relevance:
             continue
-        scores = np.stack([relevance[i].scores for i in rated])
-        weights = np.stack([relevance[i].weights for i in rated])
+        scores = np.stack([each.scores for each in relevance])
         available = scores.shape[1]
-        drawn = sorted({number for number in numbers if number < available} | {available})
         curve = number_of_evaluators(
             scores,
-            weights,
-            ratings,
-            numbers=drawn,
+            np.stack([each.weights for each in relevance]),
+            scored.ratings(RELEVANCE)[rated],
+            numbers=sorted({number for number in EVALUATORS if number < available} | {available}),
             correlation=plain_pearson,
             seed=seed,
         )
         for number, (mean, deviation) in curve.items():
-            rows.append(
-                {
-                    "metric": metric,
-                    "evaluators": number,
-                    "pearson": mean,
-                    "deviation": deviation,
-                }
-            )
+            rows.append({"metric": metric, "evaluators": number, "pearson": mean, "deviation": deviation})
     return rows
 
 
@@ -136,19 +119,19 @@ def compare_printed(scored: ScoredSet) -> list[Row]:
             continue
         values = scored.values(printed.metric, printed.aspect)
         value = float(values[indices[printed.text]])
-        row = {
-            "text": printed.text,
-            "metric": printed.metric,
-            "of": printed.aspect,
-            "published": printed.value,
-            "here": value,
-        }
-        if printed.metric == NEGATED_METRIC:
-            row["here"] = -value
-            row["perplexity"] = float(np.exp(-value))
-        row["published rank"] = printed.rank
-        row["rank"] = 1 + int(np.sum(values > value))
-        rows.append(row)
+        is_negated = printed.metric == NEGATED_METRIC
+        rows.append(
+            {
+                "text": printed.text,
+                "metric": printed.metric,
+                "of": printed.aspect,
+                "published": printed.value,
+                "here": -value if is_negated else value,
+                **({"perplexity": float(np.exp(-value))} if is_negated else {}),
+                "published rank": printed.rank,
+                "rank": 1 + int(np.sum(values > value)),
+            }
+        )
     return rows
 
 

@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from baselines.perplexity import RAW_IS_LOWER, to_raw_perplexity
-from core.example import Example
-from core.scores import Metric, Scores
+from core.scores import Metric
 from core.settings import AscendingRatios, check
 from data.cleaning import clean_examples
 from data.corpus import Corpus
@@ -63,21 +61,52 @@ def mars_story(
     plans = {"language_model": language_model, "masked": masked}
     texts = list_texts(data.train)
     held_out = list_texts(data.held_out)
-    models = {name: find_or_train(run, name, plan, texts, held_out) for name, plan in plans.items() if plan is not None}
+    models = {
+        name: find_or_train(
+            run,
+            name,
+            plan,
+            texts,
+            held_out,
+        )
+        for name, plan in plans.items()
+        if plan is not None
+    }
     causal = models["language_model"].source
     usual = replace(metric(causal), embedder=contextual)
+    augmenter = usual.augmenter
+    assert isinstance(augmenter, SelfPlanningAugmenter)
     variants = {"mars": usual}
-    for row, settings in ABLATIONS.items():
-        variants[row] = change_augmentation(usual, **settings)
+    for row, changes in ABLATIONS.items():
+        ablated = replace(augmenter, settings=replace(augmenter.settings, **changes))
+        variants[row] = replace(usual, augmenter=ablated)
     if "masked" in models:
         naive = metric(models["masked"].source, augmenter="naive")
         variants["mars_naive"] = replace(naive, embedder=contextual)
     variants["mars_static"] = replace(usual, embedder=static)
-    others["perplexity"] = perplexity(find_augmenter(usual).lm, causal)
-    rated_sets = data.rated
-    if clean:
-        rated_sets = [replace(rated, examples=clean_examples(rated.examples)) for rated in rated_sets]
-    scored = [score_set(run, rated, variants, others, largest_ratios) for rated in rated_sets]
+    others["perplexity"] = perplexity(augmenter.lm, causal)
+    score = partial(
+        score_texts,
+        run,
+        variants,
+        others,
+        largest_ratios,
+    )
+    scored: list[MarsScores] = []
+    for rated in data.rated:
+        texts_of_set = replace(rated, examples=clean_examples(rated.examples)) if clean else rated
+        originals, compared = score(texts_of_set)
+        damaged = damage(texts_of_set, run.seed)
+        adversaries = {kind: score(of_kind)[0] for kind, of_kind in damaged.items()}
+        scored.append(
+            MarsScores(
+                originals,
+                adversaries,
+                compared,
+                usual.ratios,
+                largest_ratios,
+            )
+        )
     figures: dict[str, float] = {}
     for of_set in scored:
         kl = mean_kl(reference.augmented for reference in of_set.references)
@@ -89,14 +118,13 @@ def mars_story(
         models=models,
         tables=make_tables(scored),
         notes=[f"perplexity_raw: {RAW_IS_LOWER}"],
-        settings={"data": data.name},
         plotted_sets=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
         figures=figures,
         data=data,
     )
     # Agreement with the ratings of the originals ought to fall, so no table of agreement has the adversaries.
-    adversaries = chain.from_iterable(of_set.adversaries.values() for of_set in scored)
-    return replace(study, scored=[*study.scored, *adversaries])
+    others_scored = chain.from_iterable(of_set.adversaries.values() for of_set in scored)
+    return replace(study, scored=[*study.scored, *others_scored])
 
 
 def make_embedder(metric: partial[MARS], static_vectors: bool) -> CachedEmbedder:
@@ -105,70 +133,30 @@ def make_embedder(metric: partial[MARS], static_vectors: bool) -> CachedEmbedder
     return CachedEmbedder(built.embedder)
 
 
-def score_set(
-    run: Run,
-    rated: ScoredSet,
-    variants: Mapping[str, MARS],
-    baselines: Mapping[str, Metric],
-    largest_ratios: Sequence[float],
-) -> MarsScores:
-    """Scores the rated texts, and the adversaries made of them, by every variant of MARS and every baseline."""
-    originals, compared = score_texts(run, rated, variants, baselines, largest_ratios)
-    adversaries: dict[str, ScoredSet] = {}
-    for kind, damaged in damage(rated, run.seed).items():
-        adversaries[kind], _ = score_texts(run, damaged, variants, baselines, largest_ratios)
-    return MarsScores(originals, adversaries, compared, variants["mars"].ratios, largest_ratios)
-
-
 def score_texts(
     run: Run,
-    texts: ScoredSet,
     variants: Mapping[str, MARS],
     baselines: Mapping[str, Metric],
     largest_ratios: Sequence[float],
+    texts: ScoredSet,
 ) -> tuple[ScoredSet, list[Compared]]:
-    """Scores texts by every variant of MARS and every baseline.
+    """Scores texts by every variant of MARS, by `mars` up to each masking ratio of Table 5, and by every baseline.
 
     Returns the scored set, and the cosines behind `mars`.
     """
     with run.timed(f"augmentation and similarity {texts.name}"):
-        scores, compared = score_variants(variants, texts.examples, largest_ratios)
+        usual = variants["mars"].with_corpus(texts.examples)
+        all_ratios = sorted({*usual.ratios, *largest_ratios})
+        compared = replace(usual, ratios=tuple(all_ratios)).compare(texts.examples)
+        # Each variant compares anew: at the wider ratios above, some references may be too long.
+        scores = {row: variant.score(texts.examples) for row, variant in variants.items()}
+        for largest in largest_ratios:
+            up_to = replace(usual, ratios=tuple(ratio for ratio in largest_ratios if ratio <= largest))
+            scores[name_ratio_row(largest)] = up_to.score_compared(compared)
     with run.timed(f"baselines {texts.name}"):
         scores |= {name: baseline.score(texts.examples) for name, baseline in baselines.items()}
         scores["perplexity_raw"] = to_raw_perplexity(scores["perplexity"])
     return replace(texts, scores=scores), compared
-
-
-def score_variants(
-    variants: Mapping[str, MARS],
-    examples: Sequence[Example],
-    largest_ratios: Sequence[float],
-) -> tuple[dict[str, Scores], list[Compared]]:
-    """Scores texts by all variants of MARS, and by `mars` up to each masking ratio of Table 5.
-
-    Also returns the cosines behind `mars`.
-    """
-    usual = variants["mars"].with_corpus(examples)
-    all_ratios = sorted({*usual.ratios, *largest_ratios})
-    compared = replace(usual, ratios=tuple(all_ratios)).compare(examples)
-    # Each variant compares anew: at the wider ratios above, some references may be too long.
-    scores = {row: variant.score(examples) for row, variant in variants.items()}
-    for largest in largest_ratios:
-        up_to = replace(usual, ratios=tuple(ratio for ratio in largest_ratios if ratio <= largest))
-        scores[name_ratio_row(largest)] = up_to.score_compared(compared)
-    return scores, compared
-
-
-def change_augmentation(metric: MARS, **changes: Any) -> MARS:
-    """Returns the metric with other settings of self-planning."""
-    augmenter = find_augmenter(metric)
-    return replace(metric, augmenter=replace(augmenter, settings=replace(augmenter.settings, **changes)))
-
-
-def find_augmenter(metric: MARS) -> SelfPlanningAugmenter:
-    """Returns the augmenter of a metric that fills blanks by self-planning."""
-    assert isinstance(metric.augmenter, SelfPlanningAugmenter)
-    return metric.augmenter
 
 
 def damage(rated: ScoredSet, seed: int) -> dict[str, ScoredSet]:

@@ -82,26 +82,31 @@ def mean_or_nan(values: Sequence[float]) -> float:
 
 def make_tables(scored: Sequence[MarsScores]) -> list[Table]:
     """Makes Tables 2 to 5. Table 3 is the table of agreement, and here the gains of `mars`."""
+    kinds = {
+        "Lengths": (LENGTH_CAPTION, list_lengths),
+        "Gains of mars": (GAIN_CAPTION, list_gains),
+        "Masking ratios": (RATIO_CAPTION, list_ratios),
+        "Adversaries": (ADVERSARY_CAPTION, list_falls),
+    }
     tables = [
-        Table("Lengths", LENGTH_CAPTION, [measure_lengths(of_set.originals) for of_set in scored]),
-        Table("Gains of mars", GAIN_CAPTION, [*chain.from_iterable(map(list_gains, scored))]),
-        Table("Masking ratios", RATIO_CAPTION, [*chain.from_iterable(map(list_ratios, scored))]),
-        Table("Adversaries", ADVERSARY_CAPTION, [*chain.from_iterable(map(list_falls, scored))]),
+        Table(title, caption, list(chain.from_iterable(map(list_rows, scored))))
+        for title, (caption, list_rows) in kinds.items()
     ]
     return [table for table in tables if table.rows]
 
 
-def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
-    """Computes the lengths of Table 2, in words and punctuation marks; NaN for contexts if no text has a context.
+def list_lengths(scored: MarsScores) -> Iterable[Row]:
+    """Yields the lengths of Table 2, in words and punctuation marks; NaN for contexts if no text has a context.
 
     Texts of one group answer one input, which counts once.
     """
+    texts = scored.originals
     inputs = {example.group or example.id: example for example in texts.examples}.values()
     contexts = [len(split_words(example.context)) for example in inputs if example.context]
     references = [len(split_words(reference)) for example in inputs for reference in example.references]
     context = mean_or_nan(contexts)
-    reference = float(np.mean(references))
-    return {
+    reference = mean_or_nan(references)
+    yield {
         "set": texts.name,
         "texts": len(texts),
         "inputs": len(inputs),
@@ -112,30 +117,26 @@ def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
 
 
 def list_gains(scored: MarsScores) -> Iterable[Row]:
-    """Yields the gain of `mars` over every other metric, except the metrics of Table 5."""
-    texts = scored.originals
-    for other in texts.scores:
-        is_of_table_5 = other.startswith("mars_to_") and other != name_ratio_row(0)
-        if other != "mars" and not is_of_table_5:
-            cells = {"set": texts.name, "aspect": texts.aspects[0], "mars against": other}
-            yield {**cells, **measure_gain(texts, other)}
-
-
-def measure_gain(texts: ScoredSet, other: str) -> dict[str, Any]:
-    """Measures how much better `mars` agrees with the ratings than another metric, with paired intervals.
+    """Yields the gain of `mars` over every other metric, except the metrics of Table 5, with paired intervals.
 
     `n` counts the texts that both score.
     """
-    aspect = texts.aspects[0]
-    texts = texts.rated(aspect)
+    aspect = scored.originals.aspects[0]
+    texts = scored.originals.rated(aspect)
     mars = texts.values("mars", aspect)
-    others = texts.values(other, aspect)
-    ratings = texts.ratings(aspect)
-    return {
-        "n": int(texts.scored("mars", other, aspect=aspect).sum()),
-        "pearson gain": difference(mars, others, ratings, groups=texts.groups, statistic=pearson),
-        "spearman gain": difference(mars, others, ratings, groups=texts.groups),
-    }
+    of_table_5 = {name_ratio_row(largest) for largest in scored.largest_ratios if largest}
+    for other in texts.scores:
+        if other == "mars" or other in of_table_5:
+            continue
+        pair = mars, texts.values(other, aspect), texts.ratings(aspect)
+        yield {
+            "set": texts.name,
+            "aspect": aspect,
+            "mars against": other,
+            "n": int(texts.scored("mars", other, aspect=aspect).sum()),
+            "pearson gain": difference(*pair, groups=texts.groups, statistic=pearson),
+            "spearman gain": difference(*pair, groups=texts.groups),
+        }
 
 
 def name_ratio_row(ratio: float) -> str:
@@ -180,48 +181,32 @@ def measure_deviation(compared: Sequence[Compared], ratios: Sequence[float]) -> 
 
 
 def list_falls(scored: MarsScores) -> Iterable[Row]:
-    """Yields how much adversaries of each kind lower the correlation of each metric (Table 4)."""
-    originals = scored.originals
-    for kind, adversaries in scored.adversaries.items():
-        for metric in originals.scores:
-            yield {
-                "set": originals.name,
-                "aspect": originals.aspects[0],
-                "adversary": kind,
-                "metric": metric,
-                **measure_fall(originals, adversaries, metric),
-            }
-
-
-def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> dict[str, Any]:
-    """Measures the effect of adversaries on a metric, with intervals over inputs, on the `n` texts with both scores.
+    """Yields the effect of adversaries of each kind on each metric (Table 4), on the `n` texts with both scores.
 
     `pearson` is the correlation of the adversaries' scores with the ratings of the unaltered texts. `fall` is the
     correlation of the unaltered texts' scores minus `pearson` (on the same inputs). `below` is the share of adversaries
-    that score below their unaltered text.
+    that score below their unaltered text. Intervals are over inputs.
     """
-    aspect = originals.aspects[0]
-    originals = originals.rated(aspect)
-    adversaries = adversaries.rated(aspect)
-    of_originals = originals.values(metric, aspect)
-    of_adversaries = adversaries.values(metric, aspect)
+    aspect = scored.originals.aspects[0]
+    originals = scored.originals.rated(aspect)
     ratings = originals.ratings(aspect)
-    in_both = ~np.isnan(of_originals + of_adversaries)
-    if in_both.any():
-        is_below = of_adversaries < of_originals
-        layout = lay_out(len(in_both), inputs=originals.groups)
-        below = estimate_share(np.where(in_both, is_below, np.nan), layout).only
-    else:
-        below = Estimate.undefined("no text is scored in both forms")
-    return {
-        "n": int(in_both.sum()),
-        "pearson": estimate_correlation(pearson, of_adversaries, ratings, adversaries.layout),
-        "fall": difference(
-            of_originals,
-            of_adversaries,
-            ratings,
-            groups=originals.groups,
-            statistic=pearson,
-        ),
-        "below": below,
-    }
+    for kind, adversaries in scored.adversaries.items():
+        altered = adversaries.rated(aspect)
+        for metric in originals.scores:
+            before = originals.values(metric, aspect)
+            after = altered.values(metric, aspect)
+            in_both = ~np.isnan(before + after)
+            below = Estimate.undefined("no text is scored in both forms")
+            if in_both.any():
+                layout = lay_out(len(in_both), inputs=originals.groups)
+                below = estimate_share(np.where(in_both, after < before, np.nan), layout).only
+            yield {
+                "set": originals.name,
+                "aspect": aspect,
+                "adversary": kind,
+                "metric": metric,
+                "n": int(in_both.sum()),
+                "pearson": estimate_correlation(pearson, after, ratings, altered.layout),
+                "fall": difference(before, after, ratings, groups=originals.groups, statistic=pearson),
+                "below": below,
+            }

@@ -4,12 +4,12 @@ The discriminators judge pairs that they have not learned.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, product
 from typing import Any
 
-from core.example import Example
 from core.scores import Scores
 from core.settings import Seed, Several, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, Setting, signature
@@ -21,7 +21,7 @@ from experiments.contracts import Run, Study, Table
 from experiments.presentation import present
 from experiments.training import DiscriminatorPlan, Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
-from oumg.comparison import JudgedPairs, OutputPair, PairedOutputs, judge_pairs, label_pairs
+from oumg.comparison import JudgedPairs, PairedOutputs, judge_pairs, label_pairs
 from oumg.relative import SCORES, RelativeScores, relative_scores
 from report.wording import format_cell
 
@@ -71,15 +71,15 @@ class SystemPair:
     def systems(self) -> tuple[str, str]:
         """The names of both systems, from the `system` of their outputs if the names differ; else g1 and g2."""
         pairs = (*self.comparison.train, *self.comparison.test)
-        first = name_side(pair.first for pair in pairs) or "g1"
-        second = name_side(pair.second for pair in pairs) or "g2"
+        first = name_side({pair.first.system for pair in pairs}, "g1")
+        second = name_side({pair.second.system for pair in pairs}, "g2")
         return (first, second) if first != second else ("g1", "g2")
 
 
-def name_side(outputs: Iterable[Example]) -> str | None:
-    """Returns the system that all outputs name; None if they name several systems, or none."""
-    systems = {output.system for output in outputs}
-    return systems.pop() if len(systems) == 1 else None
+def name_side(systems: Collection[str | None], usual: str) -> str:
+    """Returns the only system that outputs name; the usual name if they name several systems, or none."""
+    system, *others = systems
+    return usual if others else system or usual
 
 
 @dataclass(frozen=True)
@@ -122,44 +122,33 @@ def judge_by_kind(
     return Findings(system_pair=system_pair, kind=kind, discriminators=discriminators, judged=judged, scores=scores)
 
 
-def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
-    """Finds the different texts of the pairs at these places (human texts or outputs), by (pair, place).
-
-    A human text in several pairs occurs once for each length to which it was cut.
-    """
-    texts: dict[tuple[str, bool, tuple[str, ...]], tuple[tuple[int, int], Example]] = {}
-    for number, pair in enumerate(pairs):
-        for place in places:
-            example = pair.texts[place]
-            is_human = place in PLACES["human"]
-            texts[example.id, is_human, tuple(pair.segments[place])] = ((number, place), example)
-    return dict(texts.values())
-
-
 def score_origins(found: Sequence[Findings], device: str, synthetic: bool = False) -> list[ScoredSet]:
     """Makes a scored set for each origin (human, first, second system): the logits of its test texts by kind and seed.
 
-    Only the logits of the first seed of a kind are explained by sentences, because that costs a pass for each sentence.
+    A human text in several pairs occurs once for each length to which it was cut. Only the logits of the first seed of
+    a kind are explained by sentences, because that costs a pass for each sentence.
     """
     test = found[0].system_pair.comparison.test
     sets: list[ScoredSet] = []
     for origin, places in PLACES.items():
-        examples = distinct_texts(test, places)
-        pair_numbers, columns = zip(*examples, strict=True)
-        read = [test[pair].segments[place] for pair, place in examples]
+        distinct: dict[tuple[str, tuple[str, ...]], tuple[int, int]] = {}
+        for number, place in product(range(len(test)), places):
+            distinct[test[number].texts[place].id, tuple(test[number].segments[place])] = number, place
+        examples = tuple(test[number].texts[place] for number, place in distinct.values())
+        read = [test[number].segments[place] for number, place in distinct.values()]
+        numbers, columns = zip(*distinct.values(), strict=True)
         scores: dict[str, Scores] = {}
         for findings in found:
-            explanations: Sequence[dict[str, Any]] = ()
-            for number, (seed, trained) in enumerate(findings.discriminators.items()):
-                if number == 0:
-                    judge = Discriminator.from_pretrained(trained.source, device)
-                    explanations = explain_parts(partial(judge.logits, or_nan=True), read, "sentence")
+            explained, *_ = findings.discriminators.values()
+            judge = Discriminator.from_pretrained(explained.source, device)
+            explanations = explain_parts(partial(judge.logits, or_nan=True), read, "sentence")
+            for logits, (seed, trained) in zip(findings.judged.logits, findings.discriminators.items(), strict=True):
                 scores[f"{findings.kind}_seed_{seed}"] = Scores(
-                    {"logit": findings.judged.logits[number, pair_numbers, columns]},
+                    {"logit": logits[numbers, columns]},
                     signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=trained.identity),
-                    explanations=explanations if number == 0 else (),
+                    explanations=explanations if trained is explained else (),
                 )
-        sets.append(ScoredSet(origin, tuple(examples.values()), scores, synthetic))
+        sets.append(ScoredSet(origin, examples, scores, synthetic))
     return sets
 
 
@@ -219,24 +208,23 @@ def compare_systems(
     found = [[judge_by_kind(run, pair, plan, kind) for kind in plan.kinds] for pair in system_pairs]
     first = found[0]
     pairs = system_pairs[0].comparison
-    models = dict(models or {})
-    for findings in first:
-        for seed, trained in findings.discriminators.items():
-            models[f"discriminator_{findings.kind}_seed_{seed}"] = trained  # the name of its folder
-    templates = [template for pair in system_pairs for template in pair.comparison.templates]
+    judges = {
+        f"discriminator_{findings.kind}_seed_{seed}": trained  # the name of its folder
+        for findings in first
+        for seed, trained in findings.discriminators.items()
+    }
+    templates = dict.fromkeys(chain.from_iterable(pair.comparison.templates for pair in system_pairs))
     with run.timed("explaining"):
         scored = score_origins(first, plan.device, synthetic=data is not None and data.synthetic)
+    rows = [relative_row(findings) for findings in chain.from_iterable(found)]
     study = present(
         run,
         scored,
-        models=models,
-        tables=[
-            Table(title, caption, [relative_row(each) for of_pair in found for each in of_pair], shown=RELATIVE_SHOWN),
-            *further,
-        ],
+        models={**(models or {}), **judges},
+        tables=[Table(title, caption, rows, shown=RELATIVE_SHOWN), *further],
         notes=[
             f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
-            for where, template in dict.fromkeys(templates)
+            for where, template in templates
         ],
         answer="; ".join(map(describe_verdict, first)),
         settings=settings,

@@ -100,31 +100,45 @@ def oumg_poetry(
     Raises SettingError if the generator has too few characters for a decoder, or if there are too few poems.
     """
     known = find_characters(data, plan)
-    human, counts = choose_poems(data, plan, known, FEWEST_INPUTS)
+    human, counts = choose_poems(
+        data,
+        plan,
+        known,
+        FEWEST_INPUTS,
+    )
     check_candidates(g1_k, known, f"g1_k = {g1_k}")
     check_candidates(5 * g2_k, known, f"g2_k = {g2_k}: G2 chooses from the ranks 4k to 5k")
     generator = train_songnet(run, data, plan)
-    write = partial(write_poems, run, plan, generator)
+    write = partial(
+        write_poems,
+        run,
+        plan,
+        generator,
+    )
     origins = {
         "human": human,
         "G1": write("G1", human, top_k(g1_k)),
         "G2": write("G2", human, Decoder(partial(ShiftedRanks, g2_k), {"shifted_ranks": g2_k})),
-        "G1 again": write("G1 again", human, top_k(g1_k), draws=1),
     }
-    system_pairs = [
-        pair_poems(plan, origins, ("G1", "G2")),
-        pair_poems(plan, origins, ("G1", "G1 again")),
-    ]
-    shown = {origin: origins[origin] for origin in ("human", "G1", "G2")}
+    again = {
+        "human": human,
+        "G1": origins["G1"],
+        "G1 again": write(
+            "G1 again",
+            human,
+            top_k(g1_k),
+            draws=1,
+        ),
+    }
     return compare_systems(
         run,
         discriminators,
         "G1 against G2, and against itself",
-        system_pairs,
+        [pair_poems(plan, origins), pair_poems(plan, again)],
         models={"generator": generator},
-        further=[score_forms(run, data, shown)],
+        further=[score_forms(run, data, origins)],
         figures=counts,
-        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k},
+        settings={"g1_k": g1_k, "g2_k": g2_k},
         data=data,
     )
 
@@ -151,14 +165,30 @@ def guided_poetry(
     input with the guide. Raises SettingError as `oumg_poetry` does.
     """
     known = find_characters(data, plan)
-    poems, counts = choose_poems(data, plan, known, 2 * FEWEST_INPUTS)
+    poems, counts = choose_poems(
+        data,
+        plan,
+        known,
+        2 * FEWEST_INPUTS,
+    )
     check_candidates(k, known, f"guide_k = {k}")
     learned, human = halve_inputs(poems, run.seed)
     generator = train_songnet(run, data, plan)
-    write = partial(write_poems, run, plan, generator)
+    write = partial(
+        write_poems,
+        run,
+        plan,
+        generator,
+    )
     songnet = SongNet.from_pretrained(generator.source, plan.device)
     texts = label_poems(learned, write("machine", learned, top_k(k)))
-    trained = find_or_train(run, f"guide_{kind}", guide, texts, tokenizer=songnet.tokenizer)
+    trained = find_or_train(
+        run,
+        f"guide_{kind}",
+        guide,
+        texts,
+        tokenizer=songnet.tokenizer,
+    )
     adapted = adapt_guide(load_guide(trained.source, plan.device), songnet.tokenizer)
     strength = {"k": k, "rule": rule, "alpha": alpha}
     make = partial(
@@ -172,22 +202,24 @@ def guided_poetry(
     unguided = write("unguided", human, top_k(k))
     # Guided poems have draws of their own, except with alpha 0.
     decoder = Decoder(make, {"guide": trained.identity, **strength})
-    guided = write("guided", human, decoder, draws=int(alpha > 0))
-    origins = {"human": human, "unguided": unguided, "guided": guided}
-    system_pair = replace(
-        pair_poems(plan, origins, ("guided", "unguided")),
-        columns={"guide": kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)},
+    guided = write(
+        "guided",
+        human,
+        decoder,
+        draws=int(alpha > 0),
     )
+    columns = {"guide": kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)}
+    system_pair = pair_poems(plan, {"human": human, "guided": guided, "unguided": unguided})
     best = kept_point(trained.curve, guide.training.keep)
     return compare_systems(
         run,
         discriminators,
         "Guided against unguided",
-        [system_pair],
+        [replace(system_pair, columns=columns)],
         caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
         models={"generator": generator, "guide": trained},
-        further=[score_forms(run, data, origins)],
-        settings={"data": data.name, **strength},
+        further=[score_forms(run, data, {"human": human, "unguided": unguided, "guided": guided})],
+        settings=strength,
         figures={
             **counts,
             **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
@@ -203,11 +235,17 @@ def score_forms(run: Run, data: Corpus, origins: Mapping[str, Sequence[Example]]
         return Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))
 
 
-def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> SystemPair:
-    """Pairs the poems of two systems with human poems of the same form."""
-    human, first, second = (ScoredSet(name, tuple(origins[name])) for name in ("human", *systems))
-    comparison = pair_texts(human, first, second, plan.pairs, form_of=lambda poem: Form.of(poem.full_text))
-    return SystemPair(comparison, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
+def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]]) -> SystemPair:
+    """Pairs the poems of two systems with human poems of the same form; `origins` has human ones, then the systems'."""
+    human, first, second = (ScoredSet(name, tuple(poems)) for name, poems in origins.items())
+    comparison = pair_texts(
+        human,
+        first,
+        second,
+        plan.pairs,
+        form_of=lambda poem: Form.of(poem.full_text),
+    )
+    return SystemPair(comparison, prefix=f"{first.name}_against_{second.name}_".replace(" ", "_"))
 
 
 def write_poems(
@@ -226,30 +264,36 @@ def write_poems(
     seed = int(np.random.SeedSequence([run.seed, draws]).generate_state(1)[0] >> 1)  # numpy's are below 2**32
     order = sorted(range(len(poems)), key=lambda i: len(poems[i].text))
     inputs = [(tune_of(poems[i]), Form.of(poems[i].text)) for i in order]
+    step = f"generating {system}"
 
     def build(folder: Path) -> None:
         songnet = SongNet.from_pretrained(generator.source, plan.device)
-        with run.progress(f"generating {system}", total=len(inputs)) as advance:
+        sizes = {"seed": seed, "batch_size": plan.batch_size}
+        with run.progress(step, total=len(inputs)) as advance:
             texts = generate_poems(
                 songnet,
                 inputs,
                 content=decoder.make,
-                seed=seed,
-                batch_size=plan.batch_size,
                 advance=advance,
+                **sizes,
             )
         text_of = dict(zip(order, texts, strict=True))
         write_examples(folder / "poems.jsonl", [replace(poem, text=text_of[i]) for i, poem in enumerate(poems)])
 
-    with run.timed(f"generating {system}"):
-        depends = {
-            "generator": generator.identity,
-            "after": fingerprint([[poem.id, poem.group, tune_of(poem), poem.text] for poem in poems]),
-            "decoder": dict(decoder.depends),
-            "seed": seed,
-            "batch_size": plan.batch_size,
-        }
-        folder = run.stages.get("poems", depends, build, code=[build, decoder.make])
+    depends = {
+        "generator": generator.identity,
+        "after": fingerprint([[poem.id, poem.group, tune_of(poem), poem.text] for poem in poems]),
+        "decoder": dict(decoder.depends),
+        "seed": seed,
+        "batch_size": plan.batch_size,
+    }
+    folder = run.keep(
+        step,
+        "poems",
+        depends,
+        build,
+        code=[build, decoder.make],
+    )
     return tuple(replace(poem, system=system) for poem in read_examples(folder / "poems.jsonl"))
 
 
@@ -257,7 +301,13 @@ def train_songnet(run: Run, data: Corpus, plan: PoetryPlan) -> Trained:
     """Trains the generator on every training poem that fits into it."""
     learned = plan.choose_fitting(data.train)
     held_out = plan.choose_fitting(data.held_out)
-    return find_or_train(run, "songnet", plan.generator, learned, held_out[: plan.checked])
+    return find_or_train(
+        run,
+        "songnet",
+        plan.generator,
+        learned,
+        held_out[: plan.checked],
+    )
 
 
 def find_characters(data: Corpus, plan: PoetryPlan) -> set[str]:
@@ -293,7 +343,12 @@ def choose_poems(
             f"inputs must be at most the {len(written)} {plan.poems} poems that the generator can write, but is "
             f"{plan.inputs}: change the settings of data"
         )
-    _, chosen = split_by(written, lambda poem: poem.id, plan.inputs or len(written), seed=0)
+    _, chosen = split_by(
+        written,
+        lambda poem: poem.id,
+        plan.inputs or len(written),
+        seed=0,
+    )
     poems = tuple(replace(poem, group=poem.group or poem.id) for poem in chosen)
     sizes = Counter(poem.group for poem in poems)
     if len(sizes) < fewest:
@@ -322,7 +377,12 @@ def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example]) -> Esti
 def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
     """Splits the poems into two halves without common inputs; with an odd number, the second has one input more."""
     number = len({poem.group for poem in poems})
-    second, first = split_by(poems, lambda poem: poem.group, number // 2, seed)
+    second, first = split_by(
+        poems,
+        lambda poem: poem.group,
+        number // 2,
+        seed,
+    )
     return first, second
 
 

@@ -33,24 +33,22 @@ def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]
     forms = [Form.of(poem.text) for poem in human]
     patterns = find_tone_patterns(human, known)
     layout = lay_out(len(human), inputs=[str(poem.group) for poem in human])
-
-    def mean(name: str, scores: Sequence[float]) -> Estimate:
-        values = np.array(scores, dtype=np.float64)
-        if np.isnan(values).all():
-            return Estimate.undefined(f"no poem has a score of {name}")
-        return estimate_mean(values, layout).only
-
     rows: list[dict[str, Any]] = []
     for origin, poems in origins.items():
         texts = [poem.text for poem in poems]
         scores = {
-            "form_kept": list(map(keeps_form, texts, forms)),
-            "phrase_lengths": list(map(phrase_lengths, texts, forms)),
-            "rhyme": list(map(rhyme_rate, texts)),
-            "tones": list(map(tone_rate, texts, patterns)),
+            "form_kept": map(keeps_form, texts, forms),
+            "phrase_lengths": map(phrase_lengths, texts, forms),
+            "rhyme": map(rhyme_rate, texts),
+            "tones": map(tone_rate, texts, patterns),
         }
-        means = {name: mean(name, of_poems) for name, of_poems in scores.items()}
-        rows.append({"texts": origin, "n": len(poems), **means})
+        row: dict[str, Any] = {"texts": origin, "n": len(poems)}
+        for name, of_poems in scores.items():
+            values = np.array(list(of_poems), dtype=np.float64)
+            row[name] = Estimate.undefined(f"no poem has a score of {name}")
+            if not np.isnan(values).all():
+                row[name] = estimate_mean(values, layout).only
+        rows.append(row)
     return rows
 
 
@@ -60,13 +58,13 @@ def find_tone_patterns(human: Sequence[Example], known: Sequence[Example]) -> li
     The pattern of a poem is empty if there are too few other poems.
     """
     pattern_of = cache(tone_pattern)
-    kinds = [(tune_of(poem), Form.of(poem.text)) for poem in human]
     alike: dict[tuple[str, Form], list[Example]] = {}
     for poem in (*known, *human):
         alike.setdefault((tune_of(poem), Form.of(poem.text)), []).append(poem)
     patterns: list[Sequence[str | None]] = []
-    for poem, kind in zip(human, kinds, strict=True):
-        others = [other.text for other in alike[kind][: TONE_POEMS + 1] if other.id != poem.id]
+    for poem in human:
+        nearest = alike[tune_of(poem), Form.of(poem.text)][: TONE_POEMS + 1]
+        others = [other.text for other in nearest if other.id != poem.id]
         has_enough = len(others) >= FEWEST_TONE_POEMS
         patterns.append(pattern_of(tuple(others[:TONE_POEMS])) if has_enough else ())
     return patterns

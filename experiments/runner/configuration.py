@@ -18,10 +18,11 @@ from core.source import Module, find_module
 
 CUES = ("ridge", "none")
 PLOTS = ("png", "svg", "pdf")
+BUILT = ("experiment", "logger")  # settings that the runner builds objects of
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
 # the names that an annotation of a checked value may have
-TYPES = {
+TYPES: dict[str, Any] = {
     **vars(settings),
     "Annotated": Annotated,
     "Literal": Literal,
@@ -77,30 +78,36 @@ def resolve(config: DictConfig, typed: Sequence[str] = ()) -> dict[str, Any]:
     check(one_of(CUES), cues=config.cues)
     check(bool, network=config.network, dry_run=config.dry_run)
     check(Text, stages_dir=config.stages_dir)
-    if config.network and not any(word.lstrip("+").startswith("network=") for word in typed):
+    is_typed = any(word.lstrip("+").startswith("network=") for word in typed)
+    if config.network and not is_typed:
         refuse_network_in_file()
     plain: Any = OmegaConf.to_container(config)
-    faults = list_faults(plain["experiment"], unresolved)
+    built = {name: plain.get(name) for name in BUILT}
+    faults = [
+        name_line(line, place, unresolved)
+        for place, node in walk(built)
+        if isinstance(node, Mapping) and isinstance(node.get("_target_"), str)
+        for line in list_faults(node)
+    ]
     if faults:
-        raise SettingError("\n".join(faults))
+        raise SettingError("\n".join(dict.fromkeys(faults)))
     return plain
 
 
-def list_faults(experiment: Any, unresolved: Mapping[str, Any]) -> list[str]:
-    """Lists settings that the target around them does not take, and wrong values. Reads code without importing it."""
+def list_faults(node: Mapping[str, Any]) -> list[str]:
+    """Lists settings that a target does not take, and wrong values. Reads code without importing it."""
+    target = node["_target_"]
+    types = find_arguments(target)
+    if types is None:
+        return []
     faults: list[str] = []
-    for place, node in walk(experiment, "experiment"):
-        target = node.get("_target_") if isinstance(node, Mapping) else None
-        types = find_arguments(target) if isinstance(target, str) else None
-        if types is None:
-            continue
-        given = {key: value for key, value in node.items() if not key.startswith("_")}
-        for key, value in given.items():
-            lines = [f"{key} is no setting of {target.rpartition('.')[2]}{suggest_similar(key, types)}"]
-            if key in types:
-                lines = list_wrong(types[key], key, value)
-            faults += [name_line(line, place, unresolved) for line in lines]
-    return list(dict.fromkeys(faults))
+    for key, value in node.items():
+        if key in types:
+            faults += list_wrong(types[key], key, value)
+        elif not key.startswith("_"):
+            _, _, name = target.rpartition(".")
+            faults.append(f"{key} is no setting of {name}{suggest_similar(key, types)}")
+    return faults
 
 
 def list_wrong(kind: ast.expr, key: str, value: Any) -> list[str]:
@@ -110,8 +117,9 @@ def list_wrong(kind: ast.expr, key: str, value: Any) -> list[str]:
     is_quoted = isinstance(kind, ast.Constant)
     if is_quoted or has_objects or not names <= TYPES.keys():
         return []
+    wanted = eval(ast.unparse(kind), TYPES)
     try:
-        check(eval(ast.unparse(kind), TYPES), **{key: value})
+        check(wanted, **{key: value})
     except SettingError as fault:
         return str(fault).splitlines()
     return []
@@ -122,13 +130,14 @@ def find_arguments(target: str) -> dict[str, ast.expr] | None:
 
     None where the source alone does not tell.
     """
-    parts = target.split(".")
-    end = 1
-    module = find_module(parts[0])
-    while module is not None and module.is_package and end < len(parts):
-        end += 1
-        module = find_module(".".join(parts[:end]))
-    return None if module is None or end == len(parts) else _find_arguments(module, *parts[end:])
+    first, *inner = target.split(".")
+    module = find_module(first)
+    while module is not None and module.is_package and inner:
+        first = f"{first}.{inner.pop(0)}"
+        module = find_module(first)
+    if module is None or not inner:
+        return None
+    return _find_arguments(module, *inner)
 
 
 def _find_arguments(module: Module, name: str, method: str = "__init__") -> dict[str, ast.expr] | None:
@@ -143,30 +152,31 @@ def _find_arguments(module: Module, name: str, method: str = "__init__") -> dict
     return None
 
 
-def _read_function(function: ast.FunctionDef, skipped: int = 0) -> dict[str, ast.expr] | None:
+def _read_function(function: ast.FunctionDef) -> dict[str, ast.expr] | None:
+    """The arguments of a function or a method; None if it takes any."""
     if function.args.kwarg is not None:
         return None
-    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs][skipped:]
-    return {argument.arg: argument.annotation or ast.Name("Any") for argument in arguments}
+    types: dict[str, ast.expr] = {}
+    for argument in (*function.args.args, *function.args.kwonlyargs):
+        types[argument.arg] = argument.annotation or ast.Name("Any")
+    return types
 
 
 def _read_class(module: Module, kind: ast.ClassDef, method: str) -> dict[str, ast.expr] | None:
     """The arguments of a method, or the fields of a dataclass, also of those that it extends."""
-    for statement in kind.body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == method:
-            return _read_function(statement, skipped=1)
-    if method != "__init__" or not kind.decorator_list:
-        return None
     types: dict[str, ast.expr] = {}
-    for base in kind.bases:
+    for base in kind.bases if method == "__init__" else ():
         above = _find_arguments(module, base.id) if isinstance(base, ast.Name) else None
         if above is None:
             return None
         types |= above
     for statement in kind.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            types[statement.target.id] = statement.annotation
-    return types
+        match statement:
+            case ast.FunctionDef() if statement.name == method:
+                return _read_function(statement)
+            case ast.AnnAssign(target=ast.Name(name)) if method == "__init__":
+                types[name] = statement.annotation
+    return types if kind.decorator_list and method == "__init__" else None
 
 
 def build_experiment(config: DictConfig, unresolved: Mapping[str, Any]) -> Any:

@@ -99,7 +99,7 @@ def _report_end(error: BaseException, unresolved: Mapping[str, Any], folder: Pat
     while isinstance(error, InstantiationException) and error.__cause__ is not None:
         error = error.__cause__  # Hydra wraps an exception that a constructor raises
     trace = "".join(traceback.format_exception(error))
-    if os.environ.get("HYDRA_FULL_ERROR"):
+    if os.environ.get("EXPERIMENTS_FULL_ERROR"):
         terminal.say(trace)
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
         log.info("interrupted")

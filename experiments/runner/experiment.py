@@ -53,57 +53,40 @@ def run_experiment(
         if first:
             held.enter_context(results.claim_folder(folder, beside=name_written(hydra)))
             begin_log(folder)
-        _check_paths(settings, folder)
+        check_paths(settings, folder)
         check_place("stages_dir", Path(config.stages_dir))
         check_writable("stages_dir", Path(config.stages_dir))
         hardware.check_devices(settings)
         seed_everything(config.seed, workers=True, verbose=False)
-        tracking = instantiate(config.logger)
         experiment = build_experiment(config, unresolved)
         quiet_libraries()
         if first:
             results.clear_folder(folder)
             OmegaConf.save(config, folder / "config.yaml")
         log.info("%s, seed %d, in %s", config.name, config.seed, shorten(folder))
-        exit_code = FAILED
-        tracking.open(folder, config.name, settings, first=first, job=job)
-        try:
-            run, outcome = _call(experiment, config, tracking.loggers, folder, first)
-            if first:
-                outcome = name_recipe(outcome, config)
-                about = describe_run(config, run, started)
-                page.write_run(outcome, about, OmegaConf.to_yaml(config), folder, config.plots)
-                tracking.publish(outcome, folder)
-                _summarise(outcome, about["seconds"], folder, job)
-            exit_code = FINE
-        finally:
-            tracking.close(exit_code)
-
-
-def _call(
-    experiment: Any,
-    config: DictConfig,
-    loggers: Any,
-    folder: Path,
-    first: bool,
-) -> tuple[Run, Study]:
-    """Calls the experiment with its Run. Raises TypeError if it returns no Study."""
-    with terminal.show_steps() as progress:
-        run = Run(
-            name=config.name,
-            folder=folder,
-            stages=Stages(Path(config.stages_dir), first=first),
-            seed=config.seed,
-            trainer=partial(hardware.build_trainer, config.trainer, folder, progress=progress),
-            loggers=loggers,
-            progress=progress,
-            training=hardware.choose_training(config.trainer),
-            cues=config.cues != "none",
-        )
-        outcome = experiment(run)
-    if not isinstance(outcome, Study):
-        raise TypeError(f"an experiment must return a Study, but {config.name} returned {type(outcome).__name__}")
-    return run, outcome
+        tracking = instantiate(config.logger)(folder=folder, name=config.name, config=settings, job=job, first=first)
+        held.push(lambda kind, *_: tracking.close(FAILED if kind else FINE))
+        with terminal.show_steps() as progress:
+            run = Run(
+                name=config.name,
+                folder=folder,
+                stages=Stages(Path(config.stages_dir), first=first),
+                seed=config.seed,
+                trainer=partial(hardware.build_trainer, config.trainer, folder, progress=progress),
+                loggers=tracking.loggers,
+                progress=progress,
+                training=hardware.choose_training(config.trainer),
+                cues=config.cues != "none",
+            )
+            outcome = experiment(run)
+        if not isinstance(outcome, Study):
+            raise TypeError(f"an experiment must return a Study, but {config.name} returned {type(outcome).__name__}")
+        if first:
+            outcome = name_recipe(outcome, config)
+            about = describe_run(config, run, started)
+            page.write_run(outcome, about, OmegaConf.to_yaml(config), folder, config.plots)
+            tracking.publish(outcome)
+            summarise(outcome, about["seconds"], folder, job)
 
 
 def describe_run(config: DictConfig, run: Run, started: datetime) -> dict[str, Any]:
@@ -149,7 +132,7 @@ def name_recipe(outcome: Study, config: DictConfig) -> Study:
     return replace(outcome, signature=signature, notes=[note, *outcome.notes])
 
 
-def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
+def check_paths(settings: Mapping[str, Any], folder: Path) -> None:
     """Raises SettingError for a setting that names what the run would clear or overwrite."""
     for key, value in leaves({name: node for name, node in settings.items() if name != "experiment"}):
         if not isinstance(value, str) or not value:
@@ -160,7 +143,7 @@ def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
             raise SettingError(f"{where}: choose another hydra.run.dir")
 
 
-def _summarise(
+def summarise(
     outcome: Study,
     seconds: float,
     folder: Path,

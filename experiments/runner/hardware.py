@@ -56,7 +56,7 @@ def is_first_process(trainer: Trainer) -> bool:
     from lightning_utilities.core.rank_zero import rank_zero_only
 
     if trainer.world_size == 1:
-        rank_zero_only.rank = 0
+        rank_zero_only.rank = 0  # pyright: ignore[reportFunctionMemberAccess]
     return trainer.is_global_zero
 
 
@@ -76,11 +76,11 @@ def refuse_processes(trainer: Trainer, launcher: str) -> None:
 
 def check_devices(config: Mapping[str, Any]) -> None:
     """Raises SettingError if `model` names a device or dtype that this machine lacks."""
+    from models.devices import check_device
+
     for path, value in leaves({name: config.get(name) for name in ("device", "model")}):
         name = path.rpartition(".")[2]
         if name in ("device", "dtype") and value is not None:
-            from models.devices import check_device
-
             try:
                 check_device(**{"device": "cpu", name: value})
             except SettingError as fault:
@@ -88,23 +88,22 @@ def check_devices(config: Mapping[str, Any]) -> None:
 
 
 def build_trainer(
-    config: DictConfig, folder: Path, progress: Progress, callbacks: Sequence[Callback] = (), **arguments: Any
+    config: DictConfig,
+    folder: Path,
+    progress: Progress,
+    callbacks: Sequence[Callback] = (),
+    **arguments: Any,
 ) -> Trainer:
     """Builds a configured trainer.
 
     What the configuration says has the last word on `arguments`, but for strategy and precision, and its callbacks are
     called beside `callbacks`.
     """
-    settings = {
-        "log_every_n_steps": LOGGED,
-        "default_root_dir": folder,
-        **QUIET,
-        **arguments,
-    }
-    used = {name: value for name, value in settings.items() if name not in config or name in ("strategy", "precision")}
+    usual = {"log_every_n_steps": LOGGED, "default_root_dir": folder, **QUIET}
     configured = instantiate(config, _convert_="all")
-    own = configured.keywords.get("callbacks") or []
-    return configured(callbacks=[*own, *callbacks, count_steps(progress)], **used)
+    last = {name: value for name, value in configured.keywords.items() if name not in ("strategy", "precision")}
+    own = last.pop("callbacks", None) or []
+    return configured(**{**usual, **arguments, **last}, callbacks=[*own, *callbacks, count_steps(progress)])
 
 
 def choose_training(config: DictConfig) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import json
 import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class JointTable(Callback):
         try:
             jobs = sorted(map(read_job, folder.rglob(JOB)), key=lambda job: job["number"])
             write_json({"command": command, "jobs": jobs}, folder / "sweep.json")
-            show(jobs, folder)
+            show(jobs, folder, command)
             exit_code = max((job["exit_code"] for job in jobs), default=FAILED)
         except Exception:
             terminal.say(traceback.format_exc())
@@ -102,27 +103,23 @@ def read_job(file: Path) -> dict[str, Any]:
     return job | {key: results[key] for key in KEPT if key in results}
 
 
-def show(jobs: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def show(jobs: Sequence[Mapping[str, Any]], folder: Path, command: Sequence[str]) -> None:
     """Prints the joint table of the jobs with results, and lists the jobs that failed.
 
-    Writes the table in several forms if jobs have different settings.
+    Writes the table in several forms if there are several jobs.
     """
     from report.joint import Job, join_jobs  # with numpy, which a start without a run does not need
+    from report.results import write_tables
     from report.wording import literal
 
     console = terminal.console()
-    width = terminal.table_width(console)
-    with_results = [Job.read(Path(job["folder"]), job["settings"]) for job in jobs if job["has_results"]]
-    if with_results:
-        joint = join_jobs(with_results)
-        for table in joint.fit_tables(width):
-            console.print(table.to_terminal(width))
-        for table in joint.tables[:1]:
-            console.print(f"[dim italic]{literal(table.caption)}[/]")
-        for note in [*joint.notes, *list_notes([job["notes"] for job in jobs if job["has_results"]])]:
-            console.print(f"[bold yellow]![/] {literal(note)}")
-        if len(with_results) > 1 and joint.whole.rows:
-            joint.write(folder)
+    finished = [job for job in jobs if job["has_results"]]
+    if finished:
+        joint = join_jobs([Job.read(Path(job["folder"]), job["settings"]) for job in finished], command)
+        notes = list_notes([job["notes"] for job in finished])
+        replace(joint, notes=[*joint.notes, *notes]).print(console)
+        if len(finished) > 1:
+            write_tables(joint.tables, folder)
             console.print(literal(f"{folder}/joint.md"))
     for job in jobs:
         if job["exit_code"] != FINE:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from core.errors import SettingError
 from experiments.contracts import Study, Table
@@ -26,26 +27,23 @@ STATISTICS = ("n", "systems", "spearman", "pearson", "kendall", "within_systems"
 STEP = "trainer/global_step"
 
 
+@dataclass(kw_only=True)
 class NoTracking:
-    """No tracking. The runner calls `open`, then `loggers` for each training, `publish` and `close`."""
+    """No tracking. The runner asks for `loggers` of each training, and calls `publish` and `close`."""
 
-    def open(
-        self,
-        folder: Path,
-        name: str,
-        config: Mapping[str, Any],
-        first: bool = True,
-        job: str = "",
-    ) -> None:
-        """Begins a run. `job` names a job of a sweep by the settings that vary.
-
-        `first` says whether this is the first process of a distributed run.
-        """
+    # of the run, and its name and settings
+    folder: Path
+    name: str
+    config: Mapping[str, Any]
+    # names a job of a sweep by the settings that vary
+    job: str = ""
+    # whether this is the first process of a distributed run
+    first: bool = True
 
     def loggers(self, training: str) -> list[Logger]:
         return []
 
-    def publish(self, outcome: Study, folder: Path) -> None: ...
+    def publish(self, outcome: Study) -> None: ...
 
     def close(self, exit_code: int) -> None: ...
 
@@ -53,76 +51,60 @@ class NoTracking:
 class CsvTracking(NoTracking):
     """Lightning's CSVLogger: `csv/TRAINING/metrics.csv` in the run folder."""
 
-    def open(
-        self,
-        folder: Path,
-        name: str,
-        config: Mapping[str, Any],
-        first: bool = True,
-        job: str = "",
-    ) -> None:
-        self.folder = folder
-
     def loggers(self, training: str) -> list[Logger]:
         from pytorch_lightning.loggers import CSVLogger
 
         return [CSVLogger(self.folder, name="csv", version=training)]
 
 
+@dataclass(kw_only=True)
 class WandbTracking(NoTracking):
     """Tracks by Weights & Biases: one W&B run per run, stored in the run folder.
 
-    configs/logger/wandb.yaml has the settings. Raises SettingError for a mode other than offline (nothing leaves the
-    machine), online and disabled.
+    configs/logger/wandb.yaml has the settings.
     """
 
-    def __init__(
-        self,
-        project: str,
-        entity: str | None,
-        mode: str,
-        tags: list[str],
-    ) -> None:
-        if mode not in ("offline", "online", "disabled"):
-            raise SettingError(f"logger.mode must be offline, online or disabled, but is {mode!r}")
-        self.settings: Any = {
-            "project": project,
-            "entity": entity,
-            "mode": mode,
-            "tags": list(tags),
-        }
-        self.run: wandb.Run | None = None
-        self.trained: set[str] = set()  # trainings whose curves Lightning sends
+    project: str
+    # user or team; None for the default of the account
+    entity: str | None
+    # offline: nothing leaves the machine
+    mode: Literal["offline", "online", "disabled"]
+    tags: Sequence[str]
+    run: wandb.Run | None = field(default=None, init=False)
+    # trainings whose curves Lightning sends
+    trained: set[str] = field(default_factory=set, init=False)
 
-    def open(
-        self,
-        folder: Path,
-        name: str,
-        config: Mapping[str, Any],
-        first: bool = True,
-        job: str = "",
-    ) -> None:
-        if not first:
+    def __post_init__(self) -> None:
+        if not self.first:
             return
         import wandb
 
+        run, sweep = self.folder.name, self.folder.parent.name
         try:
             self.run = wandb.init(
-                **self.settings,
-                dir=folder,
-                name=(f"{name}/{job or folder.name}")[:LONGEST_NAME],
-                group=(f"{name}/{folder.parent.name}" if job else name)[:LONGEST_NAME],
-                config=dict(config),
+                project=self.project,
+                entity=self.entity,
+                mode=self.mode,
+                tags=list(self.tags),
+                dir=self.folder,
+                name=f"{self.name}/{self.job or run}"[:LONGEST_NAME],
+                group=(f"{self.name}/{sweep}" if self.job else self.name)[:LONGEST_NAME],
+                config=dict(self.config),
                 settings=wandb.Settings(console="off", silent=True),  # run.log records the output
             )
         except wandb.Error as error:
             raise SettingError(
-                f"logger.mode={self.settings['mode']} needs a network and a key of W&B, but W&B says: {error}\n"
+                f"logger.mode={self.mode} needs a network and a key of W&B, but W&B says: {error}\n"
                 "logger.mode=offline keeps the run in its folder, and `wandb sync` sends it later"
             ) from error
         # what is sent along a curve stays out of the summary, which has figures and agreements
         self.run.define_metric(STEP, summary="none")
-        self.run.define_metric("*", step_metric=STEP, step_sync=True, summary="none")
+        self.run.define_metric(
+            "*",
+            step_metric=STEP,
+            step_sync=True,
+            summary="none",
+        )
 
     def loggers(self, training: str) -> list[Logger]:
         from pytorch_lightning.loggers import WandbLogger
@@ -137,25 +119,21 @@ class WandbTracking(NoTracking):
         self.trained.add(training)
         return [TrainingLogger(experiment=self.run, prefix=training)]
 
-    def publish(self, outcome: Study, folder: Path) -> None:
+    def publish(self, outcome: Study) -> None:
         if self.run is None:
             return
         import wandb
 
-        found = {name: points for name, points in outcome.curves.items() if name not in self.trained}
-        for training, points in found.items():  # of stages of an earlier run
-            for point in points:
+        for training in outcome.curves.keys() - self.trained:  # of stages of an earlier run
+            for point in outcome.curves[training]:
                 values = {f"{training}/{name}": value for name, value in point.items() if name != "step"}
                 self.run.log({**values, STEP: point["step"]})
-        shown: dict[str, Any] = {
-            f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows
-        }
-        shown |= {f"plots/{file.stem}": wandb.Image(str(file)) for file in sorted(folder.glob("plots/*.png"))}
-        self.run.log(shown)
+        tables = {f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows}
+        plots = {f"plots/{file.stem}": wandb.Image(str(file)) for file in sorted(self.folder.glob("plots/*.png"))}
+        self.run.log({**tables, **plots})
         for name in outcome.models:
-            safe_name = re.sub(r"[^\w.-]", "_", f"{self.run.config['name']}-{name}")
-            artifact = wandb.Artifact(safe_name, type="model")
-            artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # no copy
+            artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
+            artifact.add_dir(str(self.folder / "models" / name), policy="immutable", skip_cache=True)  # no copy
             self.run.log_artifact(artifact)
         figures = {f"figures/{name}": value for name, value in outcome.figures.items()}
         summary = {"signature": outcome.signature, "notes": list(outcome.notes)}
@@ -177,8 +155,11 @@ def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
         for statistic in STATISTICS:
             cell = row[statistic]
             name = f"{place}/{statistic}"
-            numbers[name] = cell.value if isinstance(cell, Estimate) else cell
-            if isinstance(cell, Estimate) and not cell.reason:
+            if not isinstance(cell, Estimate):
+                numbers[name] = cell
+                continue
+            numbers[name] = cell.value
+            if not cell.reason:
                 numbers |= {f"{name}_low": cell.low, f"{name}_high": cell.high}
     return {name: number for name, number in numbers.items() if not math.isnan(number)}
 

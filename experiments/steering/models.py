@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -87,20 +87,17 @@ def label_texts(
     Each group pairs one text of the label with one of the others, so every split has both classes.
     """
     order = np.random.default_rng(seed).permutation(len(examples))
-    drawn = [examples[place] for place in order]
-    wanted = distinct_texts(example for example in drawn if example.label == label)
-    others = distinct_texts(example for example in drawn if example.label != label)
+    sides: dict[bool, dict[str, None]] = {True: {}, False: {}}  # the different texts, as they are drawn
+    for place in order:
+        example = examples[place]
+        sides[example.label == label][example.full_text] = None
     share = len(examples) if most is None else most // 2
-    count = min(share, len(wanted), len(others))
+    count = min(share, *map(len, sides.values()))
     texts: list[LabelledText] = []
-    for is_wanted, side in ((1, wanted), (0, others)):
-        texts += [LabelledText((text,), is_wanted, f"{label} {number}") for number, text in enumerate(side[:count])]
+    for is_wanted, side in sides.items():
+        for number, text in enumerate(list(side)[:count]):
+            texts.append(LabelledText((text,), int(is_wanted), f"{label} {number}"))
     return texts
-
-
-def distinct_texts(examples: Iterable[Example]) -> list[str]:
-    """Lists the different texts in the order of their first occurrence."""
-    return list(dict.fromkeys(example.full_text for example in examples))
 
 
 def name_file(label: str) -> str:
@@ -163,25 +160,16 @@ def train_label_judges(
     return judges
 
 
-@dataclass(frozen=True)
-class LabelJudges:
-    """Discriminators that find the label of a text."""
+def find_labels(
+    labels: Sequence[str],
+    judges: Mapping[str, Discriminator],
+    texts: Sequence[str],
+) -> list[str]:
+    """Finds the label with the highest logit for each text; with two labels, the sign of the logit decides.
 
-    labels: Sequence[str]  # all labels of the data
-    # by label, the label against the others; with two labels only the second has one
-    judges: Mapping[str, Discriminator]
-
-    def find_labels(self, texts: Sequence[str]) -> list[str]:
-        """Finds the label with the highest logit for each text; with two labels, the sign of the logit decides."""
-        segments = [(text,) for text in texts]
-        logits = {label: judge.logits(segments)[0] for label, judge in self.judges.items()}
-        if len(self.labels) == 2:
-            return [self.labels[int(logit > 0)] for logit in logits[self.labels[1]]]
-        highest = np.stack([logits[label] for label in self.labels]).argmax(axis=0)
-        return [self.labels[int(place)] for place in highest]
-
-
-def load_judges(labels: Sequence[str], judges: Mapping[str, Trained], device: str) -> LabelJudges:
-    """Loads the trained judges, by label."""
-    loaded = {label: Discriminator.from_pretrained(trained.source, device) for label, trained in judges.items()}
-    return LabelJudges(labels, loaded)
+    `judges` are those of `train_label_judges`, by label.
+    """
+    logits = [judge.logits([(text,) for text in texts])[0] for judge in judges.values()]
+    if len(labels) == 2:
+        logits.insert(0, np.zeros(len(texts)))
+    return [labels[int(place)] for place in np.argmax(logits, axis=0)]

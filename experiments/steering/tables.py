@@ -1,5 +1,6 @@
 """Results of guided decoding: texts by label, strength and k, and their table."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ class SteeredText:
 
 def tabulate(texts: Sequence[SteeredText], overheads: Mapping[tuple[float, int], float], rule: str) -> Table:
     """Makes the table of steered texts: for each strength and k all labels together, then each label."""
-    labels = list(dict.fromkeys(text.label for text in texts))
+    labels = dict.fromkeys(text.label for text in texts)
     rows: list[dict[str, Any]] = []
     for (strength, k), overhead in overheads.items():
         of_setting = [text for text in texts if (text.strength, text.k) == (strength, k)]
@@ -65,7 +66,12 @@ def tabulate(texts: Sequence[SteeredText], overheads: Mapping[tuple[float, int],
             }
             rows.append({**about, **measure_texts(chosen), "overhead": overhead})
     rows.sort(key=lambda row: row["label"] != "all")
-    return Table("Steered texts", CAPTION, rows, SHOWN)
+    return Table(
+        "Steered texts",
+        CAPTION,
+        rows,
+        SHOWN,
+    )
 
 
 def measure_texts(texts: Sequence[SteeredText]) -> dict[str, Any]:
@@ -141,29 +147,27 @@ def write_samples(
     prompts: Sequence[str],
 ) -> None:
     """Writes all texts as examples of their system; texts of one label and prompt are a group."""
+    numbers: Counter[tuple[str, str]] = Counter()
     examples: list[Example] = []
-    numbers: dict[tuple[str, str], int] = {}
     for text in texts:
         system = f"{rule} {text.strength:g} k={text.k}"
-        number = numbers.setdefault((system, text.label), 0)
-        numbers[system, text.label] += 1
         prompt = prompts[text.prompt]
-        examples.append(
-            Example(
-                f"{system}-{text.label}-{number}",
-                text=text.text,
-                prefix=prompt,
-                label=text.label,
-                system=system,
-                group=f"{text.label}: {prompt}",
-            )
+        example = Example(
+            f"{system}-{text.label}-{numbers[system, text.label]}",
+            text=text.text,
+            prefix=prompt,
+            label=text.label,
+            system=system,
+            group=f"{text.label}: {prompt}",
         )
+        examples.append(example)
+        numbers[system, text.label] += 1
     write_examples(path, examples)
 
 
 def mean_equal(wanted: Sequence[str], found: Sequence[str]) -> float:
     """Computes the share of positions at which two lists are equal."""
-    return float(np.mean([name == other for name, other in zip(wanted, found, strict=True)]))
+    return float(np.mean(np.array(wanted) == np.array(found)))
 
 
 def is_above_chance(wanted: Sequence[str], found: Sequence[str], labels: int) -> bool:
@@ -172,10 +176,8 @@ def is_above_chance(wanted: Sequence[str], found: Sequence[str], labels: int) ->
     >>> is_above_chance(["a", "b"] * 20, ["a", "b"] * 20, 2), is_above_chance(["a", "b"] * 20, ["b"] * 40, 2)
     (True, False)
     """
-    hits: dict[str, list[float]] = {}
-    for label, guess in zip(wanted, found, strict=True):
-        hits.setdefault(label, []).append(float(guess == label))
-    accuracies = [np.mean(of_label) for of_label in hits.values()]
-    variances = [np.var(of_label) / len(of_label) for of_label in hits.values()]
-    error = float(np.sqrt(sum(variances))) / len(hits)
-    return float(np.mean(accuracies)) - 2 * error > 1 / labels
+    is_hit = np.array(wanted) == np.array(found)
+    of_labels = [is_hit[np.array(wanted) == label] for label in set(wanted)]
+    accuracies = [hits.mean() for hits in of_labels]
+    error = np.sqrt(sum(hits.var() / len(hits) for hits in of_labels)) / len(of_labels)
+    return bool(np.mean(accuracies) - 2 * error > 1 / labels)

@@ -39,7 +39,7 @@ model.negatives.sampling.longest=6 model.discriminators.bert.training.epochs=1 m
 model.rules=[deam_like]
 """
 CTRLEVAL = """
-evaluators=[1,2] model.discriminator.texts=48 model.discriminator.training.epochs=1
+model.discriminator.texts=48 model.discriminator.training.epochs=1
 model.metric.sentence_split=english
 """
 MARS = "ratios=[0.0,0.2] largest_ratios=[0.0,0.2]"
@@ -59,7 +59,7 @@ model.pooler.dialogues=6 model.rules=[deam_like]
 """
 FEWER_PRETRAINED = {
     "cdm_dialogue": PRETRAINED_PAIR,
-    "ctrleval_sentiment": "evaluators=[1,2]",
+    "ctrleval_sentiment": "",
     "mars_story": MARS,
     "guided_text": GUIDED,
 }

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
-from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -27,6 +26,7 @@ from experiments.cdm.experiment import (
     cut_dialogues,
     get_pooler,
     get_steps,
+    load_discriminators,
     make_by_rule,
     make_discriminative,
     score_dialogues,
@@ -36,6 +36,7 @@ from experiments.cdm.experiment import (
 from experiments.cdm.sentences import cdm_sentences
 from experiments.cdm.tables import rank_dialogue_systems, tabulate_damage
 from experiments.contracts import Run
+from experiments.presentation import score_sets
 from experiments.training import LanguageModelPlan, Trained
 from judge.metrics import load_metric
 from meta_eval.scored_set import ScoredSet
@@ -124,10 +125,10 @@ def test_the_pooler_learns_what_it_does_not_check() -> None:
 
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
     dialogues = [tuple(f"{d}-{t}" for t in range(9)) for d in range(30)]
-    cut = cut_dialogues(dialogues, 4, seed=1)
-    assert sorted({turns[0].split("-")[0] for turns in cut}) == sorted(str(d) for d in range(30))
-    for turns in cut:
-        dialogue = dialogues[int(turns[0].split("-")[0])]
+    windows = cut_dialogues(dialogues, 4, seed=1)
+    origins = [dialogues[int(turns[0].partition("-")[0])] for turns in windows]
+    assert sorted(origins) == sorted(dialogues)
+    for turns, dialogue in zip(windows, origins, strict=True):
         start = dialogue.index(turns[0])
         assert turns == dialogue[start : start + len(turns)]
         assert 2 <= len(turns) <= 4
@@ -184,9 +185,7 @@ def test_a_row_is_the_metric_that_users_load_and_all_share_the_steps(
     for function in ("cdm.discriminative.find_steps", "cdm.discriminative.load_steps"):
         monkeypatch.setattr(function, lambda *_: pytest.fail("the steps are known"))
     texts = ScoredSet("toy", EXAMPLES[:3])
-    found = score_dialogues(
-        kept, texts, trained.pair.tokenise(DIALOGUES[:3]), read, trained.pair, rows, {}, "cpu"
-    ).scores
+    found = score_dialogues(texts, trained.pair.tokenise(DIALOGUES[:3]), read, trained.pair, rows)
     for name, scores in expected.items():
         assert found[name].signature == scores.signature
         assert trained.pair.amateur.identity in found[name].signature
@@ -195,11 +194,7 @@ def test_a_row_is_the_metric_that_users_load_and_all_share_the_steps(
     assert len([*kept.stages.root.glob("momentum-*")]) == 2  # with its lock: kept once for all poolings
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
-def test_one_discriminator_at_a_time_is_loaded(
-    kept: Run, trained: TrainedPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = replace(kept, trainer=QUIET)
+def test_one_discriminator_at_a_time_is_loaded(kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: weakref.WeakSet[Any] = weakref.WeakSet()
 
     class Loaded:
@@ -211,11 +206,9 @@ def test_one_discriminator_at_a_time_is_loaded(
             return Scores({"quality": np.zeros(len(examples))}, "toy")
 
     monkeypatch.setattr(DiscriminatorScore, "from_pretrained", Loaded)
-    judges = dict.fromkeys(("mesgar_bert", "deam_like_bert"), MagicMock())
-    dialogues, texts = trained.pair.tokenise(DIALOGUES[:3]), ScoredSet("toy", EXAMPLES[:3])
-    steps = get_steps(kept, trained, dialogues)
-    found = score_dialogues(kept, texts, dialogues, steps, trained.pair, {}, judges, "cpu")
-    assert {"mesgar_bert", "deam_like_bert"} <= found.scores.keys()
+    makers = load_discriminators({name: Trained(name) for name in ("mesgar_bert", "deam_like_bert")}, "cpu")
+    texts = ScoredSet("toy", EXAMPLES[:3])
+    assert [list(scores) for scores in score_sets(kept, [texts, texts], makers)] == [list(makers)] * 2
 
 
 LEARNS = LanguageModelSchedule(epochs=3, batch_size=4, learning_rate=0.05)
@@ -224,7 +217,7 @@ LEARNS = LanguageModelSchedule(epochs=3, batch_size=4, learning_rate=0.05)
 def train(run: Run, keep: str, amateur: LanguageModelSchedule = LEARNS) -> TrainedPair:
     learns, small, large = Gaps(max_length=200), TinyT5(300, 16, 32, 2, 1, 1), TinyT5(300, 32, 64, 2, 1, 1)
     models = LanguageModelPlan(small, amateur, learns), LanguageModelPlan(large, LEARNS, learns)
-    return train_pair(run, CORPUS, *models, keep, ("cpu", "float32", None))
+    return train_pair(run, CORPUS, *models, keep)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
@@ -268,15 +261,15 @@ def example(name: str, system: str | None, rating: float) -> Example:
 
 
 def test_systems_are_ranked_by_the_mean_momentum_of_their_texts() -> None:
-    examples = (example("a", "x", 0.5), example("b", "y", 1.0), example("c", "x", 0.0), example("d", "y", 0.5))
+    texts = ScoredSet("toy", tuple(map(example, "abcd", "xyxy", (0.5, 1.0, 0.0, 0.5))))
     found = [steps(1.0, -2.0), steps(3.0), steps(-3.0), steps(1.0, 1.0, 2.0)]
-    (table,) = rank_dialogue_systems(ScoredSet("toy", examples, {}), found)
+    (table,) = rank_dialogue_systems(texts, found)
     assert [(row["system"], row["n"]) for row in table.rows] == [("y", 2), ("x", 2)]
-    y, x = table.rows
-    assert (y["E(p)"].value, x["E(p)"].value) == pytest.approx((3.5, -2.0))
-    assert (y["per token"].value, x["per token"].value) == pytest.approx((7 / 4, -4 / 3))
-    assert (y["rated coherence"].value, x["rated coherence"].value) == pytest.approx((0.75, 0.25))
-    assert y["E(p)"].reason == "an interval needs at least 10 inputs, but there are 2"
+    columns = {name: [row[name].value for row in table.rows] for name in ("E(p)", "per token", "rated coherence")}
+    assert columns["E(p)"] == pytest.approx([3.5, -2.0])
+    assert columns["per token"] == pytest.approx([7 / 4, -4 / 3])
+    assert columns["rated coherence"] == pytest.approx([0.75, 0.25])
+    assert table.rows[0]["E(p)"].reason == "an interval needs at least 10 inputs, but there are 2"
 
 
 def test_sentences_for_an_amr_parser_are_those_of_training_dialogues(kept: Run) -> None:
@@ -298,13 +291,11 @@ def test_kinds_of_damage_lower_scores_by_what_they_take() -> None:
         Example(str(i), turns=("hi",), label=label, ratings={"quality": rating}, extra={"possible_damage": possible})
         for i, (label, possible, rating, _) in enumerate(texts)
     )
-    unit = np.std([score for *_, score in texts])
-    scores = {
-        "falls": Scores({"quality": np.array([score for *_, score in texts])}, ""),
-        "same": Scores({"quality": np.zeros(60)}, ""),
-    }
+    values = {"falls": np.array([score for *_, score in texts]), "same": np.zeros(60)}
+    scores = {name: Scores({"quality": column}, "") for name, column in values.items()}
     rated = ScoredSet("toy", examples, scores, synthetic=True)
     (table,) = tabulate_damage([rated, replace(rated, synthetic=False)])
     row, same = table.rows
-    assert (row["n"], row["a"].value, row["b"].value) == (60, pytest.approx(2 / unit), pytest.approx(0.0))
+    fall = pytest.approx(2 / values["falls"].std())
+    assert (row["n"], row["a"].value, row["b"].value) == (60, fall, pytest.approx(0.0))
     assert same == {"metric": "same"}

@@ -34,7 +34,7 @@ from tests.experiments.conftest import list_stages
 from tests.meta_eval.sets import make_set
 
 TOY = """
-data.train=120 data.held_out=30 data.rated=24 evaluators=[1,8] pattern_functions=true logger=none
+data.train=120 data.held_out=30 data.rated=24 pattern_functions=true logger=none
 model.infiller.model.d_model=16 model.infiller.model.d_ff=32 model.infiller.model.num_heads=2
 model.infiller.schedule.epochs=1 model.causal.model.hidden_size=16 model.causal.model.num_attention_heads=2
 model.causal.model.intermediate_size=32
@@ -61,7 +61,7 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     BertForSequenceClassification.from_pretrained(bleurt, num_labels=1).save_pretrained(bleurt)
     TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "bart")
     (tmp_path / "prompts.yaml").write_text(TWO_PROMPTS)
-    small = ("data.rated=16", f"prompts={tmp_path}/prompts.yaml", "evaluators=[1]")
+    small = ("data.rated=16", f"prompts={tmp_path}/prompts.yaml")
     models = (f"model.bleurt={bleurt}", f"model.bart={tmp_path}/bart", f"outputs={tmp_path}")
     command = tuple(dict.fromkeys(("+exp=ctrleval_sentiment", *TOY.split(), *small, *models)))
     results = finish(*command)
@@ -113,8 +113,7 @@ def test_texts_are_drawn_from_all_of_a_sorted_file() -> None:
     examples = [Example(f"{label}{i:02d}", text=".", label=label) for label in ("bad", "good") for i in range(50)]
     drawn = draw(examples, 50, seed=0)
     assert {example.label for example in drawn} == {"bad", "good"}
-    assert [example.id for example in drawn] == sorted({example.id for example in drawn})
-    assert drawn == draw(examples, 50, seed=0) != draw(examples, 50, seed=1)
+    assert drawn == [example for example in examples if example in drawn] != draw(examples, 50, seed=1)
     assert draw(examples, None, seed=0) == draw(examples, 1000, seed=0) == examples
 
 
@@ -140,17 +139,15 @@ def rate(ratings: list[float], systems: list[str] | None = None, groups: int = 8
 
 
 def test_the_printed_texts_stand_beside_this_run() -> None:
-    examples = [Example(f"ctrleval-sentiment-{i:03d}", text=".") for i in range(360)]
+    examples = tuple(Example(f"ctrleval-sentiment-{i:03d}", text=".") for i in range(360))
     low_is_good = np.linspace(-3.0, -2.0, 360)
     aspects = {"coherence": low_is_good, "consistency": low_is_good, "attribute_relevance": np.full(360, 0.5)}
     scores = {"ctrleval": Scores(aspects, "toy"), "perplexity_backbone": Scores({"quality": low_is_good}, "toy")}
-    rows = compare_printed(ScoredSet("ctrleval_sentiment", tuple(examples), scores))
+    rows = compare_printed(ScoredSet("ctrleval_sentiment", examples, scores))
     assert len(rows) == 6 + 4
     first, second, *_ = rows
-    assert first["published"] == -1.4495
-    assert first["here"] == pytest.approx(-3 + 16 / 359)
-    assert first["rank"] == 360 - 16
-    assert second["here"] == pytest.approx(3 - 16 / 359)
+    assert (first["published"], first["rank"]) == (-1.4495, 360 - 16)
+    assert (first["here"], second["here"]) == pytest.approx((-3 + 16 / 359, 3 - 16 / 359))
     assert second["perplexity"] == pytest.approx(math.exp(3 - 16 / 359))
     assert rows[-1]["rank"] == 1  # equal scores are all best
     assert compare_printed(ScoredSet("others", (Example("a", text="."),), {})) == []
@@ -162,7 +159,6 @@ def test_agreement_by_system_is_within_each_system() -> None:
     found = list_agreement_by_system(rate(ratings, ["a"] * 40 + ["b"] * 40, groups=40, metric=scores))
     assert [(row["aspect"], row["system"], row["n"]) for row in found] == [("coherence", s, 40) for s in "ab"]
     assert [row["pearson"].value for row in found] == pytest.approx([1.0, -1.0])
-    assert all(row["pearson"].low == pytest.approx(row["pearson"].value) for row in found)
     assert list_agreement_by_system(rate(ratings, metric=ratings)) == []  # no system is named
     assert list_agreement_by_system(rate(ratings[:6], ["a", "b"] * 3, metric=ratings[:6])) == []  # too few
 
@@ -172,7 +168,7 @@ def test_agreement_by_quality_is_that_of_subsets_with_their_own_quartile() -> No
     scored = rate(ratings, same=ratings, reversed=[-r for r in ratings])
     parts = draw_biased_subsets(scored, "coherence", 0)
     assert [(part.ratings("coherence") == j).sum() for j, part in enumerate(parts)] == [50] * 4
-    found = list_agreement_of_parts(draw_biased_subsets(scored, "coherence", 0), "coherence", "subset")
+    found = list_agreement_of_parts(parts, "coherence", "subset")
     assert [(row["subset"], row["n"]) for row in found] == [(part.name, len(part)) for part in parts] * 2
     assert [row["pearson"].value for row in found] == pytest.approx([1.0] * 4 + [-1.0] * 4)
-    assert draw_biased_subsets(rate(ratings[:15], same=ratings[:15]), "coherence", 0) == []
+    assert draw_biased_subsets(scored.take(range(15)), "coherence", 0) == []

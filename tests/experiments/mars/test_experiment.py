@@ -9,21 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from core.example import Example
-from core.scores import Scores
 from experiments.mars.experiment import ABLATIONS, damage
-from experiments.mars.tables import (
-    MarsScores,
-    measure_deviation,
-    measure_fall,
-    measure_gain,
-    measure_lengths,
-)
+from experiments.mars.tables import MarsScores, list_falls, list_gains, list_lengths, measure_deviation
 from mars.masking import Blank, Kept
 from mars.metric import Compared
 from mars.references import Augmented, AugmentedReference
 from meta_eval.scored_set import ScoredSet
+from tests.meta_eval.sets import make_set
 
 TOY = """
 model.language_model.model.hidden_size=16 model.language_model.model.num_hidden_layers=1
@@ -61,19 +56,12 @@ def test_every_row_and_figure_is_there_and_references_are_kept(finish: Callable[
     assert len([*(tmp_path / "stages").glob("augmented_references-*.values")]) == 5
 
 
-def scored_texts(ratings: list[float], systems: list[str | None], **values: list[float]) -> ScoredSet:
-    """Texts `x`, two of each input."""
-    examples = tuple(
-        Example(
-            str(i), "x", references=("y",), system=system, group=str(i // 2), ratings={"mean": rating, "other": 0.0}
-        )
-        for i, (system, rating) in enumerate(zip(systems, ratings, strict=True))
-    )
-    scores = {
-        metric: Scores({"quality": np.array(column)}, "s", [None if v == v else "no" for v in column])
-        for metric, column in values.items()
-    }
-    return ScoredSet("news", examples, scores)
+def scored_texts(ratings: ArrayLike, systems: Sequence[str] | None = None, **values: ArrayLike) -> ScoredSet:
+    """Texts with one reference, two of each input."""
+    groups = [str(i // 2) for i in range(np.size(ratings))]
+    texts = make_set(ratings, values, systems, groups, "mean")
+    examples = tuple(replace(example, references=("y",)) for example in texts.examples)
+    return replace(texts, name="news", examples=examples)
 
 
 def test_gains_and_falls_are_paired_differences() -> None:
@@ -81,24 +69,22 @@ def test_gains_and_falls_are_paired_differences() -> None:
     ratings = rng.normal(size=200)
     good, bad = ratings + rng.normal(size=200), rng.normal(size=200)
     bad[0] = math.nan
-    originals = scored_texts([*ratings], [None] * 200, mars=[*good], plain=[*bad])
-    gain = measure_gain(originals, "plain")
-    assert gain["n"] == 199
+    originals = scored_texts(ratings, mars=good, plain=bad)
+    (gain,) = list_gains(MarsScores(originals, {}, (), ()))
+    assert (gain["mars against"], gain["n"]) == ("plain", 199)
     expected = np.corrcoef(good[1:], ratings[1:])[0, 1] - np.corrcoef(bad[1:], ratings[1:])[0, 1]
     assert gain["pearson gain"].value == pytest.approx(expected)
     assert gain["pearson gain"].low > 0
-    worse = scored_texts(
-        [*ratings], [None] * 200, mars=[*(good - 1 + (np.arange(200) < 50) * 2)], plain=[*bad * np.nan]
-    )
-    fall = measure_fall(originals, worse, "mars")
+    worse = scored_texts(ratings, mars=good - 1 + (np.arange(200) < 50) * 2, plain=bad * np.nan)
+    fall, of_plain, same, _ = list_falls(MarsScores(originals, {"worse": worse, "same": originals}, (), ()))
     assert fall["n"] == 200
     assert fall["below"].value == pytest.approx(0.75)
     assert fall["below"].low < 0.75 < fall["below"].high
     assert fall["fall"].value == pytest.approx(
         np.corrcoef(good, ratings)[0, 1] - np.corrcoef(worse.values("mars", "mean"), ratings)[0, 1]
     )
-    assert measure_fall(originals, originals, "mars")["fall"].value == 0
-    assert measure_fall(originals, worse, "plain")["below"].reason == "no text is scored in both forms"
+    assert same["fall"].value == 0
+    assert of_plain["below"].reason == "no text is scored in both forms"
 
 
 def test_deviations_are_sample_deviations_of_all_references() -> None:
@@ -130,10 +116,11 @@ def test_the_share_of_references_with_a_blank_counts_each_reference_once() -> No
 def test_lengths_are_those_of_inputs() -> None:
     one = Example("a", "x", context="a b c d", references=("a.", "a b c d"), group="g")
     other = Example("c", "x", context="a b", references=("a b c",))
-    found = measure_lengths(ScoredSet("r", (one, replace(one, id="b"), other), {}))
+    texts = ScoredSet("r", (one, replace(one, id="b"), other), {})
+    (found,) = list_lengths(MarsScores(texts, {}, (), ()))
     assert list(found.values()) == ["r", 3, 2, 3, 3, 1]
 
 
 def test_without_contexts_nothing_is_retrieved() -> None:
-    texts = scored_texts([1, 2, 3, 4, 5, 6], [None] * 6, mars=[1, 2, 3, 4, 5, 6])
+    texts = scored_texts([1, 2, 3, 4, 5, 6], mars=[1, 2, 3, 4, 5, 6])
     assert list(damage(texts, seed=0)) == ["reorder"]

@@ -59,9 +59,7 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     for row in rows:
         assert (row["system_1"], row["system_2"], row["n"], row["inputs"]) == ("the g1", "the g2", 12, 12)
         assert row["seeds"] == [0, 1]
-        for low, high in (row[f"{name}_interval"] for name in SCORES):  # of 12 inputs
-            assert (low is None) == (high is None)  # without variation there is no interval
-            assert low is None or low <= high
+        assert {*SCORES} <= {*row}
     lines = [json.loads(line) for line in (first / "scores.jsonl").read_text("utf-8").splitlines()]
     assert [line["set"] for line in lines] == ["human"] * 12 + ["g1"] * 12 + ["g2"] * 12
     assert set(lines[0]["scores"]) == {f"{kind}_seed_{seed}" for kind in ("bilstm", "bert") for seed in (0, 1)}
@@ -69,8 +67,7 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     assert sum(logit > 0 for logit in logits) / 12 == rows[0]["by_seed"]["hsr_1"][0]
     explained = lines[0]["explanations"]
     assert set(explained) == {"bilstm_seed_0", "bert_seed_0"}  # colours on the page, of the first seed of each kind
-    ((sentence, added),) = explained["bilstm_seed_0"]["parts"]  # the only sentence has the whole logit
-    assert set(sentence.split()) <= {*WORDS, "yes", "no"}
+    ((_, added),) = explained["bilstm_seed_0"]["parts"]  # the only sentence has the whole logit
     assert added == pytest.approx(lines[0]["scores"]["bilstm_seed_0"]["logit"], abs=1e-3)
     assert (first / "models/discriminator_bert_seed_1/encoder/config.json").is_file()
     stages = list_stages(tmp_path / "outputs")
@@ -80,26 +77,19 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
 
 
 @pytest.mark.parametrize(
-    ("ur", "ties", "accuracy", "verdict"),
+    ("ur", "ties", "least_accuracy", "verdict"),
     [
-        ((0.9, 0.8, 0.95), 0.0, (0.8, 0.7, 0.9), "the outputs of new look more human than those of old (ur 0.900 ["),
-        ((0.1, 0.05, 0.2), 0.0, (0.8, 0.7, 0.9), "the outputs of old look more human than those of new (ur 0.100 ["),
-        ((0.1, 0.05, 0.2), 0.6, (0.8, 0.7, 0.9), "neither new nor old is shown to look more human (ur 0.100 ["),
-        (
-            (0.9, 0.8, 0.95),
-            0.0,
-            (0.5, 0.4, 0.6),
-            "no verdict: its discriminators are not shown to tell human texts",
-        ),
-        ((0.9, math.nan, math.nan), 0.0, (0.8, 0.7, 0.9), "no verdict: too few"),
+        ((0.9, 0.8, 0.95), 0.0, 0.7, "the outputs of new look more human than those of old (ur 0.900 ["),
+        ((0.1, 0.05, 0.2), 0.0, 0.7, "the outputs of old look more human than those of new (ur 0.100 ["),
+        ((0.1, 0.05, 0.2), 0.6, 0.7, "neither new nor old is shown to look more human (ur 0.100 ["),
+        ((0.9, 0.8, 0.95), 0.0, 0.4, "no verdict: its discriminators are not shown to tell human texts"),
+        ((0.9, math.nan, math.nan, "too few"), 0.0, 0.7, "no verdict: too few"),
     ],
 )
 def test_the_headline_says_which_system_looks_more_human(
-    ur: tuple[float, ...], ties: float, accuracy: tuple[float, ...], verdict: str
+    ur: tuple[Any, ...], ties: float, least_accuracy: float, verdict: str
 ) -> None:
-    value, low, high = ur
-    rate = Estimate(value, low, high, "too few" if math.isnan(low) else None)
-    right, least, most = accuracy
-    scores = SimpleNamespace(ur=rate, ties=Estimate(ties, ties, ties), accuracy=Estimate(right, least, most))
+    accuracy = Estimate(0.8, least_accuracy, 0.9)
+    scores = SimpleNamespace(ur=Estimate(*ur), ties=Estimate(ties, ties, ties), accuracy=accuracy)
     found = SimpleNamespace(kind="bert", system_pair=SimpleNamespace(systems=("new", "old")), scores=scores)
     assert describe_verdict(cast(Findings, found)).startswith(f"By bert, {verdict}")

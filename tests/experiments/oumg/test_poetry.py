@@ -88,7 +88,7 @@ def test_halves_share_no_input() -> None:
     first, second = halve_inputs(poems, seed=0)
     assert (len({p.group for p in first}), len({p.group for p in second})) == (2, 3)
     assert not {p.group for p in first} & {p.group for p in second}
-    assert {*first, *second} == set(poems)
+    assert {*first, *second} == {*poems}
 
 
 def poem(number: int, tune: str, text: str) -> Example:
@@ -136,8 +136,10 @@ def test_form_scores_by_hand() -> None:
 
 def test_the_tone_pattern_of_a_poem_excludes_the_poem() -> None:
     poems = [Example(f"k{i}", text="花月。", prefix="春词", group=f"k{i}") for i in range(5)]
-    (row,) = Table("", "", form_rows({"human": poems}, known=[])).to_json()
-    assert math.isnan(row["tones"])  # four others are too few
-    poems.append(Example("odd", text="月花。", prefix="春词", group="odd"))
-    (row,) = Table("", "", form_rows({"human": poems}, known=[])).to_json()
-    assert row["tones"] == pytest.approx(5 / 6)  # the odd one has no place right
+    odd = Example("odd", text="月花。", prefix="春词", group="odd")
+    few, more = ([*poems], [*poems, odd])
+    tones = [Table("", "", form_rows({"human": human}, known=[])).to_json()[0]["tones"] for human in (few, more)]
+    assert tones == [
+        pytest.approx(math.nan, nan_ok=True),
+        pytest.approx(5 / 6),
+    ]  # four others are too few; odd is wrong

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from core.configs import CONFIGS
 from core.errors import SettingError
 from experiments.contracts import Study
-from experiments.runner.configuration import build_experiment, list_faults, resolve
+from experiments.runner.configuration import build_experiment, list_faults, resolve, walk
 from experiments.runner.experiment import name_recipe
 from tests.composing import compose_all, compose_run, expand_sweep, list_misfits
 from tests.experiments.conftest import TOY
@@ -39,7 +39,8 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
     del plain["hydra"]
     assert list_misfits(plain) == []  # pyright: ignore[reportArgumentType]
     experiment = OmegaConf.to_container(compose_run(choices).experiment)
-    assert list_faults(experiment, {"experiment": experiment}) == []
+    targets = [node for _, node in walk(experiment) if isinstance(node, dict) and "_target_" in node]
+    assert [fault for node in targets for fault in list_faults(node)] == []
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -115,8 +116,7 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
     ],
 )
 def test_a_fault_of_a_common_setting_names_it(settings: list[str], message: str) -> None:
-    config = compose_all(settings)
-    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in ("hydra", "name", "logger")])
+    run, _ = compose_few(settings)
     with pytest.raises(SettingError) as caught:
         resolve(run)
     assert str(caught.value).startswith(message)
@@ -130,6 +130,7 @@ SAID_BEFORE = [
         "model.negatives.sampling.gama is no setting of Sampling (did you mean gamma?)",
     ),
     (["+exp=oumg_poetry", "+experiment.plan.seed=1"], "experiment.plan.seed is no setting of "),
+    (["+exp=cdm_dialogue", "logger.mode=on"], "logger.mode must be 'offline', 'online' or 'disabled', but is 'on'"),
     (
         ["+exp=guided_text", "data=builtin_reviews", "model.generator.schedule.epochs=0"],
         "model.generator.schedule.epochs must be greater than or equal to 1, but is 0",
@@ -147,8 +148,9 @@ SAID_LATER = [
 
 def compose_few(settings: list[str]) -> tuple[DictConfig, Any]:
     """A configuration with few texts, and its values before they are resolved."""
-    config = compose_all([*settings, "data.train=40", "data.held_out=8"])
-    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in ("hydra", "name", "logger")])
+    few = [] if "+exp=oumg" in settings else ["data.train=40", "data.held_out=8"]
+    config = compose_all([*settings, *few, "name=toy"])
+    run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     return run, OmegaConf.to_container(run, resolve=False)
 
 

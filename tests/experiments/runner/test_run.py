@@ -66,6 +66,30 @@ def test_what_is_printed_without_a_run(run: Run, arguments: list[str], code: int
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-sc"], "ValueError: Expecting one subcommand"),
+        (["-sc", "query=bash"], "KeyError: 'COMP_LINE'"),
+        (["+exp=toy", f"{'a' * 5000}=1"], "OSError: [Errno 36] File name too long"),
+        (["+exp=binary"], "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x80"),
+        (["+exp=code"], "ConstructorError: could not determine a constructor for the tag"),
+    ],
+)
+def test_what_hydra_cannot_read_ends_with_2_and_one_line(
+    run: Run, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "exp").mkdir()
+    (tmp_path / "exp/binary.yaml").write_bytes(b"\x80\xff")
+    (tmp_path / "exp/code.yaml").write_text('a: !!python/object/apply:os.system ["echo"]\n')
+    more = () if arguments[0] == "-sc" else (f"hydra.searchpath=[file://{tmp_path}]",)
+    ended = run(*arguments, *more)
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"the settings cannot be read: {message}")
+    assert len(line) < 400
+
+
 def test_a_fault_of_the_input_ends_with_2_and_its_message(run: Run, tmp_path: Path) -> None:
     ended = run("+exp=toy", "ending=faults", "hydra.run.dir=here")
     assert ended.returncode == 2

@@ -113,37 +113,27 @@ def find_file(folder: Path) -> Path:
     return file
 
 
-def make_outcome() -> Study:
-    """Agreement of one metric over all texts and within systems, and of the system alone."""
-    estimates: dict[str, Any] = {"pearson": Estimate(0.5, 0.25, 0.75), "spearman": Estimate(0.6, 0.4, 0.8)}
-    estimates |= {"kendall": Estimate.undefined("too few", 0.1), "beyond_cues": Estimate.undefined("no cues")}
-    about: dict[str, Any] = {"n": 60, "unscored": 0, "truncated": 0, "synthetic": False}
-    row = Agreement(metric="cdm_generative_bert", set="fed", aspect="coherence", **about, **estimates)
-    row = replace(row, within_systems=Estimate(0.2, 0.1, 0.3), systems=3)
-    alone = replace(row, metric="system_alone", **dict.fromkeys([*estimates, "within_systems"], NO_QUESTION))
-    return Study(signature="", tables=[tabulate_agreement([row, alone])], figures={"loss": 2.5})
+def track(folder: Path, mode: Any = "offline", **about: Any) -> WandbTracking:
+    """Begins a W&B run."""
+    where: dict[str, Any] = {"project": "test", "entity": None, "mode": mode, "tags": []}
+    return WandbTracking(folder=folder, name="test", config={}, **where, **about)
 
 
 def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_path: Path) -> None:
-    tracking = WandbTracking("test", None, "offline", [])
-    tracking.open(tmp_path, "test", {"model": {"gamma": 0.5}})
-    tracking.publish(make_outcome(), tmp_path)
+    estimates: dict[str, Any] = {"pearson": Estimate(0.5, 0.25, 0.75), "spearman": Estimate(0.6, 0.4, 0.8)}
+    estimates |= {"kendall": Estimate.undefined("too few", 0.1), "beyond_cues": Estimate.undefined("no cues")}
+    about: dict[str, Any] = {"n": 60, "unscored": 0, "truncated": 0, "synthetic": False, "systems": 3}
+    row = Agreement(metric="bert", set="fed", aspect="coherence", **about, **estimates)
+    alone = replace(row, metric="system_alone", **dict.fromkeys([*estimates, "within_systems"], NO_QUESTION))
+    tracking = track(tmp_path)
+    tracking.publish(Study(tables=[tabulate_agreement([row, alone])], figures={"loss": 2.5}))
     tracking.close(0)
     summary = read_summary(find_file(tmp_path))
-    place = "agreement/fed/coherence/cdm_generative_bert"
+    place = "agreement/fed/coherence/bert"
+    numbers = {"pearson": 0.5, "pearson_low": 0.25, "pearson_high": 0.75, "kendall": 0.1, "n": 60, "systems": 3}
+    numbers |= {"spearman": 0.6, "spearman_low": 0.4, "spearman_high": 0.8}
     assert {name: value for name, value in summary.items() if name.startswith(("agreement/", "figures/"))} == {
-        f"{place}/pearson": 0.5,
-        f"{place}/pearson_low": 0.25,
-        f"{place}/pearson_high": 0.75,
-        f"{place}/spearman": 0.6,
-        f"{place}/spearman_low": 0.4,
-        f"{place}/spearman_high": 0.8,
-        f"{place}/kendall": 0.1,
-        f"{place}/within_systems": 0.2,
-        f"{place}/within_systems_low": 0.1,
-        f"{place}/within_systems_high": 0.3,
-        f"{place}/n": 60,
-        f"{place}/systems": 3,
+        **{f"{place}/{name}": value for name, value in numbers.items()},
         "agreement/fed/coherence/system_alone/n": 60,
         "agreement/fed/coherence/system_alone/systems": 3,
         "figures/loss": 2.5,
@@ -164,10 +154,9 @@ def test_the_jobs_of_a_sweep_are_one_group_and_named_by_what_varies(run_here: Ca
 
 def test_a_model_that_was_found_as_a_stage_has_its_curve(tmp_path: Path) -> None:
     curve = ({"step": 7, "train/loss": 3.0}, {"step": 7, "val/loss": 2.5})
-    tracking = WandbTracking("test", None, "offline", [])
-    tracking.open(tmp_path, "test", {})
+    tracking = track(tmp_path)
     tracking.loggers("expert")  # Lightning sends this curve
-    tracking.publish(Study(signature="", curves={"amateur": curve, "expert": curve}), tmp_path)
+    tracking.publish(Study(curves={"amateur": curve, "expert": curve}))
     tracking.close(0)
     lines = [record.history.item for record in whole(find_file(tmp_path)) if record.HasField("history")]
     found = [{"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in items} for items in lines]
@@ -188,17 +177,11 @@ def test_online_without_a_network_or_a_key_names_the_offline_mode(
 
     monkeypatch.setattr("wandb.init", fail)
     with pytest.raises(SettingError, match=rf"logger\.mode=online .* says: {error}\nlogger\.mode=offline keeps"):
-        WandbTracking("test", None, "online", []).open(tmp_path, "test", {})
-
-
-def test_another_mode_is_refused() -> None:
-    with pytest.raises(SettingError, match=r"logger\.mode must be offline, online or disabled, but is 'on'"):
-        WandbTracking("test", None, "on", [])
+        track(tmp_path, "online")
 
 
 def test_the_second_process_of_a_run_sends_nothing(tmp_path: Path) -> None:
-    tracking = WandbTracking("test", None, "offline", [])
-    tracking.open(tmp_path, "test", {}, first=False)
-    tracking.publish(Study(signature=""), tmp_path)
+    tracking = track(tmp_path, first=False)
+    tracking.publish(Study())
     tracking.close(0)
     assert list(tmp_path.iterdir()) == []
