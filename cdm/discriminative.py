@@ -49,6 +49,11 @@ class Steps:
         """The contrastive momentum (Eq. 1) of every token, in nats; higher is better."""
         return contrastive_momentum(self.expert, self.amateur)
 
+    @property
+    def by_turn(self) -> dict[int, NDArray[np.float64]]:
+        """The momentum of the tokens of every turn that is scored."""
+        return {turn: self.momentum[self.turn == turn] for turn in np.unique(self.turn).tolist()}
+
 
 def find_steps(
     pair: Pair,
@@ -67,7 +72,12 @@ def find_steps(
     given = len(infilling.opening)
     amateur = pair.amateur.log_probabilities(pairs, given=given, token_budget=token_budget)
     expert = pair.expert.log_probabilities(pairs, given=given, token_budget=token_budget)
-    read = zip(tasks, amateur, expert, strict=True)
+    read = zip(
+        tasks,
+        amateur,
+        expert,
+        strict=True,
+    )
     nothing = np.empty(0)
     steps: list[Steps] = []
     for scored in turns_of:
@@ -115,11 +125,13 @@ def explain_steps(
     explanations: list[dict[str, Any]] = []
     for turns, dialogue in zip(tokenised.dialogues, steps, strict=True):
         explained: list[dict[str, Any]] = []
-        for t in np.unique(dialogue.turn).tolist():
-            momentum = dialogue.momentum[dialogue.turn == t]
-            texts = [*map(decode, turns[t]), ""]
-            tokens = [[text, round(float(step), 2)] for text, step in zip(texts, momentum, strict=True)]
-            explained.append({"turn": t, "momentum": round(float(momentum.mean()), 3), "tokens": tokens})
+        for turn, momentum in dialogue.by_turn.items():
+            texts = [*map(decode, turns[turn]), ""]
+            shown = [round(step, 2) for step in momentum.tolist()]
+            mean = round(float(momentum.mean()), 3)
+            explained.append(
+                {"turn": turn, "momentum": mean, "tokens": list(map(list, zip(texts, shown, strict=True)))}
+            )
         explanations.append({"turns": explained})
     return explanations
 
@@ -150,9 +162,8 @@ def summary(values: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.fl
 
 def find_features(steps: Steps) -> Float[NDArray[np.float64], " features"]:
     """Computes the features of a dialogue (`FEATURES`): summaries of the momentum of its tokens and of its turns."""
-    momentum = steps.momentum
-    turn_means = np.array([momentum[steps.turn == t].mean() for t in np.unique(steps.turn)])
-    return np.concatenate([summary(momentum), summary(turn_means)])
+    turn_means = [momentum.mean() for momentum in steps.by_turn.values()]
+    return np.concatenate([summary(steps.momentum), summary(np.array(turn_means))])
 
 
 Scaling = dict[Literal["center", "scale", "weight"], Number]
@@ -300,7 +311,13 @@ class DiscriminativeCDM(BaseMetric):
             if pooling == "classifier":
                 raise SettingError("classifier pooling needs the pooler of a trained pair: name its folder (models)")
             reading = PairReading(max_length, order=order, separator=separator)
-            pair = Pair.from_pretrained(amateur, expert, device, dtype, reading)
+            pair = Pair.from_pretrained(
+                amateur,
+                expert,
+                device,
+                dtype,
+                reading,
+            )
             return cls(pair, pooling, token_budget=token_budget)
         if models is None or amateur is not None or expert is not None:
             raise SettingError(
@@ -319,8 +336,18 @@ class DiscriminativeCDM(BaseMetric):
         pooler = ClassifierPooler.load(folder / "pooler" / "pooler.json") if pooling == "classifier" else None
         if pooler is not None and pooler.refusal:
             raise InputError([f"{folder / 'pooler'}: {pooler.refusal}: choose another pooling, such as average"])
-        pair = Pair.from_pretrained(folder / "amateur", folder / "expert", device, dtype)
-        return cls(pair, pooling, pooler, token_budget)
+        pair = Pair.from_pretrained(
+            folder / "amateur",
+            folder / "expert",
+            device,
+            dtype,
+        )
+        return cls(
+            pair,
+            pooling,
+            pooler,
+            token_budget,
+        )
 
     @property
     def settings(self) -> dict[str, Setting]:

@@ -56,12 +56,22 @@ class Negatives:
         """
         at = tuple(sorted(negatives))
         both = tuple(positives[i] for i in at), tuple(negatives[i] for i in at)
-        return cls(*both, at, len(positives) - len(at), **counted)
+        return cls(
+            *both,
+            at,
+            len(positives) - len(at),
+            **counted,
+        )
 
     @classmethod
     def join(cls, parts: Sequence["Negatives"]) -> "Negatives":
         """Joins the negatives of several parts of the data."""
-        whole = cls((), (), (), 0)
+        whole = cls(
+            (),
+            (),
+            (),
+            0,
+        )
         for part in parts:
             whole = cls(*(getattr(whole, field.name) + getattr(part, field.name) for field in fields(cls)))
         return whole
@@ -155,8 +165,19 @@ class NegativeSampler:
             gaps = [self._find_gap(draft) for draft in waiting]
             tasks = [self.tokenised.task(draft.turns, gap) for draft, gap in zip(waiting, gaps, strict=True)]
             segments = self._draw_segments(waiting, tasks, ranks)
-            for draft, gap, task, segment in zip(waiting, gaps, tasks, segments, strict=True):
-                self._redraw(draft, gap, task, segment)
+            for draft, gap, task, segment in zip(
+                waiting,
+                gaps,
+                tasks,
+                segments,
+                strict=True,
+            ):
+                self._redraw(
+                    draft,
+                    gap,
+                    task,
+                    segment,
+                )
             still = [draft for draft in waiting if draft.is_waiting]
             advance(len(waiting) - len(still))
             waiting = still
@@ -184,7 +205,13 @@ class NegativeSampler:
             text=text,
         )
 
-    def _redraw(self, draft: Draft, gap: Gap, task: InfillingTask, segment: Sequence[int]) -> None:
+    def _redraw(
+        self,
+        draft: Draft,
+        gap: Gap,
+        task: InfillingTask,
+        segment: Sequence[int],
+    ) -> None:
         """Puts the segment into the dialogue, unless it must be drawn again."""
         draft.attempt += 1
         is_last = draft.attempt == ATTEMPTS
@@ -227,7 +254,15 @@ class NegativeSampler:
             rng = np.random.default_rng((self.seed, draft.index, draft.round, draft.attempt))
             uniforms.append(rng.random((candidates, self.longest)))
         sources = [task.source for task in tasks for _ in range(candidates)]
-        drawn = iter(sample_segments(self.pair, sources, self.sampling, np.concatenate(uniforms), ranks))
+        drawn = iter(
+            sample_segments(
+                self.pair,
+                sources,
+                self.sampling,
+                np.concatenate(uniforms),
+                ranks,
+            )
+        )
         return [choose_segment([*islice(drawn, candidates)], task.segment, self.longest) for task in tasks]
 
 
@@ -249,15 +284,32 @@ def sample_negatives(
 
     Raises SettingError for `amr-multi` if fewer than half of the dialogues have a graph with related tokens.
     """
-    sampler = NegativeSampler(pair, dialogues, strategy, sampling, seed=seed, graphs=graphs)
+    sampler = NegativeSampler(
+        pair,
+        dialogues,
+        strategy,
+        sampling,
+        seed=seed,
+        graphs=graphs,
+    )
     return sampler.draw(range(len(dialogues)), advance)
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:
     """Makes the training texts of a discriminator: positives (label 1) and negatives (label 0), grouped in pairs."""
-    pairs = zip(negatives.indices, negatives.positives, negatives.negatives, strict=True)
+    pairs = zip(
+        negatives.indices,
+        negatives.positives,
+        negatives.negatives,
+        strict=True,
+    )
     return [
-        LabelledText(segments, label, group=str(i), pair=other)
+        LabelledText(
+            segments,
+            label,
+            group=str(i),
+            pair=other,
+        )
         for i, positive, negative in pairs
         for segments, label, other in ((positive, 1, negative), (negative, 0, positive))
     ]

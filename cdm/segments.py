@@ -183,7 +183,12 @@ def make_task(
     if not infilling.reads_after:
         turns = [*turns[: gap.turn], turns[gap.turn][: gap.stop]]
     open_turns = fill(turns, gap, [IN_GAP])
-    kept = find_turns_near([len(turn) for turn in open_turns], gap.turn, room, len(separator))
+    kept = find_turns_near(
+        [len(turn) for turn in open_turns],
+        gap.turn,
+        room,
+        len(separator),
+    )
     window = join_ids([open_turns[i] for i in kept], separator)
     read = sum(len(open_turns[i]) for i in kept) - 1
     dropped = sum(len(turn) + len(separator) for i, turn in enumerate(turns) if i not in kept)
@@ -195,7 +200,12 @@ def make_task(
     at = window.index(IN_GAP)
     source = infilling.read(window[:at], window[at + 1 :])
     segment = turns[gap.turn][gap.start : gap.stop]
-    return InfillingTask(tuple(source), tuple(segment), read, dropped)
+    return InfillingTask(
+        tuple(source),
+        tuple(segment),
+        read,
+        dropped,
+    )
 
 
 def training_gap(
@@ -204,4 +214,9 @@ def training_gap(
     prompt_turns: int = 0,
 ) -> Gap:
     """Draws a gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
-    return draw_gap(turns, rng, prompt_turns, utterance=rng.random() < 1 / 3)
+    return draw_gap(
+        turns,
+        rng,
+        prompt_turns,
+        utterance=rng.random() < 1 / 3,
+    )

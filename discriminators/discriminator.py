@@ -122,7 +122,12 @@ class Discriminator:
     def read_to_learn(self, texts: Sequence[LabelledText]) -> list[TokenRow]:
         """Encodes training texts, as `segments.read` does with pairs; a guide may leave out texts."""
         segments = [text.segments for text in texts]
-        rows, _ = read(segments, self.tokens, pairs=[text.pair for text in texts], turns=self.reading.turns)
+        rows, _ = read(
+            segments,
+            self.tokens,
+            pairs=[text.pair for text in texts],
+            turns=self.reading.turns,
+        )
         return rows
 
     def read(self, texts: Sequence[Segments], or_nan: bool = False) -> tuple[list[TokenRow], NDArray[np.int64]]:
@@ -165,7 +170,12 @@ class Discriminator:
             return list(batch_logits.cpu().numpy().reshape(len(batch), -1))
 
         costs = [len(row.ids) for row in rows]
-        by_row = read_in_batches(costs, self.token_budget, read_batch, "discriminator")
+        by_row = read_in_batches(
+            costs,
+            self.token_budget,
+            read_batch,
+            "discriminator",
+        )
         for row, row_logits in zip(rows, by_row, strict=True):
             logits[row.text] += row.weight * row_logits
         self.network.train(training)
@@ -212,7 +222,13 @@ class Discriminator:
             arguments = {"vocabulary_size": len(tokens), **arguments}
             network = load_weights(partial(build_network, saved.kind, **arguments), folder / "model.safetensors", file)
         reading = Reading(saved.labels, saved.spelling, saved.turns)
-        return cls(network.to(device).eval(), tokens, saved.network, reading, notes=read_note(folder))
+        return cls(
+            network.to(device).eval(),
+            tokens,
+            saved.network,
+            reading,
+            notes=read_note(folder),
+        )
 
 
 def new_bilstm(
@@ -234,10 +250,21 @@ def new_bilstm(
 
     Raises SettingError for a kind of `tokens` that does not exist.
     """
-    vocabulary = train_vocabulary(texts, tokens, vocabulary_size, max_length, min_count=min_count)
+    vocabulary = train_vocabulary(
+        texts,
+        tokens,
+        vocabulary_size,
+        max_length,
+        min_count=min_count,
+    )
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
     network = AttentionBiLSTM(len(vocabulary), **arguments, outputs=len(labels) or 1)
-    return Discriminator(network, vocabulary, arguments, Reading(tuple(labels), spelling, turns))
+    return Discriminator(
+        network,
+        vocabulary,
+        arguments,
+        Reading(tuple(labels), spelling, turns),
+    )
 
 
 def new_token_bilstm(
@@ -295,4 +322,9 @@ def new_bert(
     if frozen_layers:
         freeze_lowest_layers(model, frozen_layers)
     tokens = EncoderTokens(tokenizer, max_length or limit)
-    return Discriminator(network, tokens, {"dropout": dropout}, Reading(tuple(labels), spelling, turns))
+    return Discriminator(
+        network,
+        tokens,
+        {"dropout": dropout},
+        Reading(tuple(labels), spelling, turns),
+    )

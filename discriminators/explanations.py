@@ -42,10 +42,17 @@ def explain_parts(
 
 def divide(text: Segments, part: Part) -> list[tuple[str, Segments]]:
     """Lists the parts of a text, each with what remains of the text without it: () where nothing remains."""
+    divided: list[tuple[str, Segments]] = []
     if part == "turn":
-        return [(turn, (*text[:place], *text[place + 1 :])) for place, turn in enumerate(text)]
+        for place, turn in enumerate(text):
+            rest = (*text[:place], *text[place + 1 :])
+            divided.append((turn, rest))
+        return divided
     *source, last = text
     sentences = split_sentences(last) or [last]
     if len(sentences) == 1:
         return [(sentences[0], ())]
-    return [(sentence, (*source, last.replace(sentence, "", 1))) for sentence in sentences]
+    for sentence in sentences:
+        rest = last.replace(sentence, "", 1)
+        divided.append((sentence, (*source, rest)))
+    return divided

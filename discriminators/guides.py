@@ -93,7 +93,13 @@ def new_causal_guide(
 ) -> CausalGuide:
     """Builds an untrained causal LSTM guide for the generator of `tokenizer`; see `new_prefix_guide`."""
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
-    return new_prefix_guide(CausalLSTM, texts, tokenizer, max_length, arguments)
+    return new_prefix_guide(
+        CausalLSTM,
+        texts,
+        tokenizer,
+        max_length,
+        arguments,
+    )
 
 
 def new_prefix_guide(

@@ -142,9 +142,19 @@ def read(
             if skip_empty:
                 continue
             raise ValueError(f"a text needs at least one token, but text {i} has none: {texts[i]!r}")
-        bodies, dropped[i] = _bodies(segments, other or segments, layout, turns)
+        bodies, dropped[i] = _bodies(
+            segments,
+            other or segments,
+            layout,
+            turns,
+        )
         if other is not None:
-            against, _ = _bodies(other, segments, layout, turns)
+            against, _ = _bodies(
+                other,
+                segments,
+                layout,
+                turns,
+            )
             damaged = [body for body, same in zip(bodies, against, strict=True) if body != same]
             undamaged += len(bodies) - len(damaged)
             bodies = damaged
@@ -154,7 +164,12 @@ def read(
                 ids = np.array([*layout.start, *body, *layout.end], dtype=np.int64)
                 rows.append(TokenRow(ids, text=i, weight=len(body) / total))
     if dropped.any():
-        log.warning("%d of %d texts lost tokens (%d in all)", np.count_nonzero(dropped), len(texts), dropped.sum())
+        log.warning(
+            "%d of %d texts lost tokens (%d in all)",
+            np.count_nonzero(dropped),
+            len(texts),
+            dropped.sum(),
+        )
     if undamaged:
         log.info("%d windows that both sides of a pair have are left out", undamaged)
     return rows, dropped

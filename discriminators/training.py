@@ -60,7 +60,12 @@ def discriminator_loss(
     0.6931471824645996
     """
     if logits.ndim == 1:
-        return F.binary_cross_entropy_with_logits(logits, labels, weight=weights, reduction="sum")
+        return F.binary_cross_entropy_with_logits(
+            logits,
+            labels,
+            weight=weights,
+            reduction="sum",
+        )
     losses = F.cross_entropy(logits, labels.long(), reduction="none")
     if weights is not None:
         losses = losses * weights
@@ -161,9 +166,11 @@ class LabelledTextDataModule(BatchDataModule[TokenRow]):
             return batch
         positions = torch.arange(mask.shape[1])
         ends = mask & (positions >= SHORTEST - 1)
-        per_prefix = {name: batch[name][:, None].expand(ends.shape)[ends] for name in ("labels", "weights")}
         places = batch["places"][:, None] * self.classifier.tokens.max_length + positions
-        return {**batch, **per_prefix, "places": places[ends], "ends": ends}
+        batch |= {"places": places[ends], "ends": ends}
+        for name in ("labels", "weights"):
+            batch[name] = batch[name][:, None].expand(ends.shape)[ends]
+        return batch
 
     def mute(self, row: TokenRow) -> TokenRow:
         return replace(row, weight=0.0)
@@ -204,8 +211,10 @@ class TextLogits(Metric):
         """Returns the logits and the labels, in the order of the texts."""
         logits, labels, weights, places = (dim_zero_cat(getattr(self, name)) for name in self._defaults)
         order, at = places.unique(return_inverse=True)
-        columns = torch.cat([logits.reshape(len(logits), -1), torch.ones_like(weights)[:, None]], dim=1)
-        sums = columns.new_zeros(len(order), columns.shape[1]).index_add_(0, at, columns * weights[:, None])
+        weights = weights[:, None]
+        columns = torch.cat([logits.reshape(len(logits), -1), torch.ones_like(weights)], dim=1)
+        sums = columns.new_zeros(len(order), columns.shape[1])
+        sums.index_add_(0, at, columns * weights)
         means = sums[:, :-1] / sums[:, -1:]
         return means.squeeze(-1), labels.new_zeros(len(order)).index_copy_(0, at, labels)
 
@@ -289,7 +298,13 @@ def train_classifier(
             raise ValueError(
                 f"a classifier of {classes} classes learns labels below {classes}, but a text has {highest}"
             )
-        data = LabelledTextDataModule(classifier, train, held_out, settings.token_budget, seed)
+        data = LabelledTextDataModule(
+            classifier,
+            train,
+            held_out,
+            settings.token_budget,
+            seed,
+        )
         module = DiscriminatorModule(
             classifier,
             learning_rate=settings.learning_rate,

@@ -174,7 +174,13 @@ class GeneratorTokens(ModelTokens):
     def layout(self) -> TokenFrame:
         """Of a text to learn: nothing before it, the end token behind it, where there is one."""
         end: Any = self.tokenizer.eos_token_id
-        return TokenFrame((), separator=0, end=() if end is None else (end,), pad=0, max_length=self.max_length)
+        return TokenFrame(
+            (),
+            separator=0,
+            end=() if end is None else (end,),
+            pad=0,
+            max_length=self.max_length,
+        )
 
 
 def load_tokens(folder: Path, max_length: int) -> Vocabulary | GeneratorTokens:
@@ -227,7 +233,12 @@ def train_vocabulary(
     distinct = drop_repeated_texts(map(tuple, texts))
     segments = [clean(segment) for text in distinct for segment in text]
     if kind == "bpe":
-        tokenizer = train_byte_level_bpe(segments, size, SPECIAL, min_count)
+        tokenizer = train_byte_level_bpe(
+            segments,
+            size,
+            SPECIAL,
+            min_count,
+        )
     else:
         tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))
         if kind == "characters":

@@ -11,7 +11,7 @@ not, the discriminator learns that difference; detokenise both first.
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, cycle
@@ -49,6 +49,16 @@ class PairSettings:
     test_fraction: Fraction = 0.25
     # of the split, of the human texts of each pair, and of lengths
     seed: Size = 0
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text of one of the three sets, with its file and line."""
+
+    example: Example
+    place: tuple[str, int]
+    # in the unit of length, each with the spaces after it
+    pieces: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -118,7 +128,12 @@ def read_comparison(
     Raises InputError with all faults as `file:line: what`.
     """
     of_people, outputs, other_outputs = read_all([partial(_read_texts, path) for path in (human, first, second)])
-    return pair_texts(of_people, outputs, other_outputs, settings)
+    return pair_texts(
+        of_people,
+        outputs,
+        other_outputs,
+        settings,
+    )
 
 
 def _read_texts(path: Path | str) -> ScoredSet:
@@ -149,43 +164,59 @@ def pair_texts(
     Raises InputError with the faults of all three sets together.
     """
     sets = (human, first, second)
-    pieces: dict[str, list[str]] = {}
-    for example in chain.from_iterable(texts.examples for texts in sets):
-        pieces[example.full_text] = split_pieces(normalise_text(example.full_text), settings.tokens)
-    index = _index_inputs(sets)
-    _check(sets, index, settings, pieces)
-    held_out = min(math.ceil(settings.test_fraction * len(index)), len(index) - FEWEST_INPUTS + 1)
-    _, test = split_by(human.examples, input_of, held_out, settings.seed)
+    written = [_split_texts(texts, settings.tokens) for texts in sets]
+    inputs: dict[str, tuple[list[Written], ...]] = {}  # human texts, outputs of the first system and of the second
+    for origin, of_origin in enumerate(written):
+        for text in of_origin:
+            inputs.setdefault(input_of(text.example), ([], [], []))[origin].append(text)
+    faults = list(
+        _find_faults(
+            [texts.name for texts in sets],
+            written,
+            inputs,
+            settings,
+        )
+    )
+    if faults:
+        raise InputError(faults)
+    held_out = min(math.ceil(settings.test_fraction * len(inputs)), len(inputs) - FEWEST_INPUTS + 1)
+    _, test = split_by(
+        human.examples,
+        input_of,
+        held_out,
+        settings.seed,
+    )
     tested = {input_of(example) for example in test}
-    starts, ends = _find_templates(sets, pieces, tested)
-    stripped = {text: strip_templates(row, starts, ends) for text, row in pieces.items()}
-    train_pairs: list[OutputPair] = []
-    test_pairs: list[OutputPair] = []
-    for name, places in sorted(index.items()):
-        of_input: list[list[Example]] = []
-        for texts, at in zip(sets, places, strict=True):
-            of_input.append([texts.examples[i] for i in at])
-        pairs = _pair_input(name, of_input, stripped, settings, form_of)
-        (test_pairs if name in tested else train_pairs).extend(pairs)
-    templates = [("start", "".join(start).strip()) for start in starts]
-    templates += [("end", "".join(end).strip()) for end in ends]
-    return PairedOutputs(tuple(train_pairs), tuple(test_pairs), tuple(sorted(templates)))
-
-
-def _find_templates(
-    sets: Sequence[ScoredSet],
-    pieces: Mapping[str, list[str]],
-    tested: Collection[str],
-) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
-    """The beginnings and the ends that nearly all texts of one origin share, among the inputs that are not tested."""
     starts: set[tuple[str, ...]] = set()
     ends: set[tuple[str, ...]] = set()
-    for texts in sets:
-        rows = [pieces[example.full_text] for example in texts.examples if input_of(example) not in tested]
+    for of_origin in written:
+        rows = [text.pieces for text in of_origin if input_of(text.example) not in tested]
         reversed_rows = [row[::-1] for row in rows]
         starts.add(find_shared_start(rows))
         ends.add(find_shared_start(reversed_rows)[::-1])
-    return starts - {()}, ends - {()}
+    strip = partial(strip_templates, starts=starts - {()}, ends=ends - {()})
+    train_pairs: list[OutputPair] = []
+    test_pairs: list[OutputPair] = []
+    for name, texts in sorted(inputs.items()):
+        pairs = _pair_input(
+            name,
+            texts,
+            strip,
+            settings,
+            form_of,
+        )
+        (test_pairs if name in tested else train_pairs).extend(pairs)
+    templates = [("start", "".join(start).strip()) for start in starts if start]
+    templates += [("end", "".join(end).strip()) for end in ends if end]
+    return PairedOutputs(tuple(train_pairs), tuple(test_pairs), tuple(sorted(templates)))
+
+
+def _split_texts(texts: ScoredSet, unit: str) -> list[Written]:
+    written: list[Written] = []
+    for i, example in enumerate(texts.examples):
+        pieces = split_pieces(normalise_text(example.full_text), unit)
+        written.append(Written(example, texts.locate(i), pieces))
+    return written
 
 
 def judge_pairs(pairs: Sequence[OutputPair], discriminators: Iterable[Discriminator]) -> JudgedPairs:
@@ -218,48 +249,38 @@ def input_of(example: Example) -> str:
     return example.id if example.group is None else example.group
 
 
-def _index_inputs(sets: Sequence[ScoredSet]) -> dict[str, list[list[int]]]:
-    """The indices of the texts of each input in each of the sets."""
-    index: dict[str, list[list[int]]] = {}
-    for k, texts in enumerate(sets):
-        for i, example in enumerate(texts.examples):
-            index.setdefault(input_of(example), [[] for _ in sets])[k].append(i)
-    return index
-
-
 def _pair_input(
     name: str,
-    texts: Sequence[Sequence[Example]],
-    pieces: Mapping[str, list[str]],
+    texts: Sequence[Sequence[Written]],
+    strip: Callable[[Sequence[str]], list[str]],
     settings: PairSettings,
     form_of: Callable[[Example], Hashable],
 ) -> list[OutputPair]:
-    """The pairs of one input from its human texts and the outputs of both systems; `pieces` are those of every text."""
+    """The pairs of one input from its human texts and the outputs of both systems; `strip` removes templates."""
     human, firsts, seconds = texts
     # Seeded by the name, so the pairs of an input do not depend on other inputs.
     digest = hashlib.sha256(f"{settings.seed} {name}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-    by_form: dict[Hashable, list[Example]] = {}
+    by_form: dict[Hashable, list[Written]] = {}
     for i in rng.permutation(len(human)):
-        by_form.setdefault(form_of(human[i]), []).append(human[i])
-    draws = {form: cycle(examples) for form, examples in by_form.items()}
-    contexts = [example.context for example in (*human, *firsts, *seconds) if example.context]
-    context = contexts[0] if contexts else ""
-    source = (context,) if settings.source else ()
+        by_form.setdefault(form_of(human[i].example), []).append(human[i])
+    draws = {form: cycle(of_form) for form, of_form in by_form.items()}
+    contexts = [text.example.context for text in chain(*texts) if text.example.context]
+    source = tuple(contexts[:1]) if settings.source else ()
     pairs: list[OutputPair] = []
     for first, second in zip(firsts, seconds, strict=True):
-        draw = draws[form_of(first)]
+        draw = draws[form_of(first.example)]
         one = next(draw)
         other = next(draw)
-        uncut = [pieces[example.full_text] for example in (one, other, first, second)]
+        uncut = [strip(text.pieces) for text in (one, other, first, second)]
         length = draw_common_length([len(row) for row in uncut], rng) if settings.match_length else None
         rows = [row[:length] for row in uncut]
         pairs.append(
             OutputPair(
                 input=name,
-                human=(one, other),
-                first=first,
-                second=second,
+                human=(one.example, other.example),
+                first=first.example,
+                second=second.example,
                 segments=tuple((*source, "".join(row).strip()) for row in rows),
                 cut=sum(len(row) < len(whole) for row, whole in zip(rows, uncut, strict=True)),
             )
@@ -267,46 +288,52 @@ def _pair_input(
     return pairs
 
 
-def _check(
-    sets: Sequence[ScoredSet],
-    index: Mapping[str, Sequence[Sequence[int]]],
+def _find_faults(
+    names: Sequence[str],
+    written: Sequence[Sequence[Written]],
+    inputs: Mapping[str, Sequence[Sequence[Written]]],
     settings: PairSettings,
-    pieces: Mapping[str, list[str]],
-) -> None:
-    """Raises InputError with all faults of the three sets; `pieces` are those of every text."""
-    human, first, second = sets
+) -> Iterator[str]:
+    """Finds all faults of the three sets; `names` are those of their files."""
     unit = {"characters": "characters", "jieba": "words"}.get(settings.tokens, "words or marks")
-    faults: list[str] = []
-    for texts in sets:
-        for i, example in enumerate(texts.examples):
-            if len(pieces[example.full_text]) < 2:
-                what = f"a text needs at least two {unit}, found {format_value(example.full_text)}"
-                faults.append(fault(*texts.locate(i), what))
-    shared = [name for name, places in index.items() if all(places)]
+    for text in chain(*written):
+        if len(text.pieces) < 2:
+            shown = format_value(text.example.full_text)
+            yield fault(*text.place, f"a text needs at least two {unit}, found {shown}")
+    shared = [name for name, texts in inputs.items() if all(texts)]
     if not shared:
         rule = "the three files must share inputs (the same group, or the same id where there is no group)"
-        names = ", ".join(texts.name for texts in sets)
-        raise InputError([*faults, fault(human.name, 0, f"{rule}, but none is in all of {names}")])
-    for name, places in index.items():
-        shown = format_value(name)
-        absent = [texts.name for texts, at in zip(sets, places, strict=True) if not at]
-        present = [(texts, at) for texts, at in zip(sets, places, strict=True) if at]
-        if absent:
-            rule = "each input needs a human text and outputs of both systems"
-            what = f"{rule}, but {shown} is not in {' and '.join(absent)}"
-            faults += [fault(*texts.locate(at[0]), what) for texts, at in present]
-            continue
-        of_human, of_first, of_second = places
-        if len(of_first) != len(of_second):
-            rule = "both systems need equally many outputs for an input"
-            counts = f"{shown} has {len(of_second)} here and {len(of_first)} in {first.name}"
-            faults.append(fault(*second.locate(of_second[0]), f"{rule}, but {counts}"))
-        contexts = {normalise_text(texts.examples[i].context or "") for texts, at in present for i in at} - {""}
-        if settings.source and len(contexts) != 1:
-            what = f"each input needs one context, but {shown} has {len(contexts) or 'none'}"
-            faults.append(fault(*human.locate(of_human[0]), what))
+        yield fault(names[0], 0, f"{rule}, but none is in all of {', '.join(names)}")
+        return
+    for name, texts in inputs.items():
+        yield from _find_faults_of_input(
+            format_value(name),
+            texts,
+            names,
+            settings.source,
+        )
     if len(shared) < FEWEST_INPUTS:
         rule = f"a comparison needs at least {FEWEST_INPUTS} inputs"
-        faults.append(fault(human.name, 0, f"{rule}, but {len(shared)} are in all files"))
-    if faults:
-        raise InputError(faults)
+        yield fault(names[0], 0, f"{rule}, but {len(shared)} are in all files")
+
+
+def _find_faults_of_input(
+    shown: str,
+    texts: Sequence[Sequence[Written]],
+    names: Sequence[str],
+    needs_context: bool,
+) -> Iterator[str]:
+    absent = [name for name, of_origin in zip(names, texts, strict=True) if not of_origin]
+    if absent:
+        rule = "each input needs a human text and outputs of both systems"
+        for first, *_ in filter(None, texts):
+            yield fault(*first.place, f"{rule}, but {shown} is not in {' and '.join(absent)}")
+        return
+    human, firsts, seconds = texts
+    if len(firsts) != len(seconds):
+        rule = "both systems need equally many outputs for an input"
+        counts = f"{shown} has {len(seconds)} here and {len(firsts)} in {names[1]}"
+        yield fault(*seconds[0].place, f"{rule}, but {counts}")
+    contexts = {normalise_text(text.example.context or "") for text in chain(*texts)} - {""}
+    if needs_context and len(contexts) != 1:
+        yield fault(*human[0].place, f"each input needs one context, but {shown} has {len(contexts) or 'none'}")

@@ -80,7 +80,14 @@ class Form:
         for number, (length, mark) in enumerate(self.phrases, start=1):
             slots += [Slot(SlotKind.CHARACTER, number, left) for left in range(length, 1, -1)]
             slots.append(Slot(SlotKind.FINAL, number, 1))
-            slots.append(Slot(SlotKind.MARK, number, 0, mark))
+            slots.append(
+                Slot(
+                    SlotKind.MARK,
+                    number,
+                    0,
+                    mark,
+                )
+            )
         slots.append(Slot(SlotKind.END, 0, 0))
         return slots
 

@@ -260,7 +260,12 @@ def write_tokens(
         cache = output.past_key_values
         if made is None:
             before, candidates = scores.topk(k)
-            step = GuidedStep(candidates, before, torch.full_like(before, torch.nan), before)
+            step = GuidedStep(
+                candidates,
+                before,
+                torch.full_like(before, torch.nan),
+                before,
+            )
         else:
             made(ids, scores)
             step = steps.pop()
@@ -268,7 +273,12 @@ def write_tokens(
         token = step.candidates[:, chosen : chosen + 1]
         ids = torch.cat([ids, token], dim=1)
         longer = decode_tokens(lm.tokenizer, ids[0].tolist()).rstrip(INCOMPLETE)
-        yield describe_step(lm, step, chosen, longer[len(text) :])
+        yield describe_step(
+            lm,
+            step,
+            chosen,
+            longer[len(text) :],
+        )
         text = longer
         if int(token) == lm.tokenizer.eos_token_id:
             return
@@ -296,4 +306,9 @@ def describe_step(
             )
         )
     moved = float(after[chosen] - before[chosen])
-    return WrittenToken(text, chosen, moved, tuple(candidates))
+    return WrittenToken(
+        text,
+        chosen,
+        moved,
+        tuple(candidates),
+    )

@@ -76,7 +76,10 @@ def add_to_scores(scores: OfCandidates, f: OfCandidates) -> OfCandidates:
     return after - total.masked_fill(are_logits, 0.0)
 
 
-def find_parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> Int[Tensor, " new"] | None:
+def find_parents(
+    before: Int[Tensor, "old time"],
+    now: Int[Tensor, "new longer"],
+) -> Int[Tensor, " new"] | None:
     """Finds for each row of `now` the index of the row of `before` that is its prefix; None unless all rows have one.
 
     >>> find_parents(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[3, 4, 0], [3, 4, 1], [1, 2, 0]])).tolist()
@@ -177,13 +180,21 @@ class Guidance(LogitsProcessor):
             f = normalise_scores(judged, self.strength, possible)
         after = add_to_scores(before, f)
         if self.watch is not None:
-            self.watch(GuidedStep(candidates, before, judged, after))
+            self.watch(
+                GuidedStep(
+                    candidates,
+                    before,
+                    judged,
+                    after,
+                )
+            )
         return torch.full_like(scores, -torch.inf).scatter_(1, candidates, after)
 
     def _drop_unknown(self, scores: Scores) -> Scores:
         """The scores, -inf for ids that the tokenizer does not have."""
-        is_unknown = torch.ones(scores.shape[1], dtype=torch.bool, device=scores.device)
-        is_unknown[self._tokens[self._tokens < len(is_unknown)].to(scores.device)] = False
+        known = self._tokens[self._tokens < scores.shape[1]]
+        is_unknown = torch.ones_like(scores[0], dtype=torch.bool)
+        is_unknown[known.to(scores.device)] = False
         return scores.masked_fill(is_unknown, -torch.inf)
 
     def _read(self, ids: Int[Tensor, "rows time"]) -> None:
@@ -199,8 +210,8 @@ class Guidance(LogitsProcessor):
         else:
             seen = self._ids.shape[1]
             state = type(self._state)(*(value[index] for value in self._state))
-        read = ~torch.isin(ids[:, seen:], self._unread.to(ids.device))
-        for column, is_read in zip(ids[:, seen:].unbind(1), read.unbind(1), strict=True):
-            state = self.guide.advance(state, column, is_read)
+        read = ~torch.isin(ids, self._unread.to(ids.device))
+        for place in range(seen, ids.shape[1]):
+            state = self.guide.advance(state, ids[:, place], read[:, place])
         self._ids = ids.clone()
         self._state = state

@@ -116,7 +116,12 @@ def generate_poems(
         forms = [form for _, form in batch]
         prompts = [songnet.prompt(tune, form) for tune, form in batch]
         arguments = generation_inputs(songnet, prompts, forms)
-        constraint = FormConstraint(songnet, forms, arguments["input_ids"].shape[1], content())
+        constraint = FormConstraint(
+            songnet,
+            forms,
+            arguments["input_ids"].shape[1],
+            content(),
+        )
         poems = sample_continuations(
             songnet,
             arguments,
@@ -127,4 +132,9 @@ def generate_poems(
         )
         return [songnet.decode(poem) for poem in poems]
 
-    return sample_in_batches(write, len(inputs), batch_size, advance)
+    return sample_in_batches(
+        write,
+        len(inputs),
+        batch_size,
+        advance,
+    )

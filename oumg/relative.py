@@ -163,7 +163,13 @@ def relative_scores(
         pair_weights = None if weights is None else weights[:, :pairs]
         human_weights = None if weights is None else weights[:, pairs:]
         return {
-            "accuracy": accuracy(human, first, second, human_weights, pair_weights),
+            "accuracy": accuracy(
+                human,
+                first,
+                second,
+                human_weights,
+                pair_weights,
+            ),
             "hsr_1": high_score_rate(first, pair_weights),
             "hsr_2": high_score_rate(second, pair_weights),
             "hsrd": high_score_rate_difference(first, second, pair_weights),

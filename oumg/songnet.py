@@ -149,7 +149,12 @@ class SongNet(CausalLM):
         Raises ValueError for a form with more or longer phrases than the model knows, and for a poem that does not fit.
         """
         config = self.model.config
-        misfit = find_misfit(tune, form, config.phrases, config.n_positions)
+        misfit = find_misfit(
+            tune,
+            form,
+            config.phrases,
+            config.n_positions,
+        )
         if misfit:
             raise ValueError(misfit)
         plan = [token for length, mark in form.phrases for token in (f"<{length}>", mark)]
@@ -198,7 +203,12 @@ class SongNet(CausalLM):
             use_cache=False,
         )
         states = []
-        for row, (prompt, written), read in zip(hidden, pairs, given, strict=True):
+        for row, (prompt, written), read in zip(
+            hidden,
+            pairs,
+            given,
+            strict=True,
+        ):
             start = len(prompt) - 1 + read
             states.append(row[start : len(prompt) + len(written)].clone())
         return states
@@ -222,7 +232,14 @@ class SongNet(CausalLM):
             tokens = self.tokenizer.convert_ids_to_tokens(list(written))
             # An unknown character has a place too.
             poem = "".join(token if len(token) == 1 else "□" for token in tokens)
-            rows.append(row_symbols(len(prompt), Form.of(poem).slots(), 0, width))
+            rows.append(
+                row_symbols(
+                    len(prompt),
+                    Form.of(poem).slots(),
+                    0,
+                    width,
+                )
+            )
         return torch.tensor(rows)
 
 
@@ -284,7 +301,12 @@ def generation_inputs(
     width = padded["input_ids"].shape[1]
     total = width + max(map(len, forms)) + 1
     rows = [
-        row_symbols(len(prompt), form.slots(), width - len(prompt), total)
+        row_symbols(
+            len(prompt),
+            form.slots(),
+            width - len(prompt),
+            total,
+        )
         for prompt, form in zip(prompts, forms, strict=True)
     ]
     return {**padded, "symbols": torch.tensor(rows, device=songnet.device)}
@@ -313,7 +335,15 @@ class SongNetPlan:
         form: Form,
     ) -> bool:
         """Whether a poem of this tune and form fits into the generator together with its prompt."""
-        return find_misfit(tune, form, self.phrases, self.max_length) is None
+        return (
+            find_misfit(
+                tune,
+                form,
+                self.phrases,
+                self.max_length,
+            )
+            is None
+        )
 
     def build(
         self,

@@ -7,7 +7,6 @@ length of the prefix.
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
@@ -92,12 +91,10 @@ def map_tokens(first: int, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " 
 
 
 class BiLSTMState(NamedTuple):
-    """The tokens of the prefixes, one row each, aligned at the left without gaps."""
+    """The tokens of the prefixes, one row each."""
 
-    # the guide's tokens of each prefix
+    # the guide's; NOT_READ for one that a row does not read
     ids: Int[Tensor, "rows time"]
-    # how many of them are real
-    lengths: Int[Tensor, " rows"]
 
 
 class BiLSTMGuide:
@@ -115,7 +112,7 @@ class BiLSTMGuide:
         return self.token_map.device
 
     def start(self, rows: int) -> BiLSTMState:
-        return BiLSTMState(self.token_map.new_zeros(rows, 0), self.token_map.new_zeros(rows))
+        return BiLSTMState(self.token_map.new_zeros(rows, 0))
 
     def advance(
         self,
@@ -124,27 +121,33 @@ class BiLSTMGuide:
         read: Bool[Tensor, " rows"] | None = None,
     ) -> BiLSTMState:
         """Returns the state after each row's next token. A row whose `read` is False stays unchanged."""
-        guide_ids = self._to_guide(tokens)
-        is_read = guide_ids != NOT_READ
+        ids = self._to_guide(tokens)
         if read is not None:
-            is_read &= read
-        # A row that does not read gets an id beyond its length; its next token overwrites it.
-        ids = F.pad(state.ids, (0, 1)).scatter_(1, state.lengths[:, None], guide_ids.clamp(min=0)[:, None])
-        return BiLSTMState(ids, state.lengths + is_read)
+            ids = ids.masked_fill(~read, NOT_READ)
+        longer = torch.cat([state.ids, ids[:, None]], dim=1)
+        return BiLSTMState(longer)
 
     @torch.no_grad()
-    def candidates(self, state: BiLSTMState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
+    def candidates(
+        self,
+        state: BiLSTMState,
+        tokens: Int[Tensor, "rows k"],
+    ) -> Float[Tensor, "rows k"]:
         """Computes the logit of each row's prefix with each of its candidates, in time linear in the prefix."""
-        guide_ids = self._to_guide(tokens)
-        prefixes = state.lengths[:, None].expand_as(tokens)
-        ids = F.pad(state.ids, (0, 1))[:, None].repeat(1, tokens.shape[1], 1)
-        ids.scatter_(2, prefixes[..., None], guide_ids.clamp(min=0)[..., None])
-        lengths = (prefixes + (guide_ids != NOT_READ)).flatten()
-        is_real = torch.arange(ids.shape[2], device=ids.device) < lengths.clamp(min=1)[:, None]
-        at_once = max(1, AT_ONCE // ids.shape[2])
-        parts = zip(ids.flatten(0, 1).split(at_once), is_real.split(at_once), strict=True)
-        logits = torch.cat([self.network(rows, mask) for rows, mask in parts])
-        return logits.masked_fill(lengths == 0, 0.0).view_as(tokens)
+        prefixes = state.ids[:, None].expand(-1, tokens.shape[1], -1)
+        last = self._to_guide(tokens)
+        ids = torch.cat([prefixes, last[..., None]], dim=2)
+        ids = ids.flatten(0, 1)
+        is_skipped = ids == NOT_READ
+        order = is_skipped.byte().argsort(dim=1, stable=True)  # what is read, then padding
+        ids = ids.clamp(min=0).gather(1, order)
+        mask = ~is_skipped.gather(1, order)
+        is_empty = ~mask[:, 0]
+        mask[:, 0] = True  # the network needs a token
+        at_once = max(1, AT_ONCE // ids.shape[1])
+        parts = zip(ids.split(at_once), mask.split(at_once), strict=True)
+        logits = torch.cat([self.network(*part) for part in parts])
+        return logits.masked_fill(is_empty, 0.0).view_as(tokens)
 
     def _to_guide(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
         """The guide's ids of the generator's tokens; NOT_READ for those that it does not read."""

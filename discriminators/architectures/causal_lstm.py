@@ -32,7 +32,12 @@ def prefix_attention(
 ) -> Hidden:
     """Pools, at each position, the states up to it, by the softmax of their energies; padding ends a row."""
     time = mask.shape[1]
-    square = torch.ones(time, time, dtype=torch.bool, device=mask.device)
+    square = torch.ones(
+        time,
+        time,
+        dtype=torch.bool,
+        device=mask.device,
+    )
     seen = square.tril() & mask[:, None, :]
     energies = energy[:, None, :].masked_fill(~seen, -torch.inf)
     weights = energies.softmax(dim=-1)

@@ -29,7 +29,12 @@ from tests.toy_models import toy_pooler
 
 def steps(momentum: list[float], turn: list[int] | None = None) -> Steps:
     values = np.array(momentum, dtype=np.float64)
-    return Steps(np.zeros_like(values), values, np.array(turn or [0] * len(momentum)), dropped=0)
+    return Steps(
+        np.zeros_like(values),
+        values,
+        np.array(turn or [0] * len(momentum)),
+        dropped=0,
+    )
 
 
 def test_kept_steps_are_the_same(pair: Pair, dialogues: list[tuple[str, ...]], tmp_path: Path) -> None:

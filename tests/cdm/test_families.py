@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +29,8 @@ from tests.toy_models import toy_bart
 
 Dialogues = list[tuple[str, ...]]
 LONGEST = 60
+T5 = TinyT5(vocabulary=400, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1)
+CAUSAL_PLAN = partial(TinyCausal, 400, 16, 2, 1, 32)
 ENCODER_DECODERS = ("t5", "bart")
 CAUSAL: dict[str, Literal["fill-in-the-middle", "left-to-right"]] = {
     "gpt2": "fill-in-the-middle",
@@ -39,39 +41,63 @@ CAUSAL: dict[str, Literal["fill-in-the-middle", "left-to-right"]] = {
 
 def save_bart(dialogues: Dialogues, folder: Path, seed: int) -> None:
     """A random BART, whose tokenizer frames a text with `<s>` and `</s>`."""
-    tokenizer = train_tokenizer([turn for turns in dialogues for turn in turns], 400, ("<s>", "<mask>"), sentinels=())
+    tokenizer = train_tokenizer(
+        [turn for turns in dialogues for turn in turns],
+        400,
+        ("<s>", "<mask>"),
+        sentinels=(),
+    )
     tokenizer.mask_token = "<mask>"
     start, end = tokenizer.get_vocab()["<s>"], tokenizer.get_vocab()["</s>"]
     frame = TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", start), ("</s>", end)])
     tokenizer.backend_tokenizer.post_processor = frame  # pyright: ignore[reportAttributeAccessIssue]
     tokenizer.save_pretrained(folder)
-    toy_bart(len(tokenizer), start, end, 0.3, seed).save_pretrained(folder)
+    toy_bart(
+        len(tokenizer),
+        start,
+        end,
+        0.3,
+        seed,
+    ).save_pretrained(folder)
 
 
 def gaps(family: str) -> Gaps:
     return Gaps(LONGEST, order=CAUSAL.get(family))
 
 
-def build(family: str, dialogues: Dialogues, folder: Path, seed: int) -> ConditionalLM:
+def build(
+    family: str,
+    dialogues: Dialogues,
+    folder: Path,
+    seed: int,
+) -> ConditionalLM:
     """A small random model as an experiment builds it."""
     texts = [turn for turns in dialogues for turn in turns]
     match family:
         case "t5":
-            plan: Any = TinyT5(400, 16, 32, 2, 1, 1)
+            plan: Any = T5
         case "bart":
             save_bart(dialogues, folder, seed)
             plan = PretrainedLM(str(folder))
         case "gpt2":
-            TinyCausal(400, 16, 2, 1, 32, max_length=128).build(texts, (), seed).save_pretrained(folder)
+            CAUSAL_PLAN(max_length=128).build(texts, (), seed).save_pretrained(folder)
             plan = PretrainedLM(str(folder))
         case _:
-            plan = TinyCausal(400, 16, 2, 1, 32, max_length=128, shape=family)  # pyright: ignore[reportArgumentType]
+            plan = CAUSAL_PLAN(max_length=128, shape=family)  # pyright: ignore[reportArgumentType]
     return gaps(family).build(plan, dialogues, seed)
 
 
 @pytest.fixture(scope="module", params=[*ENCODER_DECODERS, *CAUSAL])
 def pair(request: pytest.FixtureRequest, dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    amateur, expert = (build(request.param, dialogues, tmp_path_factory.mktemp("lm"), seed) for seed in (1, 2))
+    amateur, expert = (
+        build(
+            request.param,
+            dialogues,
+            tmp_path_factory.mktemp("lm"),
+            seed,
+        )
+        for seed in (1, 2)
+    )
     return Pair(amateur, expert, gaps(request.param))
 
 
@@ -91,7 +117,12 @@ def next_log_probabilities(lm: ConditionalLM, source: list[int], target: list[in
     return logits[:, -1].log_softmax(-1)
 
 
-def sample_plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: np.ndarray) -> list[int]:
+def sample_plainly(
+    pair: Pair,
+    source: list[int],
+    sampling: Sampling,
+    uniforms: np.ndarray,
+) -> list[int]:
     """One row, one token at a time, by Eq. 4 as it is written."""
     segment: list[int] = []
     for step in range(len(uniforms)):
@@ -113,12 +144,31 @@ def sample_plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: 
 def test_sampling_equals_the_plain_way_token_for_token(pair: Pair, sources: list[list[int]], gamma: float) -> None:
     sampling = Sampling(gamma=gamma, temperature=0.7, top_p=0.95)
     uniforms = np.random.default_rng(1).random((len(sources), 6))
-    found = sample_segments(pair, sources, sampling, uniforms)
-    assert found == [sample_plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
+    found = sample_segments(
+        pair,
+        sources,
+        sampling,
+        uniforms,
+    )
+    assert found == [
+        sample_plainly(
+            pair,
+            source,
+            sampling,
+            u,
+        )
+        for source, u in zip(sources, uniforms, strict=True)
+    ]
 
 
 def test_positives_and_negatives_are_plain_text_that_is_written_alike(pair: Pair, dialogues: Dialogues) -> None:
-    found = sample_negatives(pair, dialogues[:3], "content-multi", Sampling(gamma=0.5, longest=5), seed=0)
+    found = sample_negatives(
+        pair,
+        dialogues[:3],
+        "content-multi",
+        Sampling(gamma=0.5, longest=5),
+        seed=0,
+    )
     assert found.positives == tuple(pair.decode(pair.tokenise(dialogues[:3]).dialogues))
     assert len(found.negatives) == 3
     for text in (turn for turns in (*found.positives, *found.negatives) for turn in turns):
@@ -143,7 +193,14 @@ def test_steps_are_the_log_probabilities_of_each_turn_and_its_end(pair: Pair, di
 @pytest.fixture(scope="module")
 def make(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ConditionalLM]:
     """The amateur of a family."""
-    return cache(lambda family: build(family, dialogues, tmp_path_factory.mktemp("lm"), 1))
+    return cache(
+        lambda family: build(
+            family,
+            dialogues,
+            tmp_path_factory.mktemp("lm"),
+            1,
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -211,17 +268,46 @@ def test_left_to_right_the_gap_is_the_last_turn_with_text(make: Callable[[str], 
 
 def test_logits_beyond_the_tokenizer_change_nothing(make: Callable[..., Any], dialogues: Dialogues, tmp_path: Path):
     """Pythia pads its vocabulary to 50304 logits, its larger sizes to 50432."""
-    middle, expert = make("llama"), build("llama", dialogues, tmp_path, 2)
+    middle, expert = (
+        make("llama"),
+        build(
+            "llama",
+            dialogues,
+            tmp_path,
+            2,
+        ),
+    )
     wide = deepcopy(expert.model)
     wide.resize_token_embeddings(expert.model.config.vocab_size + 30)
     even, uneven = (Pair(middle, lm, gaps("llama")) for lm in (expert, CausalLM(wide, expert.tokenizer)))
     sources = [list(task.source) for task in even.tokenise(dialogues[:5]).tasks(seed=4)[:5]]
     uniforms = np.random.default_rng(1).random((5, 9))
     for gamma in (0.5, -1.0):
-        expected = sample_segments(even, sources, Sampling(gamma=gamma), uniforms)
-        assert sample_segments(uneven, sources, Sampling(gamma=gamma), uniforms) == expected
+        expected = sample_segments(
+            even,
+            sources,
+            Sampling(gamma=gamma),
+            uniforms,
+        )
+        assert (
+            sample_segments(
+                uneven,
+                sources,
+                Sampling(gamma=gamma),
+                uniforms,
+            )
+            == expected
+        )
         swapped = [Pair(pair.expert, pair.amateur, pair.reading) for pair in (even, uneven)]
-        first, second = (sample_segments(p, sources, Sampling(gamma=gamma), uniforms) for p in swapped)
+        first, second = (
+            sample_segments(
+                p,
+                sources,
+                Sampling(gamma=gamma),
+                uniforms,
+            )
+            for p in swapped
+        )
         assert first == second
 
 
@@ -230,22 +316,30 @@ def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogue
     with pytest.raises(SettingError, match="must have the same tokenizer"):
         Pair(middle, make("gpt_neox"), gaps("llama"))
     with pytest.raises(SettingError, match=r"order must be .* null for others, but is None for a LlamaForCausalLM"):
-        Gaps(LONGEST).build(TinyCausal(400, 16, 2, 1, 32, shape="llama"), dialogues, 0)
+        Gaps(LONGEST).build(
+            CAUSAL_PLAN(shape="llama"),
+            dialogues,
+            0,
+        )
     with pytest.raises(SettingError, match="left-to-right for a T5"):
-        Gaps(LONGEST, order="left-to-right").build(TinyT5(400, 16, 32, 2, 1, 1), dialogues, 0)
+        Gaps(LONGEST, order="left-to-right").build(
+            T5,
+            dialogues,
+            0,
+        )
     texts = [turn for turns in dialogues for turn in turns]
-    encoder_decoder = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), 0)
+    encoder_decoder = T5.build(texts, (SEPARATOR,), 0)
     with pytest.raises(
         SettingError, match="must fill gaps in the same way, but are T5ForConditionalGeneration and GPTNeoX"
     ):
         Pair(encoder_decoder, CausalLM(make("gpt_neox").model, encoder_decoder.tokenizer), PairReading(60))
-    unmarked = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (), 0)
+    unmarked = T5.build(texts, (), 0)
     with pytest.raises(SettingError, match=rf"the pair's tokenizer needs the token {SEPARATOR} between turns"):
         Pair(unmarked, unmarked, PairReading(60))
 
 
 def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(bart: Pair) -> None:
-    lm = TinyCausal(400, 16, 2, 1, 32).build(["text"], (), 0)
+    lm = CAUSAL_PLAN().build(["text"], (), 0)
     with pytest.raises(SettingError, match=r"infilling needs '<mask>' as one token"):
         PairReading(60).find_infilling(Seq2SeqLM(bart.amateur.model, lm.tokenizer))
 
@@ -260,7 +354,15 @@ def pretrained(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -
     marks = ("<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
     folders: list[str] = []
     for seed, layers in ((1, 1), (2, 2)):
-        plan = TinyCausal(400, 16, 2, layers, 32, max_length=512, shape="llama")
+        plan = TinyCausal(
+            400,
+            16,
+            2,
+            layers,
+            32,
+            max_length=512,
+            shape="llama",
+        )
         lm = plan.build(texts, marks, seed)
         lm.tokenizer.eos_token = lm.tokenizer.bos_token = PRETRAINED_TEXT
         folders.append(str(tmp_path_factory.mktemp("pretrained")))
@@ -284,13 +386,29 @@ def test_a_pretrained_pair_needs_no_training(pretrained: tuple[str, str], dialog
     sources = [list(task.source) for task in pair.tokenise(dialogues[:3]).tasks(seed=4)]
     uniforms = np.random.default_rng(1).random((len(sources), 6))
     sampling = Sampling(gamma=0.8)
-    drawn = sample_segments(pair, sources, sampling, uniforms)
-    assert drawn == [sample_plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
+    drawn = sample_segments(
+        pair,
+        sources,
+        sampling,
+        uniforms,
+    )
+    assert drawn == [
+        sample_plainly(
+            pair,
+            source,
+            sampling,
+            u,
+        )
+        for source, u in zip(sources, uniforms, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(("order", "closing"), [(None, PRETRAINED_TEXT), ("left-to-right", "Ċ")])
 def test_a_drawn_segment_ends_where_a_token_holds_the_separator(
-    pretrained: tuple[str, str], order: Any, closing: str, tmp_path: Path
+    pretrained: tuple[str, str],
+    order: Any,
+    closing: str,
+    tmp_path: Path,
 ) -> None:
     """A token such as a full stop with a line break writes the full stop and ends the turn, in both orders."""
     folder = tmp_path / "model"
@@ -313,7 +431,12 @@ def test_a_drawn_segment_ends_where_a_token_holds_the_separator(
 
     hook = head.register_forward_hook(say_next)
     try:
-        drawn = sample_segments(pair, [[300]], Sampling(gamma=0.0), np.full((1, 5), 0.5))
+        drawn = sample_segments(
+            pair,
+            [[300]],
+            Sampling(gamma=0.0),
+            np.full((1, 5), 0.5),
+        )
     finally:
         hook.remove()
     assert drawn == [[300, 301, stop]]
@@ -324,7 +447,12 @@ def test_a_pretrained_pair_reads_left_to_right_where_it_is_asked_to(
 ) -> None:
     amateur, expert = pretrained
     examples = [Example(str(i), text="", turns=turns) for i, turns in enumerate(dialogues[:3])]
-    metric = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert, order="left-to-right", max_length=400)
+    metric = DiscriminativeCDM.from_pretrained(
+        amateur=amateur,
+        expert=expert,
+        order="left-to-right",
+        max_length=400,
+    )
     assert "|infilling=left_to_right|" in metric.signature
     middle = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert, max_length=400)
     assert "|infilling=qwen|" in middle.signature

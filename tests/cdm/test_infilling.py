@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdm.discriminative import DiscriminativeCDM
-from cdm.infilling import Gaps, Pair, PairReading, held_out_nll
+from cdm.infilling import Gaps, Pair, PairReading, TokenisedDialogues, held_out_nll
 from core.errors import SettingError
 from core.example import Example
 from data.builtin.dialogues import generate_dialogues
@@ -17,18 +17,37 @@ from models.tiny import TinyT5
 from models.training import LanguageModelSchedule, train_language_model
 from tests.toy_models import QUIET
 
-PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
+PLAN = TinyT5(
+    400,
+    32,
+    64,
+    2,
+    1,
+    1,
+    dropout_rate=0.1,
+)
 DIALOGUES = [example.turns for example in generate_dialogues(120, seed=8)]
 GAPS = Gaps(max_length=1000)  # every dialogue is one window
 
 
 def train(
-    folder: Path, schedule: LanguageModelSchedule, texts: Sequence[tuple[str, ...]], trainer: Any = QUIET
+    folder: Path,
+    schedule: LanguageModelSchedule,
+    texts: Sequence[tuple[str, ...]],
+    trainer: Any = QUIET,
 ) -> None:
     """A model learns a gap of each text in an epoch."""
     lm = GAPS.build(PLAN, DIALOGUES, seed=0)
     learned = GAPS.tasks(lm, texts)
-    train_language_model(lm, learned, GAPS.tasks(lm, DIALOGUES[100:])(1), schedule, folder, trainer, seed=0)
+    train_language_model(
+        lm,
+        learned,
+        GAPS.tasks(lm, DIALOGUES[100:])(1),
+        schedule,
+        folder,
+        trainer,
+        seed=0,
+    )
 
 
 @pytest.mark.parametrize("muon", [None, 0.005])
@@ -37,7 +56,12 @@ def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) 
     held_out = GAPS.tokenise(lm, DIALOGUES[100:])
     tasks = held_out.tasks(seed=1)
     before = held_out_nll(lm, held_out.infilling, tasks)
-    schedule = LanguageModelSchedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon)
+    schedule = LanguageModelSchedule(
+        epochs=3,
+        batch_size=16,
+        learning_rate=0.01,
+        muon=muon,
+    )
     train(tmp_path, schedule, DIALOGUES[:100] * 2)
     curve = json.loads((tmp_path / "curve.json").read_text("utf-8"))
     after = held_out_nll(Seq2SeqLM.from_pretrained(tmp_path), held_out.infilling, tasks)
@@ -56,6 +80,23 @@ def test_amateur_and_expert_learn_the_same_gaps() -> None:
     assert thrice[1::3] != once
     assert GAPS.tasks(lm, DIALOGUES[5:9])(7) == once[5:]  # whatever else is learned
     assert all(task.source[-1] == lm.tokenizer.eos_token_id for task in once)  # as T5 was pretrained
+
+
+@pytest.mark.parametrize("room", [2, 3, 9])
+def test_no_gap_lies_in_the_turns_that_are_given(pair: Pair, room: int) -> None:
+    """Also in windows that begin behind the given turns, or hold nothing else."""
+    turns = [[token] for token in range(10, 16)]
+    marks = len(pair.infilling.marks) - 1
+    tokenised = TokenisedDialogues(
+        [turns],
+        pair.infilling,
+        separator=(3,),
+        max_length=marks + room,
+        prompt_turns=2,
+        tokens={token: f"Ġ{token}" for token in range(10, 16)},
+    )
+    segments = [task.segment for seed in range(60) for task in tokenised.tasks(seed)]
+    assert set(segments) == {(12,), (13,), (14,), (15,)}
 
 
 def test_the_partial_order_is_checked_and_said(
@@ -96,7 +137,18 @@ TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure
 def test_a_pair_reads_every_text_in_the_spelling_that_it_learned(spelling: str, tmp_path: Path) -> None:
     gaps = Gaps(60, spelling=spelling)  # pyright: ignore[reportArgumentType]
     for name, seed in (("amateur", 1), ("expert", 2)):
-        lm = gaps.build(TinyT5(300, 16, 32, 2, 1, 1), [TOKENISED], seed)
+        lm = gaps.build(
+            TinyT5(
+                300,
+                16,
+                32,
+                2,
+                1,
+                1,
+            ),
+            [TOKENISED],
+            seed,
+        )
         lm.save_pretrained(tmp_path / name)
     pair = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
     assert pair.reading.spelling == spelling

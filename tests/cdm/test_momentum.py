@@ -20,7 +20,12 @@ def test_gamma_moves_away_from_the_expert() -> None:
     torch.testing.assert_close(degraded_log_probabilities(AMATEUR, EXPERT, -0.5).exp(), half / half.sum())
     assert degraded_log_probabilities(AMATEUR, EXPERT, 0) is AMATEUR
     assert degraded_log_probabilities(AMATEUR, EXPERT, -1) is EXPERT
-    torch.testing.assert_close(degraded_log_probabilities(AMATEUR, EXPERT, -1 + 1e-6), EXPERT, atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        degraded_log_probabilities(AMATEUR, EXPERT, -1 + 1e-6),
+        EXPERT,
+        atol=1e-5,
+        rtol=0,
+    )
 
 
 def test_temperature_and_top_p_by_hand() -> None:
@@ -43,7 +48,11 @@ def sources(pair: Pair, dialogues: list[tuple[str, ...]]) -> list[list[int]]:
 
 @pytest.mark.parametrize(("gamma", "unused"), [(0.0, "expert"), (-1.0, "amateur")])
 def test_a_model_without_a_say_is_not_evaluated(
-    pair: Pair, sources: list[list[int]], gamma: float, unused: str, monkeypatch: pytest.MonkeyPatch
+    pair: Pair,
+    sources: list[list[int]],
+    gamma: float,
+    unused: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError(f"the {unused} has no say at gamma = {gamma}")
@@ -51,7 +60,14 @@ def test_a_model_without_a_say_is_not_evaluated(
     monkeypatch.setattr(getattr(pair, unused).model, "forward", refuse)
     monkeypatch.setattr(getattr(pair, unused).model.get_encoder(), "forward", refuse)
     uniforms = np.random.default_rng(1).random((len(sources), 3))
-    assert all(sample_segments(pair, sources, Sampling(gamma=gamma), uniforms))
+    assert all(
+        sample_segments(
+            pair,
+            sources,
+            Sampling(gamma=gamma),
+            uniforms,
+        )
+    )
 
 
 def test_with_the_whole_constraint_only_the_likeliest_token_of_the_amateur_is_left(
@@ -60,11 +76,33 @@ def test_with_the_whole_constraint_only_the_likeliest_token_of_the_amateur_is_le
     uniforms = np.random.default_rng(1).random((len(sources), 6))
     only = Sampling(gamma=0.7, plausibility=0.999999)
     greedy = Sampling(gamma=0.0, top_p=1e-9)
-    expected = sample_segments(pair, sources, greedy, uniforms)
+    expected = sample_segments(
+        pair,
+        sources,
+        greedy,
+        uniforms,
+    )
     ranks: list[int] = []
-    assert sample_segments(pair, sources, only, uniforms, ranks=ranks) == expected
+    assert (
+        sample_segments(
+            pair,
+            sources,
+            only,
+            uniforms,
+            ranks=ranks,
+        )
+        == expected
+    )
     assert set(ranks) == {0}
-    assert sample_segments(pair, sources, Sampling(gamma=0.7), uniforms) != expected
+    assert (
+        sample_segments(
+            pair,
+            sources,
+            Sampling(gamma=0.7),
+            uniforms,
+        )
+        != expected
+    )
 
 
 @pytest.mark.parametrize("gamma", [-1.0, 0.0, 1.5])
@@ -72,7 +110,13 @@ def test_ranks_are_those_of_the_amateur_that_reads_what_was_drawn(
     pair: Pair, sources: list[list[int]], gamma: float
 ) -> None:
     uniforms, ranks = np.random.default_rng(5).random((1, 4)), []
-    (found,) = sample_segments(pair, sources[:1], Sampling(gamma=gamma), uniforms, ranks=ranks)
+    (found,) = sample_segments(
+        pair,
+        sources[:1],
+        Sampling(gamma=gamma),
+        uniforms,
+        ranks=ranks,
+    )
     reader, (end,) = pair.amateur.read(sources[:1], pair.infilling.opening), pair.infilling.closing
     expected: list[int] = []
     for step, token in enumerate([*found, end][:4]):

@@ -24,9 +24,21 @@ def test_negatives_differ_in_as_many_turns_as_were_manipulated(
     pair: Pair, dialogues: list[tuple[str, ...]], strategy: Strategy
 ) -> None:
     graphs = Graphs({letters(turn): [(0, 4)] for turns in dialogues for turn in turns})
-    found = sample_negatives(pair, dialogues[:10], strategy, SAMPLING, seed=1, graphs=graphs)
+    found = sample_negatives(
+        pair,
+        dialogues[:10],
+        strategy,
+        SAMPLING,
+        seed=1,
+        graphs=graphs,
+    )
     assert len(found.positives) == len(found.negatives) == len(found.indices) == 10 - found.failures
-    for i, positive, negative in zip(found.indices, found.positives, found.negatives, strict=True):
+    for i, positive, negative in zip(
+        found.indices,
+        found.positives,
+        found.negatives,
+        strict=True,
+    ):
         assert positive == dialogues[i]
         assert len(negative) == len(positive)
         assert all(turn and turn == " ".join(turn.split()) for turn in negative)
@@ -35,17 +47,44 @@ def test_negatives_differ_in_as_many_turns_as_were_manipulated(
 
 
 def test_negatives_are_the_same_again_whatever_comes_after_them(pair: Pair, dialogues: list[tuple[str, ...]]):
-    first = sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=3)
-    small = sample_negatives(pair, dialogues[:3], "mixed-multi", SAMPLING, seed=3)
+    first = sample_negatives(
+        pair,
+        dialogues[:5],
+        "mixed-multi",
+        SAMPLING,
+        seed=3,
+    )
+    small = sample_negatives(
+        pair,
+        dialogues[:3],
+        "mixed-multi",
+        SAMPLING,
+        seed=3,
+    )
     assert small.negatives == first.negatives[:3]
-    assert sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=4) != first
+    assert (
+        sample_negatives(
+            pair,
+            dialogues[:5],
+            "mixed-multi",
+            SAMPLING,
+            seed=4,
+        )
+        != first
+    )
 
 
 def test_a_dialogue_that_cannot_be_changed_again_keeps_its_earlier_changes(pair: Pair, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("cdm.negatives.manipulations", lambda *_: ["utterance"] * 4)
     monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [[260] for _ in sources])
     (same,) = pair.amateur.tokenizer.batch_decode([[260]])
-    found = sample_negatives(pair, [("good morning", "hello there")], "mixed-multi", SAMPLING, seed=0)
+    found = sample_negatives(
+        pair,
+        [("good morning", "hello there")],
+        "mixed-multi",
+        SAMPLING,
+        seed=0,
+    )
     assert (found.negatives, found.indices, found.failures) == (((same, same),), (0,), 0)
 
 
@@ -53,7 +92,12 @@ def test_segments_that_do_not_end_are_drawn_again_then_counted(pair: Pair, monke
     draws: list[int] = []
 
     def sample(
-        closing: int, _pair: Pair, sources: list[list[int]], _sampling: Sampling, uniforms: np.ndarray, *_: object
+        closing: int,
+        _pair: Pair,
+        sources: list[list[int]],
+        _sampling: Sampling,
+        uniforms: np.ndarray,
+        *_: object,
     ):  # type: ignore[no-untyped-def]
         draws.append(len(sources))
         length = 1 if len(draws) == closing else uniforms.shape[1]
@@ -63,7 +107,13 @@ def test_segments_that_do_not_end_are_drawn_again_then_counted(pair: Pair, monke
     for closing, tried, unclosed in ((2, 2, 0), (9, 3, 1)):
         draws.clear()
         monkeypatch.setattr("cdm.negatives.sample_segments", partial(sample, closing))
-        found = sample_negatives(pair, [talk], "utterance-single", Sampling(), seed=0)
+        found = sample_negatives(
+            pair,
+            [talk],
+            "utterance-single",
+            Sampling(),
+            seed=0,
+        )
         assert (len(draws), found.unclosed, found.failures) == (tried, unclosed, 0)
 
 
@@ -72,7 +122,13 @@ def test_of_several_segments_the_one_of_the_nearest_length_stays(pair: Pair, mon
     removed = len(pair.tokenise([talk]).dialogues[0][0])
     drawn = [[270] * length for length in (1, removed + 1, removed + 30)]
     monkeypatch.setattr("cdm.negatives.sample_segments", lambda *_: drawn)
-    found = sample_negatives(pair, [talk], "utterance-single", Sampling(candidates=3, longest=25), seed=2)
+    found = sample_negatives(
+        pair,
+        [talk],
+        "utterance-single",
+        Sampling(candidates=3, longest=25),
+        seed=2,
+    )
     (nearest,) = pair.amateur.tokenizer.batch_decode(drawn[1:2])
     assert " ".join(nearest.split()) in found.negatives[0]
 
@@ -90,7 +146,16 @@ def test_the_share_of_tokens_that_the_amateur_finds_implausible_is_of_all_draws(
 
     monkeypatch.setattr("cdm.negatives.sample_segments", sample)
     talk = ("good morning to you", "good morning to you")
-    assert sample_negatives(pair, [talk], "utterance-single", SAMPLING, seed=0).implausible == 2 / 5
+    assert (
+        sample_negatives(
+            pair,
+            [talk],
+            "utterance-single",
+            SAMPLING,
+            seed=0,
+        ).implausible
+        == 2 / 5
+    )
 
 
 def test_redrawn_segments_stand_between_whole_words(
@@ -99,12 +164,25 @@ def test_redrawn_segments_stand_between_whole_words(
     known = {word for turns in dialogues for turn in turns for word in turn.split()}
     tea = pair.amateur.tokenizer(" oo", add_special_tokens=False)["input_ids"]  # a word by itself: it has its blank
     monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [tea for _ in sources])
-    found = sample_negatives(pair, dialogues, "segment-single", SAMPLING, seed=0)
+    found = sample_negatives(
+        pair,
+        dialogues,
+        "segment-single",
+        SAMPLING,
+        seed=0,
+    )
     assert {word for turns in found.negatives for turn in turns for word in turn.split()} <= known | {"oo"}
 
 
 def test_a_dialogue_and_its_negative_are_one_group() -> None:
-    texts = to_labelled(Negatives((("a", "b"), ("c",)), (("a", "x"), ("d",)), (0, 2), 0))
+    texts = to_labelled(
+        Negatives(
+            (("a", "b"), ("c",)),
+            (("a", "x"), ("d",)),
+            (0, 2),
+            0,
+        )
+    )
     assert [(t.segments, t.label, t.group, t.pair) for t in texts] == [
         (("a", "b"), 1, "0", ("a", "x")),
         (("a", "x"), 0, "0", ("a", "b")),
@@ -128,7 +206,15 @@ SAME = dict.fromkeys(("words", "turns", "final punctuation", "capitals", "unseen
     ],
 )
 def test_cues_by_hand(negative: tuple[str, ...], expected: dict[str, float]) -> None:
-    found = measure_cues(Negatives((("A b.", "c"),), (negative,), (0,), 0), [("a b, c!", "x"), ("Y", "z")])
+    found = measure_cues(
+        Negatives(
+            (("A b.", "c"),),
+            (negative,),
+            (0,),
+            0,
+        ),
+        [("a b, c!", "x"), ("Y", "z")],
+    )
     assert found == SAME | expected
 
 
@@ -154,7 +240,15 @@ def graphs(tmp_path: Path) -> Graphs:
 
 def test_gaps_are_whole_tokens_around_a_place_and_short_enough(graphs: Graphs, monkeypatch: pytest.MonkeyPatch):
     turns = [["I", "Ġknow", "ĠAn", "n", "."], ["Ġ", "▁no", "▁graph"]]
-    assert draw_amr_gap(turns, random.Random(0), prompt_turns=1, graphs=graphs) is None
+    assert (
+        draw_amr_gap(
+            turns,
+            random.Random(0),
+            prompt_turns=1,
+            graphs=graphs,
+        )
+        is None
+    )
     for longest, expected in ((2, {(0, 1, 2), (0, 0, 2), (0, 2, 4)}), (1, {(0, 1, 2)})):
         monkeypatch.setattr("cdm.amr.LONGEST_SEGMENT", longest)
         gaps = {draw_amr_gap(turns, random.Random(i), graphs=graphs) for i in range(30)}
@@ -189,14 +283,52 @@ def test_graphs_that_do_not_fit_their_tokens_are_refused_at_their_lines(graphs: 
 def test_graphs_must_cover_half_of_the_dialogues_and_others_are_counted(pair: Pair, graphs: Graphs) -> None:
     known, other = ("the boy wants to sing.", "good."), ("it is.", "no it is not.")
     sampling = Sampling(gamma=0.0, longest=9)
-    found = sample_negatives(pair, [known, other, known, other], "amr-multi", sampling, seed=1, graphs=graphs)
+    found = sample_negatives(
+        pair,
+        [known, other, known, other],
+        "amr-multi",
+        sampling,
+        seed=1,
+        graphs=graphs,
+    )
     assert found.uncovered == 2
     for positive, negative in zip(found.positives[::2], found.negatives[::2], strict=True):
         assert positive[0] != negative[0]  # the turn with a graph
     with pytest.raises(SettingError, match="needs AMR graphs"):
-        sample_negatives(pair, [known], "amr-multi", sampling, seed=1)
+        sample_negatives(
+            pair,
+            [known],
+            "amr-multi",
+            sampling,
+            seed=1,
+        )
     rule = "for 50% of the dialogues, but only 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
     with pytest.raises(SettingError, match=rule):
-        sample_negatives(pair, [known, other, other], "amr-multi", sampling, seed=1, graphs=graphs)
-    assert sample_negatives(pair, [other, known], "content-multi", sampling, seed=1).uncovered == 1
-    assert sample_negatives(pair, [other, known], "mixed-multi", sampling, seed=1).uncovered == 0
+        sample_negatives(
+            pair,
+            [known, other, other],
+            "amr-multi",
+            sampling,
+            seed=1,
+            graphs=graphs,
+        )
+    assert (
+        sample_negatives(
+            pair,
+            [other, known],
+            "content-multi",
+            sampling,
+            seed=1,
+        ).uncovered
+        == 1
+    )
+    assert (
+        sample_negatives(
+            pair,
+            [other, known],
+            "mixed-multi",
+            sampling,
+            seed=1,
+        ).uncovered
+        == 0
+    )

@@ -21,22 +21,49 @@ Dialogues = list[tuple[str, ...]]
 
 @pytest.fixture
 def sampler(pair: Pair, dialogues: Dialogues) -> NegativeSampler:
-    return NegativeSampler(pair, dialogues[:7], "mixed-multi", SAMPLING, seed=3)
+    return NegativeSampler(
+        pair,
+        dialogues[:7],
+        "mixed-multi",
+        SAMPLING,
+        seed=3,
+    )
 
 
 def test_negatives_by_a_trainer_are_those_of_a_plain_call(
     sampler: NegativeSampler, dialogues: Dialogues, tmp_path: Path
 ) -> None:
-    expected = sample_negatives(sampler.pair, dialogues[:7], "mixed-multi", SAMPLING, seed=3)
+    expected = sample_negatives(
+        sampler.pair,
+        dialogues[:7],
+        "mixed-multi",
+        SAMPLING,
+        seed=3,
+    )
     done: list[int] = []
-    assert sample_negatives_on_all(sampler, tmp_path, QUIET, done.append, size=3) == expected
+    assert (
+        sample_negatives_on_all(
+            sampler,
+            tmp_path,
+            QUIET,
+            done.append,
+            size=3,
+        )
+        == expected
+    )
     assert sum(done) == 7
     assert list(tmp_path.iterdir()) == []
 
 
 def test_momentum_by_a_trainer_is_that_of_a_plain_call(pair: Pair, dialogues: Dialogues, tmp_path: Path) -> None:
     tokenised = pair.tokenise([*dialogues[:4], ("", "hi")])
-    found = find_steps_on_all(pair, tokenised, tmp_path, QUIET, size=2)
+    found = find_steps_on_all(
+        pair,
+        tokenised,
+        tmp_path,
+        QUIET,
+        size=2,
+    )
     for mine, expected in zip(found, find_steps(pair, tokenised), strict=True):
         np.testing.assert_allclose(mine.momentum, expected.momentum, atol=1e-5)
         np.testing.assert_array_equal(mine.turn, expected.turn)
@@ -58,10 +85,25 @@ def test_a_killed_sampling_goes_on_with_the_next_part(
 
     monkeypatch.setattr(NegativeSampler, "draw", count)
     with pytest.raises(RuntimeError, match="killed"):
-        sample_negatives_on_all(sampler, tmp_path / "a", QUIET, size=3)
-    found = sample_negatives_on_all(sampler, tmp_path / "a", QUIET, size=3)
+        sample_negatives_on_all(
+            sampler,
+            tmp_path / "a",
+            QUIET,
+            size=3,
+        )
+    found = sample_negatives_on_all(
+        sampler,
+        tmp_path / "a",
+        QUIET,
+        size=3,
+    )
     assert drawn == [0, -1, 2, 4]
-    assert found == sample_negatives_on_all(sampler, tmp_path / "b", QUIET, size=3)
+    assert found == sample_negatives_on_all(
+        sampler,
+        tmp_path / "b",
+        QUIET,
+        size=3,
+    )
 
 
 @pytest.mark.parametrize(("count", "parts"), [(0, []), (10, [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9]])])

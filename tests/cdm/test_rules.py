@@ -19,7 +19,12 @@ def test_every_rule_changes_turns_and_keeps_their_number(dialogues: list[tuple[s
     assert make_rule_negatives(dialogues, rule, seed=0) == found
     assert make_rule_negatives(dialogues, rule, seed=1) != found
     assert found.failures < 10
-    for i, positive, negative in zip(found.indices, found.positives, found.negatives, strict=True):
+    for i, positive, negative in zip(
+        found.indices,
+        found.positives,
+        found.negatives,
+        strict=True,
+    ):
         assert positive == dialogues[i]
         assert positive != negative
         assert len(positive) == len(negative)
@@ -28,7 +33,12 @@ def test_every_rule_changes_turns_and_keeps_their_number(dialogues: list[tuple[s
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_given_turns_stay_as_they_are(rule: Rule) -> None:
     texts = [example.turns for example in generate_concept_sentences(40, seed=0)]
-    found = make_rule_negatives([*texts, ("concepts alone",)], rule, seed=0, prompt_turns=1)
+    found = make_rule_negatives(
+        [*texts, ("concepts alone",)],
+        rule,
+        seed=0,
+        prompt_turns=1,
+    )
     assert found.failures == 1
     for positive, negative in zip(found.positives, found.negatives, strict=True):
         assert positive[0] == negative[0]

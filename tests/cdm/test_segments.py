@@ -24,7 +24,12 @@ from models.batching import join_ids
 from models.families import AFTER, BEFORE, T5
 from models.infilling import Infilling
 
-INFILLING = Infilling(T5, (BEFORE, 1, AFTER), opening=(1,), closing=(2,))
+INFILLING = Infilling(
+    T5,
+    (BEFORE, 1, AFTER),
+    opening=(1,),
+    closing=(2,),
+)
 SEPARATOR = (3,)
 turns_strategy = st.lists(st.lists(st.integers(10, 99), max_size=8), min_size=1, max_size=8).filter(
     lambda turns: any(turns)
@@ -39,7 +44,13 @@ def as_words(turns: list[list[int]]) -> list[list[str]]:
 @given(turns_strategy, st.integers(0, 10**6), st.booleans())
 def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int]], seed: int, utterance: bool) -> None:
     gap = draw_gap(as_words(turns), random.Random(seed), utterance=utterance)
-    task = make_task(turns, gap, INFILLING, SEPARATOR, max_length=1000)
+    task = make_task(
+        turns,
+        gap,
+        INFILLING,
+        SEPARATOR,
+        max_length=1000,
+    )
     assert task.dropped == 0
     at = task.source.index(1)
     assert [*task.source[:at], *task.segment, *task.source[at + 1 :]] == join_ids(turns, SEPARATOR)
@@ -52,7 +63,13 @@ def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int
 @given(turns_strategy, st.integers(0, 10**6), st.integers(1, 40))
 def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: int, max_length: int) -> None:
     gap = draw_gap(as_words(turns), random.Random(seed), utterance=False)
-    task = make_task(turns, gap, INFILLING, SEPARATOR, max_length)
+    task = make_task(
+        turns,
+        gap,
+        INFILLING,
+        SEPARATOR,
+        max_length,
+    )
     assert len(task.source) <= max_length
     assert task.source.count(1) == 1
     whole = len(join_ids(fill(turns, gap, INFILLING.marks), SEPARATOR))
@@ -63,13 +80,31 @@ def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: 
 
 def test_of_a_giant_turn_the_tokens_around_the_gap_stay() -> None:
     turn = list(range(100, 150))
-    task = make_task([turn, [7]], Gap(0, 20, 22), INFILLING, SEPARATOR, max_length=7)
+    task = make_task(
+        [turn, [7]],
+        Gap(0, 20, 22),
+        INFILLING,
+        SEPARATOR,
+        max_length=7,
+    )
     assert task.source == (117, 118, 119, 1, 122, 123, 124)
     assert task.segment == (120, 121)
     assert task.dropped == 48 - 6 + 2
-    left = make_task([turn], Gap(0, 0, 1), INFILLING, SEPARATOR, max_length=4)
+    left = make_task(
+        [turn],
+        Gap(0, 0, 1),
+        INFILLING,
+        SEPARATOR,
+        max_length=4,
+    )
     assert left.source == (1, 101, 102, 103)
-    right = make_task([turn], Gap(0, 49, 50), INFILLING, SEPARATOR, max_length=4)
+    right = make_task(
+        [turn],
+        Gap(0, 49, 50),
+        INFILLING,
+        SEPARATOR,
+        max_length=4,
+    )
     assert right.source == (146, 147, 148, 1)
 
 

@@ -34,7 +34,12 @@ def toy_texts() -> list[LabelledText]:
 @pytest.fixture(scope="session")
 def toy_encoder(saved_bert: Callable[..., Path]) -> Path:
     """A random BERT of 1 layer and 32 dimensions that reads 64 tokens."""
-    return saved_bert([*WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz[]"], dimension=32, layers=1, max_length=64)
+    return saved_bert(
+        [*WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz[]"],
+        dimension=32,
+        layers=1,
+        max_length=64,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +47,20 @@ def builds(toy_encoder: Path) -> dict[str, Callable[..., Any]]:
     """How to build a toy of each kind."""
     tokenizer = train_tokenizer([" ".join([*WORDS, "yes", "no"])] * 3, 300, sentinels=())
     return {
-        "bilstm": partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, max_length=64, dropout=0.1),
+        "bilstm": partial(
+            new_bilstm,
+            tokens="words",
+            embedding_dim=16,
+            hidden_dim=16,
+            max_length=64,
+            dropout=0.1,
+        ),
         "bert": partial(new_bert, encoder=str(toy_encoder)),
-        "guide": partial(new_causal_guide, tokenizer=tokenizer, embedding_dim=16, hidden_dim=16, dropout=0.1),
+        "guide": partial(
+            new_causal_guide,
+            tokenizer=tokenizer,
+            embedding_dim=16,
+            hidden_dim=16,
+            dropout=0.1,
+        ),
     }

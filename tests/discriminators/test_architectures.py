@@ -57,7 +57,13 @@ def test_the_guide_of_the_page_steers(tmp_path: Path) -> None:
     ids = torch.tensor([tokenizer("red ca", add_special_tokens=False)["input_ids"]])
     steps: list[Any] = []
     scores = torch.zeros(1, len(tokenizer))
-    Guidance(again, tokenizer, 2.0, k=5, watch=steps.append)(ids, scores)
+    Guidance(
+        again,
+        tokenizer,
+        2.0,
+        k=5,
+        watch=steps.append,
+    )(ids, scores)
     for candidate, judged in zip(steps[0].candidates[0], steps[0].judged[0], strict=True):
         row = torch.cat([ids[0], candidate[None]])[None]
         torch.testing.assert_close(judged, guide.network(row, torch.ones_like(row, dtype=torch.bool))[0, -1])
@@ -66,7 +72,13 @@ def test_the_guide_of_the_page_steers(tmp_path: Path) -> None:
 
 
 def test_a_discriminator_of_another_network_may_have_an_argument_called_kind(tmp_path: Path) -> None:
-    vocabulary = train_vocabulary(TEXTS, "words", 50, 16, min_count=1)
+    vocabulary = train_vocabulary(
+        TEXTS,
+        "words",
+        50,
+        16,
+        min_count=1,
+    )
     made = build_network("bag", len(vocabulary), kind="sum")
     Discriminator(made, vocabulary, {"kind": "sum"}).save_pretrained(tmp_path / "saved")
     again = Discriminator.from_pretrained(tmp_path / "saved")
@@ -77,7 +89,13 @@ def test_a_discriminator_of_another_network_may_have_an_argument_called_kind(tmp
 
 
 def test_a_folder_names_a_module_of_the_package_and_nothing_else(tmp_path: Path) -> None:
-    vocabulary = train_vocabulary(TEXTS, "words", 50, 16, min_count=1)
+    vocabulary = train_vocabulary(
+        TEXTS,
+        "words",
+        50,
+        16,
+        min_count=1,
+    )
     Discriminator(build_network("bag", len(vocabulary), kind="sum"), vocabulary, {"kind": "sum"}).save_pretrained(
         tmp_path
     )

@@ -51,11 +51,14 @@ def test_logits_are_those_of_one_text_at_a_time(toy: Discriminator, segments: li
     assert dropped.tolist() == [0] * len(segments)
 
 
+@pytest.mark.parametrize("toy", [*KINDS, "guide"], indirect=True)
 def test_saved_and_loaded(toy: Discriminator, segments: list[tuple[str, ...]], tmp_path: Path):
     toy.save_pretrained(tmp_path)
-    kept = Discriminator.from_pretrained(tmp_path)
+    kept = type(toy).from_pretrained(tmp_path)
     np.testing.assert_array_equal(kept.logits(segments)[0], toy.logits(segments)[0])
-    assert (kept.tokens.max_length, kept.arguments, kept.reading) == (64, toy.arguments, toy.reading)
+    assert kept.identity == toy.identity
+    assert (kept.tokens.max_length, kept.tokens.ids) == (toy.tokens.max_length, toy.tokens.ids)
+    assert (kept.arguments, kept.reading) == (toy.arguments, toy.reading)
     assert not [p for p in tmp_path.rglob("*") if p.suffix in (".bin", ".pt", ".ckpt", ".pkl")]
 
 
@@ -80,7 +83,12 @@ BROKEN: list[tuple[str, dict[str, object] | str, str]] = [
 
 @pytest.mark.parametrize(("name", "content", "message"), BROKEN)
 def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
-    builds: Builds, toy_texts: list[LabelledText], tmp_path: Path, name: str, content: Any, message: str
+    builds: Builds,
+    toy_texts: list[LabelledText],
+    tmp_path: Path,
+    name: str,
+    content: Any,
+    message: str,
 ) -> None:
     builds["bilstm"]([t.segments for t in toy_texts]).save_pretrained(tmp_path)
     path = tmp_path / name
@@ -92,7 +100,13 @@ def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
 
 
 DIALOGUES = (("red cat", "blue dog", "green sun"), ("moon tree", "dog"))
-JUDGE = new_bilstm(DIALOGUES, tokens="words", min_count=1, embedding_dim=8, hidden_dim=8)
+JUDGE = new_bilstm(
+    DIALOGUES,
+    tokens="words",
+    min_count=1,
+    embedding_dim=8,
+    hidden_dim=8,
+)
 RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
 TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure ( i think ) .")
 
@@ -117,7 +131,12 @@ def test_of_dialogues_alone_a_text_has_no_score() -> None:
 
 @pytest.mark.parametrize("spelling", ["as_is", "normal"])
 def test_a_discriminator_scores_in_the_spelling_that_it_learned(tmp_path: Path, spelling: str) -> None:
-    judge = new_bilstm([RAW, TOKENISED], "characters", hidden_dim=8, spelling=spelling)  # pyright: ignore[reportArgumentType]
+    judge = new_bilstm(
+        [RAW, TOKENISED],
+        "characters",
+        hidden_dim=8,
+        spelling=spelling,
+    )  # pyright: ignore[reportArgumentType]
     judge.save_pretrained(tmp_path)
     metric = DiscriminatorScore.from_pretrained(tmp_path, explain=True)
     scores = metric.score([Example("raw", turns=RAW), Example("tokenised", turns=TOKENISED)])

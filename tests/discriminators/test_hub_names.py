@@ -11,10 +11,10 @@ from cdm.discriminative import DiscriminativeCDM
 from core.errors import MissingModelError
 from core.notes import TINY, write_note
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide, load_guide
+from discriminators.guides import load_guide
 from models.loading import folder_fingerprint
 from tests.rehearsal.hub import into_cache
-from tests.toy_models import TEXTS, toy_bert, toy_bilstm, toy_pair
+from tests.toy_models import TEXTS, toy_pair
 
 Builds = dict[str, Callable[..., Any]]
 
@@ -26,28 +26,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "hub"
 
 
-@pytest.mark.parametrize("kind", ["bilstm", "bert"])
-def test_a_discriminator_by_its_hub_name_is_that_of_its_folder(
-    kind: str, toy_encoder: Path, cache: Path, tmp_path: Path
+@pytest.mark.parametrize("kind", ["bilstm", "bert", "guide"])
+def test_a_classifier_by_its_hub_name_is_that_of_its_folder(
+    kind: str, builds: Builds, cache: Path, tmp_path: Path
 ) -> None:
-    made = toy_bilstm() if kind == "bilstm" else toy_bert(toy_encoder)
-    made.save_pretrained(tmp_path / "saved")
+    texts = [(text,) for text in TEXTS]
+    builds[kind](texts).save_pretrained(tmp_path / "saved")
     write_note(tmp_path / "saved", TINY)
     (tmp_path / "saved" / "README.md").write_text("# a card", "utf-8")
     into_cache(tmp_path / "saved", cache, "someone/judge")
-    local, shared = (Discriminator.from_pretrained(name) for name in (tmp_path / "saved", "someone/judge"))
-    texts = [(text,) for text in TEXTS]
+    local, shared = (load_guide(name) for name in (tmp_path / "saved", "someone/judge"))
     np.testing.assert_array_equal(shared.logits(texts)[0], local.logits(texts)[0])
     assert shared.identity == local.identity
     assert shared.notes == (TINY,)
-
-
-def test_a_guide_by_its_hub_name_is_that_of_its_folder(builds: Builds, cache: Path, tmp_path: Path) -> None:
-    guide = builds["guide"]([(text,) for text in TEXTS])
-    guide.save_pretrained(tmp_path / "saved")
-    into_cache(tmp_path / "saved", cache, "someone/guide")
-    for shared in (load_guide("someone/guide"), CausalGuide.from_pretrained("someone/guide")):
-        np.testing.assert_array_equal(shared.logits([("red cat",)])[0], guide.logits([("red cat",)])[0])
 
 
 def test_a_pair_by_its_hub_name_is_that_of_its_folder(cache: Path, tmp_path: Path) -> None:

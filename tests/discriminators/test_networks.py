@@ -38,7 +38,13 @@ H = math.atanh(0.5)  # energies w^T tanh h = ln 3 * (1, 0), so the weights are 3
     ],
     ids=["w of 0 is the mean over real tokens", "one token has the weight 1", "by hand"],
 )
-def test_pooling(hidden: list[list[float]], length: int, w: list[float], pooled: list[float], weights: list[float]):
+def test_pooling(
+    hidden: list[list[float]],
+    length: int,
+    w: list[float],
+    pooled: list[float],
+    weights: list[float],
+):
     found = attention_pool(torch.tensor([hidden]), masked([length], len(hidden)), torch.tensor(w))
     torch.testing.assert_close(found, (torch.tensor([pooled]), torch.tensor([weights])))
 
@@ -60,12 +66,20 @@ def test_hidden_states_are_those_of_a_packed_bidirectional_lstm():
     lengths = [5, 2, 7]
     mask = masked(lengths, 7)
     ids = torch.randint(1, 20, (3, 7)).masked_fill(~mask, 0)
-    oracle = torch.nn.LSTM(8, 6, batch_first=True, bidirectional=True)
+    oracle = torch.nn.LSTM(
+        8,
+        6,
+        batch_first=True,
+        bidirectional=True,
+    )
     oracle.load_state_dict(
         model.forward_lstm.state_dict() | {f"{k}_reverse": v for k, v in model.backward_lstm.state_dict().items()}
     )
     packed = torch.nn.utils.rnn.pack_padded_sequence(
-        model.embedding(ids), torch.tensor(lengths), batch_first=True, enforce_sorted=False
+        model.embedding(ids),
+        torch.tensor(lengths),
+        batch_first=True,
+        enforce_sorted=False,
     )
     states, _ = torch.nn.utils.rnn.pad_packed_sequence(oracle(packed)[0], batch_first=True)
     expected = states[..., :6] + states[..., 6:]
@@ -95,8 +109,14 @@ def test_segments_are_tokenised_apart_and_special_tokens_are_text(toy_encoder: P
         _ = tokens.layout
 
 
-def test_the_lowest_layers_are_those_of_the_whole_encoder(saved_bert: Callable[..., Path], tmp_path: Path) -> None:
-    folder = str(saved_bert(["a", "b"], dimension=8, layers=3, max_length=16))
+@pytest.fixture
+def folder(saved_bert: Callable[..., Path]) -> str:
+    """A BERT of three layers."""
+    sizes = {"dimension": 8, "layers": 3, "max_length": 16}
+    return str(saved_bert(["a", "b"], **sizes))
+
+
+def test_the_lowest_layers_are_those_of_the_whole_encoder(folder: str, tmp_path: Path) -> None:
     whole, cut = new_bert(encoder=folder), new_bert(encoder=folder, layers=2)
     tokens = {"input_ids": torch.tensor([[2, 5, 6, 3]]), "output_hidden_states": True}
     states = [each.network.eval().encoder(**tokens) for each in (whole, cut)]  # pyright: ignore[reportCallIssue]
@@ -109,8 +129,7 @@ def test_the_lowest_layers_are_those_of_the_whole_encoder(saved_bert: Callable[.
         new_bert(encoder=folder, layers=4)
 
 
-def test_frozen_layers_have_no_gradients(saved_bert: Callable[..., Path]) -> None:
-    folder = str(saved_bert(["a", "b"], dimension=8, layers=3, max_length=16))
+def test_frozen_layers_have_no_gradients(folder: str) -> None:
     network = new_bert(encoder=folder, frozen_layers=2).network
     network(torch.tensor([[2, 5, 6, 3]]), torch.ones(1, 4, dtype=torch.bool)).sum().backward()
     learned = {name.rpartition(".layer.")[2][0] for name, p in network.named_parameters() if p.grad is not None}
@@ -125,21 +144,24 @@ def test_frozen_layers_have_no_gradients(saved_bert: Callable[..., Path]) -> Non
 
 
 @pytest.mark.parametrize(("given", "found"), [(None, 0.1), (0.0, 0.0)])
-def test_attention_dropout_replaces_that_of_the_encoder(
-    saved_bert: Callable[..., Path], given: Any, found: float
-) -> None:
-    folder = str(saved_bert(["a", "b"], dimension=8, layers=2, max_length=16))
+def test_attention_dropout_replaces_that_of_the_encoder(folder: str, given: Any, found: float) -> None:
     parts = new_bert(encoder=folder, attention_dropout=given).network.named_modules()
     rates = {name: getattr(part, "p", None) for name, part in parts if name.endswith("dropout")}
     assert [rate for name, rate in rates.items() if name.endswith("self.dropout")] == [found, found]
     assert {rate for name, rate in rates.items() if not name.endswith("self.dropout")} == {0.1}
 
 
-def test_an_encoder_of_another_type_is_frozen_and_keeps_its_names(saved_bert: Callable[..., Path]) -> None:
-    folder = saved_bert(["a", "b"], dimension=8, layers=1, max_length=16)
-    config = DistilBertConfig(vocab_size=7, dim=8, n_layers=3, n_heads=2, hidden_dim=16, max_position_embeddings=16)
+def test_an_encoder_of_another_type_is_frozen_and_keeps_its_names(folder: str) -> None:
+    config = DistilBertConfig(
+        vocab_size=7,
+        dim=8,
+        n_layers=3,
+        n_heads=2,
+        hidden_dim=16,
+        max_position_embeddings=16,
+    )
     DistilBertModel(config).save_pretrained(folder)
-    network = new_bert(encoder=str(folder), frozen_layers=2, attention_dropout=0.0).network
+    network = new_bert(encoder=folder, frozen_layers=2, attention_dropout=0.0).network
     assert network.get_submodule("encoder").config.attention_dropout == 0.0  # pyright: ignore[reportAttributeAccessIssue]
     learned = {name.partition(".layer.")[2][:1] for name, p in network.named_parameters() if p.requires_grad}
     assert learned == {"2", ""}
@@ -153,7 +175,12 @@ def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:
 
 
 def ids(rows: int, time: int, vocabulary: int = 20) -> torch.Tensor:
-    return torch.randint(0, vocabulary, (rows, time), generator=torch.Generator().manual_seed(1))
+    return torch.randint(
+        0,
+        vocabulary,
+        (rows, time),
+        generator=torch.Generator().manual_seed(1),
+    )
 
 
 @pytest.mark.parametrize("w", [0.0, 1.0, 40.0])  # mean, ordinary and nearly hard attention
@@ -166,6 +193,16 @@ def test_the_running_form_equals_full_pooling_at_every_position(w: float) -> Non
         pooled, _ = attention_pool(hidden[:, : t + 1], torch.ones(4, t + 1, dtype=torch.bool), network.w)
         oracle = network.head(torch.tanh(pooled)).squeeze(-1)
         candidate = network.candidates(state, tokens[:, t : t + 1]).squeeze(1)
-        torch.testing.assert_close(everywhere[:, t], oracle, atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(candidate, oracle, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(
+            everywhere[:, t],
+            oracle,
+            atol=1e-5,
+            rtol=1e-5,
+        )
+        torch.testing.assert_close(
+            candidate,
+            oracle,
+            atol=1e-5,
+            rtol=1e-5,
+        )
         state = network.advance(state, tokens[:, t])

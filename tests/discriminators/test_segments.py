@@ -15,7 +15,13 @@ class Letters:
     """Each letter is its code point; 1 starts, 2 separates and ends, 0 pads."""
 
     def __init__(self, max_length: int):
-        self.layout = TokenFrame((1,), 2, (2,), 0, max_length)
+        self.layout = TokenFrame(
+            (1,),
+            2,
+            (2,),
+            0,
+            max_length,
+        )
 
     def encode(self, segments):
         return [[ord(c) for c in s] for s in segments]
@@ -112,7 +118,12 @@ def test_a_side_without_a_class():
     with pytest.raises(ValueError, match=r"a text is a sequence of segments, but got a string: pass \('Hi!',\)"):
         LabelledText("Hi!", 1, "g")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="both sides of a pair must have equally many segments, but got 2 and 1"):
-        LabelledText(("a", "b"), 1, "g", pair=("a",))
+        LabelledText(
+            ("a", "b"),
+            1,
+            "g",
+            pair=("a",),
+        )
 
 
 def to_codes(text: str) -> list[int]:
@@ -131,7 +142,15 @@ def test_lengths_of_the_specification(n: int, lengths: list[int]):
 
 def test_a_draw_is_part_of_all_prefixes_in_order_and_without_repetition():
     whole = LabelledText(("abcdefghij" * 5,), 1, "a")
-    drawn = [len(text.segments[0]) for text in prefix_texts([whole], to_codes, to_text, most=7)]
+    drawn = [
+        len(text.segments[0])
+        for text in prefix_texts(
+            [whole],
+            to_codes,
+            to_text,
+            most=7,
+        )
+    ]
     assert len(set(drawn)) == 7
     assert drawn == sorted(drawn)
     assert set(drawn) <= set(range(2, 51))

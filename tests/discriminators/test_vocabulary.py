@@ -13,7 +13,13 @@ TEXTS = [(text,) for text in TEXT]
 
 
 def spelled(segment: str, kind: str) -> list[str]:
-    vocabulary = train_vocabulary([(text,) for text in (*TEXT, segment)], kind, 500, 64, min_count=1)
+    vocabulary = train_vocabulary(
+        [(text,) for text in (*TEXT, segment)],
+        kind,
+        500,
+        64,
+        min_count=1,
+    )
     return [str(vocabulary.tokenizer.id_to_token(i)) for i in vocabulary.encode([segment])[0]]
 
 
@@ -36,7 +42,13 @@ def test_what_a_token_is():
 
 @pytest.mark.parametrize("kind", ["characters", "jieba", "words", "bpe"])
 def test_special_tokens_are_reserved_and_saved_alike(kind: str, tmp_path: Path):
-    vocabulary = train_vocabulary(TEXTS, kind, 500, 64, min_count=1)
+    vocabulary = train_vocabulary(
+        TEXTS,
+        kind,
+        500,
+        64,
+        min_count=1,
+    )
     assert [vocabulary.tokenizer.id_to_token(i) for i in range(3)] == ["<pad>", "<unk>", "<sep>"]
     assert vocabulary.layout.separator == 2
     ids = vocabulary.encode(["<sep> <pad> stop", *TEXT, ""])
@@ -46,15 +58,46 @@ def test_special_tokens_are_reserved_and_saved_alike(kind: str, tmp_path: Path):
     assert kept.encode(["<sep> <pad> stop", *TEXT, ""]) == ids
     assert (len(kept), kept.max_length, kept.kind) == (len(vocabulary), 64, kind)
     written = (tmp_path / "vocabulary.json").read_bytes()
-    train_vocabulary(TEXTS, kind, 500, 64, min_count=1).save(tmp_path)
+    train_vocabulary(
+        TEXTS,
+        kind,
+        500,
+        64,
+        min_count=1,
+    ).save(tmp_path)
     assert (tmp_path / "vocabulary.json").read_bytes() == written
 
 
 def test_rare_words_are_unknown_and_bytes_never():
-    words = train_vocabulary(TEXTS, "words", 500, 64, min_count=2)
+    words = train_vocabulary(
+        TEXTS,
+        "words",
+        500,
+        64,
+        min_count=2,
+    )
     assert words.encode(["stop other"])[0] == [words.tokenizer.token_to_id("stop"), 1]
-    assert len(train_vocabulary(TEXTS, "words", 4, 64, min_count=1)) == 4
-    assert 1 not in train_vocabulary(TEXTS, "bpe", 300, 64).encode(["zebra 龍 🙂"])[0]
+    assert (
+        len(
+            train_vocabulary(
+                TEXTS,
+                "words",
+                4,
+                64,
+                min_count=1,
+            )
+        )
+        == 4
+    )
+    assert (
+        1
+        not in train_vocabulary(
+            TEXTS,
+            "bpe",
+            300,
+            64,
+        ).encode(["zebra 龍 🙂"])[0]
+    )
 
 
 def test_tokens_of_another_model_stand_behind_the_special_ones(tmp_path: Path):

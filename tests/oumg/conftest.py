@@ -19,7 +19,14 @@ TEXTS = ["the red cat sat on the green mat", "a dog ran over the blue hill", "th
 
 @pytest.fixture(scope="session")
 def lm() -> CausalLM:
-    return TinyCausal(300, 16, 2, 1, 32, max_length=32).build(TEXTS, (), seed=0)
+    return TinyCausal(
+        300,
+        16,
+        2,
+        1,
+        32,
+        max_length=32,
+    ).build(TEXTS, (), seed=0)
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +47,12 @@ def own_data() -> Callable[..., Corpus]:
 
     def own(texts: Sequence[str], labels: Sequence[str], held_out: Sequence[Example] = ()) -> Corpus:
         examples = tuple(Example(f"e{i}", text=t, label=x) for i, (t, x) in enumerate(zip(texts, labels, strict=True)))
-        return Corpus("mine", examples, tuple(held_out), (), synthetic=False)
+        return Corpus(
+            "mine",
+            examples,
+            tuple(held_out),
+            (),
+            synthetic=False,
+        )
 
     return own

@@ -45,7 +45,13 @@ def between(*by_input: dict[str, list[str]], settings: PairSettings = WHOLE, **m
     """The pairs of human texts and the outputs of two systems, by input."""
     names = ("human", "g1", "g2")
     human, first, second = (ScoredSet(name, tuple(texts(name, of))) for name, of in zip(names, by_input, strict=True))
-    return pair_texts(human, first, second, settings, **more)
+    return pair_texts(
+        human,
+        first,
+        second,
+        settings,
+        **more,
+    )
 
 
 def pairs_of(comparison: PairedOutputs) -> tuple[OutputPair, ...]:
@@ -81,11 +87,32 @@ def test_inputs_are_split_before_all_else_and_weigh_alike() -> None:
 
 def test_the_order_of_the_inputs_and_files_changes_nothing() -> None:
     human, first, second = (sentences(seed, 20, (4, 9)) for seed in range(3))
-    once = between(human, first, second, settings=MATCHED)
+    once = between(
+        human,
+        first,
+        second,
+        settings=MATCHED,
+    )
     a, b, c = (dict(random.Random(i).sample(sorted(of.items()), 20)) for i, of in enumerate((human, first, second)))
     assert list(a) != list(human)
-    assert between(a, b, c, settings=MATCHED) == once
-    assert between(human, first, second, settings=replace(MATCHED, seed=1)) != once
+    assert (
+        between(
+            a,
+            b,
+            c,
+            settings=MATCHED,
+        )
+        == once
+    )
+    assert (
+        between(
+            human,
+            first,
+            second,
+            settings=replace(MATCHED, seed=1),
+        )
+        != once
+    )
 
 
 def test_human_texts_are_drawn_before_any_is_drawn_again() -> None:
@@ -125,7 +152,13 @@ def test_human_texts_of_a_pair_have_the_form_of_its_outputs() -> None:
     rng = random.Random(0)
     human = {f"i{i}": [sentence(rng, words) for words in (3, 5, 9, 5)] for i in range(4)}
     machine = {f"i{i}": [sentence(rng, words) for words in (9, 5, 3)] for i in range(4)}
-    found = between(human, machine, machine, settings=MATCHED, form_of=lambda e: len(e.full_text.split()))
+    found = between(
+        human,
+        machine,
+        machine,
+        settings=MATCHED,
+        form_of=lambda e: len(e.full_text.split()),
+    )
     for pair in pairs_of(found):
         assert {len(e.full_text.split()) for e in (*pair.human, pair.second)} == {len(pair.first.full_text.split())}
         assert [s[0] for s in pair.segments] == [e.text for e in (*pair.human, pair.first, pair.second)]
@@ -153,7 +186,12 @@ def test_the_source_is_read_before_the_text_and_never_cut() -> None:
 
     def paired(*of: list[Example]) -> PairedOutputs:
         h, a, b = (ScoredSet(name, tuple(each)) for name, each in zip("hab", of, strict=True))
-        return pair_texts(h, a, b, with_source)
+        return pair_texts(
+            h,
+            a,
+            b,
+            with_source,
+        )
 
     with_source = replace(MATCHED, source=True)
     found = paired(human, first, first)
@@ -178,7 +216,12 @@ def test_all_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
         write_examples(tmp_path / f"{name}.jsonl", examples)
     h, a, b = (tmp_path / f"{name}.jsonl" for name in ("human", "g1", "g2"))
     with pytest.raises(InputError) as found:
-        read_comparison(h, a, b, WHOLE)
+        read_comparison(
+            h,
+            a,
+            b,
+            WHOLE,
+        )
     rule = "each input needs a human text and outputs of both systems"
     assert found.value.faults == (
         f'{h}:3: a text needs at least two words or marks, found "red"',
@@ -190,7 +233,12 @@ def test_all_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "human.jsonl").write_text('{"id": "x", "text": " "}\n')
     (tmp_path / "g1.jsonl").write_text('{"id": "x", "text": "red green"\n')
     with pytest.raises(InputError) as found:
-        read_comparison(h, a, b, WHOLE)
+        read_comparison(
+            h,
+            a,
+            b,
+            WHOLE,
+        )
     assert [line.split(": ")[0] for line in found.value.faults] == [f"{h}:1", f"{a}:1"]
 
 
@@ -199,15 +247,31 @@ def test_files_without_common_inputs_are_reported_once() -> None:
         ScoredSet(name, tuple(Example(f"{name}-{i}", text="red green") for i in range(9))) for name in ("h", "a", "b")
     )
     with pytest.raises(InputError) as found:
-        pair_texts(h, a, b, WHOLE)
+        pair_texts(
+            h,
+            a,
+            b,
+            WHOLE,
+        )
     (fault,) = found.value.faults
     assert fault.startswith("h: the three files must share inputs (the same group, or the same id")
     few = ScoredSet("h", tuple(Example(f"{i}", text="red green") for i in range(3)))
     with pytest.raises(InputError, match="h: a comparison needs at least 4 inputs, but 3 are in all files"):
-        pair_texts(few, few, few, WHOLE)
+        pair_texts(
+            few,
+            few,
+            few,
+            WHOLE,
+        )
 
 
-BUILD = partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, dropout=0.1)
+BUILD = partial(
+    new_bilstm,
+    tokens="words",
+    embedding_dim=16,
+    hidden_dim=16,
+    dropout=0.1,
+)
 TRAINING = TrainingSettings(epochs=6, learning_rate=1e-2, token_budget=1024)
 
 
@@ -221,12 +285,33 @@ def marked(seed: int, inputs: int, share: float) -> dict[str, list[str]]:
 
 
 def test_the_better_system_wins(tmp_path: Path) -> None:
-    pairs = between(marked(0, 120, 1.0), marked(1, 120, 0.8), marked(2, 120, 0.0), settings=MATCHED)
+    pairs = between(
+        marked(0, 120, 1.0),
+        marked(1, 120, 0.8),
+        marked(2, 120, 0.0),
+        settings=MATCHED,
+    )
     learned = label_pairs(pairs.train)
-    trained = [train_classifier(BUILD, learned, tmp_path / str(seed), QUIET, TRAINING, seed=seed) for seed in (0, 1)]
+    trained = [
+        train_classifier(
+            BUILD,
+            learned,
+            tmp_path / str(seed),
+            QUIET,
+            TRAINING,
+            seed=seed,
+        )
+        for seed in (0, 1)
+    ]
     judged = judge_pairs(pairs.test, trained)
     inputs = [pair.input for pair in pairs.test]
-    scores = relative_scores(judged.human, judged.first, judged.second, inputs, [*np.repeat(inputs, 2)])
+    scores = relative_scores(
+        judged.human,
+        judged.first,
+        judged.second,
+        inputs,
+        [*np.repeat(inputs, 2)],
+    )
     assert scores.inputs == scores.pairs == 30
     assert scores.hsrd.low > 0
     assert scores.ur.low > 0.5
@@ -246,7 +331,12 @@ def test_texts_that_differ_in_their_files_alone_are_read_alike() -> None:
         for name, (one,) in human.items()
     }
     second = {name: [f" {one}\t{sentence(rng, rng.randint(6, 9))} "] for name, (one,) in human.items()}
-    found = between(human, first, second, settings=MATCHED)
+    found = between(
+        human,
+        first,
+        second,
+        settings=MATCHED,
+    )
     assert all(len(set(map(tuple, pair.segments))) == 1 for pair in pairs_of(found))
 
 

@@ -25,7 +25,13 @@ from oumg.generation import (
 )
 from oumg.guidance import Guidance
 
-SAMPLING = SamplingSettings(inputs=3, samples=2, new_tokens=6, batch_size=4, seeds=(0, 1))
+SAMPLING = SamplingSettings(
+    inputs=3,
+    samples=2,
+    new_tokens=6,
+    batch_size=4,
+    seeds=(0, 1),
+)
 PROMPT = "the red cat"
 NOTE = (
     "mine has no prefixes, so the prompts are the first {} words of held-out texts of all labels, and some may show a "
@@ -33,24 +39,56 @@ NOTE = (
 )
 
 
+def few(inputs: int, **more: int) -> SamplingSettings:
+    sizes: Any = {"samples": 1, "new_tokens": 4, "batch_size": 4, **more}
+    return SamplingSettings(inputs, seeds=(0,), **sizes)
+
+
 def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: Callable[..., Corpus]) -> None:
     held_out = [Example(f"h{i}", text=f"{word} is a word.", label="xy"[i // 3]) for i, word in enumerate("abcdef")]
     data = own_data(["t", "u"], ["x", "y"], [*held_out, Example("short", text="g is", label="y")])
-    assert choose_prompts(data, SamplingSettings(3, 1, 4, 4, (0,), prompt_words=2)) == (
+    assert choose_prompts(
+        data,
+        few(3, prompt_words=2),
+    ) == (
         ["a is", "c is", "e is"],
         [NOTE.format(2)],
     )
-    assert choose_prompts(data, SamplingSettings(9, 1, 4, 4, (0,), prompt_words=1)) == (
+    assert choose_prompts(
+        data,
+        few(9, prompt_words=1),
+    ) == (
         list("abcdefg"),
         [NOTE.format(1)],
     )
     chinese = own_data(["t"], ["x"], [Example("h", text="今天天气很好。", label="x")])
-    assert choose_prompts(chinese, SamplingSettings(3, 1, 4, 4, (0,))) == (["今天天"], [NOTE.format(3)])
-    prefixed = own_data(["t", "u"], ["x", "y"], [*held_out, Example("p", text="Once more.", prefix="Once ", label="y")])
-    assert choose_prompts(prefixed, SamplingSettings(3, 1, 4, 4, (0,))) == (["Once"], [])
+    assert choose_prompts(
+        chinese,
+        few(3),
+    ) == (["今天天"], [NOTE.format(3)])
+    prefixed = own_data(
+        ["t", "u"],
+        ["x", "y"],
+        [
+            *held_out,
+            Example(
+                "p",
+                text="Once more.",
+                prefix="Once ",
+                label="y",
+            ),
+        ],
+    )
+    assert choose_prompts(
+        prefixed,
+        few(3),
+    ) == (["Once"], [])
     short = own_data(["t", "u"], ["x", "y"], [Example("h", text="Delicious", label="x")])
     with pytest.raises(InputError, match="none of the 1 held-out texts of mine has a prefix or more than 3 words"):
-        choose_prompts(short, SamplingSettings(3, 1, 4, 4, (0,)))
+        choose_prompts(
+            short,
+            few(3),
+        )
 
 
 def encode(lm: CausalLM, *prompts: str, new_tokens: int = 6) -> list[list[int]]:
@@ -58,27 +96,74 @@ def encode(lm: CausalLM, *prompts: str, new_tokens: int = 6) -> list[list[int]]:
 
 
 def steered(
-    lm: CausalLM, guide: CausalGuide, prompts: list[list[int]], strength: float, k: int = 5, rule: Any = "normalised"
+    lm: CausalLM,
+    guide: CausalGuide,
+    prompts: list[list[int]],
+    strength: float,
+    k: int = 5,
+    rule: Any = "normalised",
 ) -> list[list[int]]:
-    return continue_prompts(lm, prompts, SAMPLING, k, make_guidance(lm, guide, rule, strength, k))
+    return continue_prompts(
+        lm,
+        prompts,
+        SAMPLING,
+        k,
+        make_guidance(
+            lm,
+            guide,
+            rule,
+            strength,
+            k,
+        ),
+    )
 
 
 def test_what_pads_the_prompts_changes_nothing(lm: CausalLM, guide: CausalGuide) -> None:
     tokenizer = copy.deepcopy(lm.tokenizer)
     tokenizer.pad_token = None  # as GPT-2's: its start token pads
     bare = CausalLM(lm.model, tokenizer)
-    prompts = encode(bare, "the cat", "a", "the red cat sat on")
-    assert steered(bare, guide, prompts, 4) == steered(lm, guide, prompts, 4)
+    prompts = encode(
+        bare,
+        "the cat",
+        "a",
+        "the red cat sat on",
+    )
+    assert steered(
+        bare,
+        guide,
+        prompts,
+        4,
+    ) == steered(
+        lm,
+        guide,
+        prompts,
+        4,
+    )
 
 
 def guidance_of(lm: CausalLM, guide: CausalGuide):
-    made = partial(Guidance, guide, lm.tokenizer, 4.0, 6)
+    made = partial(
+        Guidance,
+        guide,
+        lm.tokenizer,
+        4.0,
+        6,
+    )
     return lambda watch: made(watch=watch)
 
 
 @torch.no_grad()
 def test_each_step_is_that_of_the_whole_text(lm: CausalLM, guide: CausalGuide) -> None:
-    tokens = list(write_tokens(lm, encode(lm, PROMPT)[0], 8, 6, 0, guidance_of(lm, guide)))
+    tokens = list(
+        write_tokens(
+            lm,
+            encode(lm, PROMPT)[0],
+            8,
+            6,
+            0,
+            guidance_of(lm, guide),
+        )
+    )
     ids = encode(lm, PROMPT)[0]
     for token in tokens:
         likeliest = lm.model(torch.tensor([ids])).logits[0, -1].topk(6)
@@ -91,12 +176,27 @@ def test_each_step_is_that_of_the_whole_text(lm: CausalLM, guide: CausalGuide) -
     prompt, written = ids[: -len(tokens)], ids[-len(tokens) :]
     ending = copy.deepcopy(lm.tokenizer)
     ending.eos_token = ending.convert_ids_to_tokens(written[3])
-    ended = list(write_tokens(CausalLM(lm.model, ending), prompt, 8, 6, 0, guidance_of(lm, guide)))
+    ended = list(
+        write_tokens(
+            CausalLM(lm.model, ending),
+            prompt,
+            8,
+            6,
+            0,
+            guidance_of(lm, guide),
+        )
+    )
     assert len(ended) == written.index(written[3]) + 1 <= 4  # the end is the last token
 
 
 def test_two_texts_written_by_turns_are_those_written_alone(lm: CausalLM, guide: CausalGuide) -> None:
-    write = partial(write_tokens, lm, encode(lm, PROMPT)[0], 6, 6)
+    write = partial(
+        write_tokens,
+        lm,
+        encode(lm, PROMPT)[0],
+        6,
+        6,
+    )
     alone = [list(write(1, guidance_of(lm, guide))), list(write(2))]
     first, second = zip(*zip(write(1, guidance_of(lm, guide)), write(2), strict=False), strict=True)
     assert [list(first), list(second)] == [row[: len(first)] for row in alone]

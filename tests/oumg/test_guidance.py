@@ -36,7 +36,14 @@ Guide = Callable[..., Guidance]
 
 @pytest.fixture(scope="module")
 def lm() -> CausalLM:
-    built = TinyCausal(280, 16, 2, 1, 32, max_length=64).build(TEXTS, (), seed=3)
+    built = TinyCausal(
+        280,
+        16,
+        2,
+        1,
+        32,
+        max_length=64,
+    ).build(TEXTS, (), seed=3)
     randomise(built.model, scale=0.5)
     built.tokenizer.padding_side = "left"
     return built
@@ -51,9 +58,20 @@ def causal_judge(tokenizer: Any) -> CausalGuide:
 
 @pytest.fixture(scope="module")
 def judges(lm: CausalLM) -> dict[str, Discriminator]:
-    bilstm = new_token_bilstm([], lm.tokenizer, embedding_dim=8, hidden_dim=6)
+    bilstm = new_token_bilstm(
+        [],
+        lm.tokenizer,
+        embedding_dim=8,
+        hidden_dim=6,
+    )
     randomise(bilstm.network)
-    words = new_bilstm([(text,) for text in TEXTS], "words", min_count=1, embedding_dim=8, hidden_dim=6)
+    words = new_bilstm(
+        [(text,) for text in TEXTS],
+        "words",
+        min_count=1,
+        embedding_dim=8,
+        hidden_dim=6,
+    )
     randomise(words.network)
     other = causal_judge(train_tokenizer(["a cat and a mat, hello"], 270, sentinels=()))
     bert = Discriminator(BertClassifier(lm.model), EncoderTokens(lm.tokenizer, 64), {})
@@ -69,7 +87,11 @@ def plain_judges(judges: dict[str, Any]) -> dict[str, Callable[[tuple[int, ...]]
 def guidance(lm: CausalLM, judges: dict[str, Any]) -> Guide:
     """Guidance by a judge, the causal one unless another is named."""
     return lambda strength=4.0, k=5, judge="causal", **more: Guidance(
-        judges[judge], lm.tokenizer, strength, k=k, **more
+        judges[judge],
+        lm.tokenizer,
+        strength,
+        k=k,
+        **more,
     )
 
 
@@ -132,11 +154,24 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
-def generate(lm: CausalLM, processors: Sequence[LogitsProcessor], prompts: Sequence[str] = PROMPTS, **settings: Any):
-    batch = lm.tokenizer(list(prompts), return_tensors="pt", padding=True, return_token_type_ids=False)
+def generate(
+    lm: CausalLM,
+    processors: Sequence[LogitsProcessor],
+    prompts: Sequence[str] = PROMPTS,
+    **settings: Any,
+):
+    batch = lm.tokenizer(
+        list(prompts),
+        return_tensors="pt",
+        padding=True,
+        return_token_type_ids=False,
+    )
     set_seed(0)
     return lm.model.generate(
-        **batch, max_new_tokens=NEW, logits_processor=LogitsProcessorList(processors), **settings
+        **batch,
+        max_new_tokens=NEW,
+        logits_processor=LogitsProcessorList(processors),
+        **settings,
     ).tolist()
 
 
@@ -145,7 +180,11 @@ CACHED = [*(("causal", mode) for mode in MODES), *(("bilstm", mode) for mode in 
 
 @pytest.mark.parametrize(("name", "mode"), CACHED)
 def test_cached_guidance_equals_recomputation(
-    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], name: str, mode: str
+    lm: CausalLM,
+    guidance: Guide,
+    plain_judges: dict[str, Any],
+    name: str,
+    mode: str,
 ) -> None:
     lift = LiftEnd(lm.tokenizer.eos_token_id, 9.0)  # pyright: ignore[reportArgumentType]
     plain = Recomputed(plain_judges[name], alpha=4.0, k=5)
@@ -166,21 +205,45 @@ def test_alpha_0_is_the_unguided_output_with_the_same_k(lm: CausalLM, guidance: 
     for rule in ("normalised", "fudge"):
         assert generate(lm, [guidance(0.0, rule=rule)], **MODES[mode]) == unguided
     if mode == "sampling":
-        assert generate(lm, [], do_sample=True, top_k=5, num_return_sequences=2) == unguided
+        assert (
+            generate(
+                lm,
+                [],
+                do_sample=True,
+                top_k=5,
+                num_return_sequences=2,
+            )
+            == unguided
+        )
 
 
 def test_fudge_adds_lambda_log_sigmoid(lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any]) -> None:
     steps: list[GuidedStep] = []
     ids, scores = torch.tensor([[5, 6], [7, 8]]), torch.randn(2, len(lm.tokenizer)) + 1.0
-    found = guidance(1.5, 4, rule="fudge", watch=steps.append)(ids, scores)
+    found = guidance(
+        1.5,
+        4,
+        rule="fudge",
+        watch=steps.append,
+    )(ids, scores)
     (step,), judge = steps, plain_judges["causal"]
     rows = zip(ids.tolist(), step.candidates.tolist(), strict=True)
     judged = torch.tensor([[judge((*read, c)) for c in row] for read, row in rows])
     expected = torch.full_like(scores, -torch.inf).scatter(
         1, step.candidates, scores.topk(4).values + 1.5 * F.logsigmoid(judged)
     )
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(step.judged, judged, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        found,
+        expected,
+        atol=1e-5,
+        rtol=1e-5,
+    )
+    torch.testing.assert_close(
+        step.judged,
+        judged,
+        atol=1e-5,
+        rtol=1e-5,
+    )
     assert torch.equal(step.after, found.gather(1, step.candidates))
 
 
@@ -228,7 +291,15 @@ def test_what_a_step_needs_is_checked(guidance: Guide) -> None:
     with pytest.raises(SettingError, match="k must be at most the 4 tokens of the generator, but is 5"):
         guidance()(torch.tensor([[5]]), torch.zeros(1, 4))
     with pytest.raises(ValueError, match="generator's device, but it is on cpu and the tokens on meta: load it there"):
-        guidance()(torch.zeros(1, 1, dtype=torch.long, device="meta"), torch.zeros(1, 8))
+        guidance()(
+            torch.zeros(
+                1,
+                1,
+                dtype=torch.long,
+                device="meta",
+            ),
+            torch.zeros(1, 8),
+        )
 
 
 def test_scores_that_hardly_differ_say_nothing() -> None:

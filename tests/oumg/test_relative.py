@@ -25,7 +25,13 @@ def scores(*logits: ArrayLike, inputs: Any = None, human_inputs: Any = None) -> 
     """Of one seed where the logits have one axis; without names every pair and its human text have an input."""
     human, first, second = (np.atleast_2d(np.asarray(each, dtype=float)) for each in logits)
     inputs = range(first.shape[1]) if inputs is None else inputs
-    return relative_scores(human, first, second, inputs, human_inputs or inputs)
+    return relative_scores(
+        human,
+        first,
+        second,
+        inputs,
+        human_inputs or inputs,
+    )
 
 
 def logit(probabilities: list[float]) -> np.ndarray:
@@ -59,7 +65,13 @@ def test_weights_count_texts() -> None:
         np.testing.assert_allclose(found[:, 1], score(first[:, [1, 1, 2]], second[:, [1, 1, 2]]))
     human, human_weights = np.array([[1.0, -1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [2.0, 0.0]])
     np.testing.assert_allclose(
-        accuracy(human, first, second, human_weights, weights)[:, 1],
+        accuracy(
+            human,
+            first,
+            second,
+            human_weights,
+            weights,
+        )[:, 1],
         accuracy(human[:, [0, 0]], first[:, [1, 1, 2]], second[:, [1, 1, 2]]),
     )
 

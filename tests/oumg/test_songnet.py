@@ -21,13 +21,14 @@ POEMS = [
     ("夜词", "小楼昨夜东风，月明中。故国不堪回首。"),
     ("春词", "明月东楼何处少，往事知春了。"),
 ]
+PLAN = SongNetPlan(n_embd=32, n_layer=2, n_head=2, max_length=128)
 FORMS = [Form.of(poem) for _, poem in POEMS]
 INPUTS = [(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)]
 
 
 @pytest.fixture(scope="module")
 def songnet() -> SongNet:
-    net = SongNetPlan(32, 2, 2, max_length=128).build([t + p for t, p in POEMS], seed=0)
+    net = PLAN.build([t + p for t, p in POEMS], seed=0)
     with torch.no_grad():
         for parameter in net.model.parameters():  # far from uniform, so that mistakes show
             parameter.mul_(4.0)
@@ -37,7 +38,12 @@ def songnet() -> SongNet:
 
 def test_symbols_speak_of_the_next_column() -> None:
     slots = Form.of("春花，月。").slots()
-    row = row_symbols(3, slots, padding=2, width=12)
+    row = row_symbols(
+        3,
+        slots,
+        padding=2,
+        width=12,
+    )
     kinds = [SlotKind(kind) for kind, _, _ in row]
     assert kinds[:4] == [SlotKind.NONE] * 4  # padding and all of the prompt but its last token
     assert kinds[4:10] == [slot.kind for slot in slots]
@@ -63,7 +69,12 @@ def test_padding_on_the_left_changes_nothing(songnet: SongNet) -> None:
     prompts = [songnet.prompt(*given) for given in INPUTS]
     together = logits(songnet, prompts, FORMS)
     for i, (prompt, form) in enumerate(zip(prompts, FORMS, strict=True)):
-        torch.testing.assert_close(logits(songnet, [prompt], [form])[0], together[i], atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            logits(songnet, [prompt], [form])[0],
+            together[i],
+            atol=1e-5,
+            rtol=0,
+        )
 
 
 def logits(songnet: SongNet, prompts: list[list[int]], forms: list[Form]) -> torch.Tensor:
@@ -75,13 +86,26 @@ def logits(songnet: SongNet, prompts: list[list[int]], forms: list[Form]) -> tor
 
 
 def test_the_cache_changes_nothing(songnet: SongNet) -> None:
-    again = partial(generate_poems, songnet, INPUTS, lambda: TopKLogitsWarper(5), seed=1)
+    again = partial(
+        generate_poems,
+        songnet,
+        INPUTS,
+        lambda: TopKLogitsWarper(5),
+        seed=1,
+    )
     assert again(use_cache=True) == again(use_cache=False)
 
 
 @pytest.mark.parametrize("settings", [{}, {"do_sample": False}, {"do_sample": False, "num_beams": 3}])
 def test_poems_have_the_form_asked_for(songnet: SongNet, settings: dict[str, Any]) -> None:
-    poems = generate_poems(songnet, INPUTS * 2, lambda: TopKLogitsWarper(5), seed=3, batch_size=4, **settings)
+    poems = generate_poems(
+        songnet,
+        INPUTS * 2,
+        lambda: TopKLogitsWarper(5),
+        seed=3,
+        batch_size=4,
+        **settings,
+    )
     assert all(keeps_form(poem, form) for poem, form in zip(poems, FORMS * 2, strict=True))
 
 
@@ -90,7 +114,12 @@ def test_marks_are_left_alone_by_what_shapes_characters(songnet: SongNet) -> Non
         def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
             return torch.full_like(scores, -7.0)
 
-    constraint = FormConstraint(songnet, [Form.of("春，花花。")] * 2, 3, Forbid())
+    constraint = FormConstraint(
+        songnet,
+        [Form.of("春，花花。")] * 2,
+        3,
+        Forbid(),
+    )
     scores = torch.zeros(2, len(songnet.tokenizer))
     assert (constraint(torch.zeros(2, 3, dtype=torch.long), scores) == -7.0).all()
     forced = constraint(torch.zeros(2, 4, dtype=torch.long), scores)
@@ -100,25 +129,58 @@ def test_marks_are_left_alone_by_what_shapes_characters(songnet: SongNet) -> Non
 
 
 def test_it_learns_and_is_loaded_again(tmp_path: Path) -> None:
-    net = SongNetPlan(32, 2, 2, max_length=128).build([t + p for t, p in POEMS], seed=0)
+    net = PLAN.build([t + p for t, p in POEMS], seed=0)
     tasks = [net.task(tune, poem) for tune, poem in POEMS]
-    schedule = LanguageModelSchedule(epochs=40, batch_size=3, learning_rate=0.02, muon=0.02)
-    train_language_model(net, lambda seed: tasks, tasks, schedule, tmp_path, QUIET, seed=0)
+    schedule = LanguageModelSchedule(
+        epochs=40,
+        batch_size=3,
+        learning_rate=0.02,
+        muon=0.02,
+    )
+    train_language_model(
+        net,
+        lambda seed: tasks,
+        tasks,
+        schedule,
+        tmp_path,
+        QUIET,
+        seed=0,
+    )
     loaded = SongNet.from_pretrained(tmp_path)
-    written = generate_poems(loaded, INPUTS[:2], lambda: TopKLogitsWarper(1), seed=0, do_sample=False)
+    written = generate_poems(
+        loaded,
+        INPUTS[:2],
+        lambda: TopKLogitsWarper(1),
+        seed=0,
+        do_sample=False,
+    )
     assert written[1] == POEMS[1][1]  # the only poem of its tune: learned by heart
     assert loaded.tokenizer.get_vocab() == net.tokenizer.get_vocab()
 
 
 def test_the_nll_of_a_poem_is_that_of_its_characters_one_by_one(songnet: SongNet) -> None:
     found = poem_nll(songnet, POEMS)
-    for (tune, poem), form, nll in zip(POEMS, FORMS, found.tolist(), strict=True):
+    for (tune, poem), form, nll in zip(
+        POEMS,
+        FORMS,
+        found.tolist(),
+        strict=True,
+    ):
         prompt = songnet.prompt(tune, form)
         ids = [*songnet.encode(poem), songnet.vocabulary["<end>"]]
         inputs = generation_inputs(songnet, [prompt], [form])
         inputs["input_ids"] = torch.tensor([[*prompt, *ids]])
         inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
-        inputs["symbols"] = torch.tensor([row_symbols(len(prompt), form.slots(), 0, len(prompt) + len(ids))])
+        inputs["symbols"] = torch.tensor(
+            [
+                row_symbols(
+                    len(prompt),
+                    form.slots(),
+                    0,
+                    len(prompt) + len(ids),
+                )
+            ]
+        )
         log_probabilities = songnet.model(**inputs).logits[0].detach().log_softmax(-1)
         expected = -sum(float(log_probabilities[len(prompt) + i - 1, token]) for i, token in enumerate(ids))
         assert nll == pytest.approx(expected, rel=1e-4)
