@@ -35,7 +35,10 @@ class Question:
 class Chat(Protocol):
     """Answers questions."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What tables call the model."""
+        ...
 
     @property
     def depends(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -74,7 +73,6 @@ class EndpointChat:
     extra: dict[str, Any] | None = None
     # questions by the cause of their faults; those that were answered have none
     outcomes: Counter[str] = field(default_factory=Counter, init=False, repr=False, compare=False)
-    trying: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         split_url(self.base_url)
@@ -104,18 +102,13 @@ class EndpointChat:
     def most_tokens(self) -> int | None:
         return self.answer_tokens
 
-    @property
+    @cached_property
     def heeded(self) -> dict[str, bool]:
         """Whether requests ask for `logprobs`, and for `structured` answers; test questions show what is supported.
 
         Raises OutsideError if the endpoint does not answer them. Raises SettingError if it refuses the key or the
         model, or ignores a setting that the user set to true.
         """
-        with self.trying:
-            return self._heeded
-
-    @cached_property
-    def _heeded(self) -> dict[str, bool]:
         found = {"logprobs": False, "structured": False}
         for name in found:
             wanted: Wish = getattr(self, name)
@@ -130,11 +123,11 @@ class EndpointChat:
     def _try(self, heeded: Mapping[str, bool]) -> Completion | None:
         """The answer to the test question; None if the endpoint does not take the settings."""
         try:
-            return self._post(self._body(TRIAL, **heeded))
+            return self._post(TRIAL, heeded)
         except ChatFault as fault:
             if fault.cause in REFUSED:
                 return None
-            raise OutsideError(f"{self.place} does not answer: {self._show(str(fault))}") from None
+            raise OutsideError(f"{self.place} does not answer: {fault}") from None
 
     def _body(
         self,
@@ -164,15 +157,13 @@ class EndpointChat:
         Raises OutsideError if the endpoint cannot be reached, or if the first GIVEN_UP questions fail for the same
         reason.
         """
-        body = self._body(question, **self.heeded)
         try:
-            reply = self._redact(self._post(body).to_reply())
+            reply = self._redact(self._post(question, self.heeded).to_reply())
         except ChatFault as fault:
-            said = self._show(str(fault))
             self.outcomes[fault.cause] += 1
             if not self.outcomes[ANSWERED] and self.outcomes[fault.cause] >= GIVEN_UP:
-                raise OutsideError(f"{self.place} answered none of {GIVEN_UP} questions: {said}") from None
-            raise ChatFault(said, fault.cause, fault.passes) from None
+                raise OutsideError(f"{self.place} answered none of {GIVEN_UP} questions: {fault}") from None
+            raise
         self.outcomes[ANSWERED] += 1
         return reply
 
@@ -188,6 +179,7 @@ class EndpointChat:
             except ChatFault as fault:
                 return fault
 
+        _ = self.heeded, self.poster  # made once, before there are threads
         pool = ThreadPoolExecutor(parallel)
         try:
             asked = {pool.submit(try_to_ask, question): place for place, question in enumerate(questions)}
@@ -200,10 +192,13 @@ class EndpointChat:
             raise
         pool.shutdown()
 
-    def _post(self, body: dict[str, Any]) -> Completion:
-        with self.trying:
-            poster = self.poster
-        return read_completion(poster.post(body))
+    def _post(self, question: Question, heeded: Mapping[str, bool]) -> Completion:
+        """The answer to a question. Raises ChatFault without secrets, and errors as `Poster.post` does."""
+        body = self._body(question, **heeded)
+        try:
+            return read_completion(self.poster.post(body))
+        except ChatFault as fault:
+            raise ChatFault(self._show(str(fault)), fault.cause, fault.passes) from None
 
     def _redact(self, reply: Reply) -> Reply:
         """The reply without secrets. Where there was one, its tokens are dropped, as they spell it in parts."""

@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from baselines.chat import Chat, Question, ask_once
 from baselines.endpoint import EndpointChat
-from baselines.judged import Judged, check_faults, join_reasons, judge_reply, list_verdicts
+from baselines.readings import Judged, judge_reply
 from baselines.replies import ChatFault
 from baselines.rubrics import Aspect, fields_of, is_of_pairs, read_prompt, read_rubric, show
-from core.errors import SettingError
+from core.errors import OutsideError, SettingError
 from core.example import Example
 from core.metric import BaseMetric
 from core.progress import step
@@ -34,6 +33,7 @@ from core.selection import describe_missing_fields
 from core.settings import Count, NonNegative, Several, Text, check, to_tuple
 from core.signature import Setting, signature
 from core.stages import Cache, Stages, fingerprint
+from meta_eval.design import Floats
 from meta_eval.preferences import PairAnswer, Verdicts
 
 log = logging.getLogger(__name__)
@@ -50,6 +50,7 @@ SAMPLE = Example(
 )
 USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless others are named
 PER_TOKEN = 4  # characters, for estimates
+FEW, FEW_SHARE = 3, 0.01  # lost answers with which scores are still written, whichever are more
 
 
 def choose_aspects(rubric: str | None, aspects: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -207,25 +208,25 @@ class LLMJudge(BaseMetric):
         asked = list(dict.fromkeys(chain.from_iterable(readable)))
         self._announce(len(pairs), [len(question.text) for question in asked])
         answers: list[PairAnswer] = []
-        panel: dict[str, NDArray[np.float64]] = {}
-        for rater, found in self._ask_all(asked).items():
+        judged = self._ask_all(asked)
+        for rater, found in judged.items():
             by_question = dict(zip(asked, found, strict=True))
-            begin = len(answers)
             for pair, (both, lack) in enumerate(zip(orders, lacking, strict=True)):
                 for is_reversed, question in zip((False, True), both, strict=True):
-                    judged = Judged(math.nan, lack) if lack else by_question[question]
+                    verdict = Judged(math.nan, lack) if lack else by_question[question]
                     answers.append(
                         PairAnswer(
                             judge=rater,
                             pair=pair,
                             is_reversed=is_reversed,
                             question=question.text,
-                            first=judged.verdict,
-                            answer=judged.answer,
-                            reason=judged.reason,
+                            first=verdict.verdict,
+                            answer=verdict.answer,
+                            reason=verdict.reason,
                         )
                     )
-            panel[rater] = np.array([answer.first for answer in answers[begin:]]).reshape(-1, 2)
+        first = np.array([answer.first for answer in answers]).reshape(len(judged), -1, 2)
+        panel = dict(zip(judged, first, strict=True))
         reasons: list[str | None] = [None] * len(pairs)
         verdicts = Verdicts.of_panel(panel, reasons, signature("llm_judge_pairs", libraries=(), **self.settings))
         for answer in answers:
@@ -262,30 +263,30 @@ class LLMJudge(BaseMetric):
         if not self.announced:
             self.announce(examples)
         asked = [self._ask_rating(aspect, example) for aspect, example in product(self.asked.values(), examples)]
-        judged = self._ask_all(asked)
-        values: dict[str, NDArray[np.float64]] = {}
         columns: dict[str, Sequence[Judged]] = {}
+        values: dict[str, Floats] = {}
+        judged = self._ask_all(asked)
         for number, aspect in enumerate(self.asked):
             part = slice(number * len(examples), (number + 1) * len(examples))
-            ratings = np.stack([list_verdicts(answers[part]) for answers in judged.values()])
-            values[aspect] = self._join_ratings(ratings)
-            for (rater, answers), verdicts in zip(judged.items(), ratings, strict=True):
-                name = f"{aspect} by {rater}" if len(judged) > 1 else aspect
-                columns[name] = answers[part]
-                values[name] = verdicts
+            ratings = {rater: answers[part] for rater, answers in judged.items()}
+            verdicts = np.array([[answer.verdict for answer in answers] for answers in ratings.values()])
+            values[aspect] = self._join_ratings(verdicts)
+            names = [f"{aspect} by {rater}" if len(judged) > 1 else aspect for rater in judged]
+            columns |= dict(zip(names, ratings.values(), strict=True))
+            values |= dict(zip(names, verdicts, strict=True))
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return Scores(
             values,
             self.signature,
             reasons=list(map(join_reasons, rows)),
-            explanations=list(map(join_explanations, rows)),
+            explanations=[{name: answer.explanation for name, answer in row.items()} for row in rows],
         )
 
     def _ask_rating(self, aspect: Aspect, example: Example) -> Question:
         text = aspect.ask_rating(example, self.template, explains=self.explain)
         return Question(text, aspect.form, aspect.scale, aspect.name)
 
-    def _join_ratings(self, ratings: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _join_ratings(self, ratings: Floats) -> Floats:
         """The mean over models of the means of their repeats, of ratings of shape (raters, n)."""
         by_model = ratings.reshape(len(self.chats), self.repeats, -1)
         known = (~np.isnan(by_model)).sum(axis=1)
@@ -374,9 +375,19 @@ def count_tokens(asking: Mapping[str, Any], explain: bool) -> int:
     return answer_tokens if explain else 1
 
 
-def join_explanations(answers: Mapping[str, Judged]) -> dict[str, dict[str, Any]]:
-    """The explanations of the ratings of a text, by the name of the rating."""
-    return {name: judged.explanation for name, judged in answers.items()}
+def check_faults(faults: Sequence[ChatFault], total: int) -> None:
+    """Raises OutsideError if no question got an answer, or if more than a few answers were lost."""
+    if total and len(faults) == total and all(fault.cause for fault in faults):
+        raise OutsideError(f"none of {total} questions got an answer: {faults[-1]}")
+    lost = [fault for fault in faults if fault.passes]
+    if len(lost) > max(FEW, FEW_SHARE * total):
+        what = f"{len(lost)} of {total} answers are lost, the last one because {lost[-1]}"
+        raise OutsideError(f"{what}: run again, which asks for the answers that did not come")
+
+
+def join_reasons(answers: Mapping[str, Judged]) -> str | None:
+    """Joins the reasons why ratings of a text are missing, by the name of the rating; None if none is missing."""
+    return "; ".join(f"{name}: {judged.reason}" for name, judged in answers.items() if judged.reason) or None
 
 
 def describe_questions(

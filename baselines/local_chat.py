@@ -210,8 +210,8 @@ def set_plain_generation(lm: ConditionalLM) -> None:
     """Leaves of a model's settings of `generate` only its ends: others change answers, such as penalties."""
     given = lm.model.generation_config
     stated: Any = None if given is None else given.eos_token_id
-    several = stated if isinstance(stated, list) else [stated]
-    ends = {token for token in (*several, lm.tokenizer.eos_token_id) if token is not None}
+    several: list[Any] = stated if isinstance(stated, list) else [stated]
+    ends = {lm.tokenizer.eos_token_id, *several} - {None}
     lm.model.generation_config = GenerationConfig(
         eos_token_id=sorted(ends),
         pad_token_id=0,

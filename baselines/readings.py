@@ -4,12 +4,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from baselines.replies import ChosenToken, Reply, to_word
+from baselines.chat import Question
+from baselines.replies import ChatFault, ChosenToken, Reply, to_word
 from baselines.verdicts import IS_YES, Form, Lack, Verdict, read_verdict
+from core.scores import LOST
 
 SHOWN = 80  # characters of an answer without a verdict: its last ones, where a verdict would be
 SIDES = {"a": 1.0, "b": 0.0}  # of a letter; a tie is no side
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one rater answered to a question."""
+
+    # NaN without a verdict
+    verdict: float
+    # why there is no verdict
+    reason: str | None = None
+    # what the model wrote, and the tokens of question and answer; none for a question without a reply
+    answer: str | None = None
+    tokens: int = 0
+
+    @property
+    def explanation(self) -> dict[str, Any]:
+        """The explanation of the score, as JSON values."""
+        return {} if self.answer is None else {"answer": self.answer, "tokens": self.tokens}
+
+
+def judge_reply(reply: Reply | ChatFault, question: Question) -> Judged:
+    """Reads the verdict of a reply on the question, or the reason why there is none."""
+    if isinstance(reply, ChatFault):
+        return Judged(math.nan, f"{reply}{LOST if reply.passes else ''}")
+    tokens = reply.prompt_tokens + reply.answer_tokens
+    if reply.instead:
+        return Judged(math.nan, f"the judge gave no answer: {reply.instead}", reply.text, tokens)
+    verdict = rate(reply, question.form, question.scale, question.label)
+    if isinstance(verdict, str):
+        lack = describe_lack(reply, question.form, question.scale, verdict)
+        return Judged(math.nan, lack, reply.text, tokens)
+    return Judged(verdict, None, reply.text, tokens)
 
 
 def rate(

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from cdm.amr import Graphs, draw_amr_gap
 from cdm.infilling import Pair, TokenisedDialogues
 from cdm.sampling import Sampling, sample_segments
-from cdm.segments import PLACES, Gap, InfillingTask, Place, Strategy, Turns, fill, manipulations
+from cdm.segments import PLACES, DrawGap, Gap, InfillingTask, Place, Strategy, Turns, draw_gap, fill, manipulations
 from core.errors import SettingError
 from discriminators.texts import LabelledText
 
@@ -83,11 +83,14 @@ class Draft:
 
     index: int
     turns: Turns
+    positive: Dialogue
     rng: random.Random
     places: list[Place]  # of its manipulations
+    text: Dialogue  # of its turns
     round: int = 0  # which manipulation is next
     attempt: int = 0
-    is_changed: bool = False
+    unclosed: int = 0
+    dropped: int = 0
 
     @property
     def is_waiting(self) -> bool:
@@ -123,6 +126,11 @@ class NegativeSampler:
         lengths = [len(turn) for turns in self.tokenised.dialogues for turn in turns]
         return self.sampling.longest or 1 + max(lengths, default=0)
 
+    @cached_property
+    def places(self) -> dict[str, DrawGap]:
+        """How a gap is drawn, by the kind of its place."""
+        return {**PLACES, "amr": partial(draw_amr_gap, graphs=self.graphs or Graphs({}))}
+
     def find_place(
         self,
         turns: Turns,
@@ -130,8 +138,7 @@ class NegativeSampler:
         rng: random.Random,
     ) -> Gap | None:
         """Draws a gap at a place of this kind; None if the dialogue has none."""
-        draw = PLACES.get(place) or partial(draw_amr_gap, graphs=self.graphs or Graphs({}))
-        return draw(self.tokenised.to_pieces(turns), rng, self.tokenised.prompt_turns)
+        return self.places[place](self.tokenised.to_pieces(turns), rng, self.tokenised.prompt_turns)
 
     def count_uncovered(self, indices: Sequence[int]) -> int:
         """Counts dialogues without a place of the kind that the strategy asks for, such as a content word."""
@@ -141,50 +148,59 @@ class NegativeSampler:
 
     def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Negatives:
         """Draws the negatives of the dialogues with these indices; all wait for their next segments together."""
-        drafts: list[Draft] = []
-        for i in indices:
-            rng = random.Random(f"{self.seed}/{i}")
-            drafts.append(Draft(i, self.tokenised.dialogues[i], rng, manipulations(self.strategy, rng)))
-        positives = dict(zip(indices, self.pair.decode([draft.turns for draft in drafts]), strict=True))
-        unclosed = 0
-        dropped = 0
+        drafts = [self._begin(i) for i in indices]
         ranks: list[int] = []  # of every drawn token by the amateur
         waiting = drafts
         while waiting:
             gaps = [self._find_gap(draft) for draft in waiting]
             tasks = [self.tokenised.task(draft.turns, gap) for draft, gap in zip(waiting, gaps, strict=True)]
             segments = self._draw_segments(waiting, tasks, ranks)
-            redrawn = [fill(draft.turns, gap, new) for draft, gap, new in zip(waiting, gaps, segments, strict=True)]
-            before = self.pair.decode([draft.turns for draft in waiting])
-            after = self.pair.decode(redrawn)
-            for k, draft in enumerate(waiting):
-                draft.attempt += 1
-                is_last = draft.attempt == ATTEMPTS
-                is_closed = len(segments[k]) < self.longest
-                is_new = before[k] != after[k] != positives[draft.index] and all(after[k])
-                is_done = is_new and (is_closed or is_last)
-                if is_done:
-                    draft.turns = redrawn[k]
-                    draft.is_changed = True
-                    unclosed += not is_closed
-                    dropped += tasks[k].dropped
-                if is_done or is_last:
-                    draft.round += 1
-                    draft.attempt = 0
+            for draft, gap, task, segment in zip(waiting, gaps, tasks, segments, strict=True):
+                self._redraw(draft, gap, task, segment)
             still = [draft for draft in waiting if draft.is_waiting]
             advance(len(waiting) - len(still))
             waiting = still
-        changed = [draft for draft in drafts if draft.is_changed]
         likeliest = round(PLAUSIBLE * self.pair.vocabulary)
         return Negatives.of(
-            positives,
-            dict(zip([d.index for d in changed], self.pair.decode([d.turns for d in changed]), strict=True)),
+            {draft.index: draft.positive for draft in drafts},
+            {draft.index: draft.text for draft in drafts if draft.text != draft.positive},
             uncovered=self.count_uncovered(indices),
-            unclosed=unclosed,
-            dropped=dropped,
+            unclosed=sum(draft.unclosed for draft in drafts),
+            dropped=sum(draft.dropped for draft in drafts),
             ranked=len(ranks),
             beyond=sum(rank >= likeliest for rank in ranks),
         )
+
+    def _begin(self, index: int) -> Draft:
+        rng = random.Random(f"{self.seed}/{index}")
+        turns = self.tokenised.dialogues[index]
+        (text,) = self.pair.decode([turns])
+        return Draft(
+            index,
+            turns,
+            positive=text,
+            rng=rng,
+            places=manipulations(self.strategy, rng),
+            text=text,
+        )
+
+    def _redraw(self, draft: Draft, gap: Gap, task: InfillingTask, segment: Sequence[int]) -> None:
+        """Puts the segment into the dialogue, unless it must be drawn again."""
+        draft.attempt += 1
+        is_last = draft.attempt == ATTEMPTS
+        is_closed = len(segment) < self.longest
+        turns = fill(draft.turns, gap, segment)
+        (text,) = self.pair.decode([turns])
+        is_new = draft.text != text != draft.positive and all(text)
+        if is_new and (is_closed or is_last):
+            draft.turns = turns
+            draft.text = text
+            draft.unclosed += not is_closed
+            draft.dropped += task.dropped
+        elif not is_last:
+            return
+        draft.round += 1
+        draft.attempt = 0
 
     def _find_gap(self, draft: Draft) -> Gap:
         """A dialogue without a place of the kind gets a random segment.
@@ -192,8 +208,9 @@ class NegativeSampler:
         For a model that does not read what follows a gap, the gap extends to the end of its turn.
         """
         gap = self.find_place(draft.turns, draft.places[draft.round], draft.rng)
-        gap = gap or self.find_place(draft.turns, "segment", draft.rng)
-        if gap is None or self.tokenised.infilling.reads_after:
+        if gap is None:
+            gap = draw_gap(self.tokenised.to_pieces(draft.turns), draft.rng, self.tokenised.prompt_turns)
+        if self.tokenised.infilling.reads_after:
             return gap
         return replace(gap, stop=len(draft.turns[gap.turn]))
 
@@ -211,10 +228,7 @@ class NegativeSampler:
             uniforms.append(rng.random((candidates, self.longest)))
         sources = [task.source for task in tasks for _ in range(candidates)]
         drawn = iter(sample_segments(self.pair, sources, self.sampling, np.concatenate(uniforms), ranks))
-        chosen: list[Sequence[int]] = []
-        for task in tasks:
-            chosen.append(choose_segment([*islice(drawn, candidates)], task.segment, self.longest))
-        return chosen
+        return [choose_segment([*islice(drawn, candidates)], task.segment, self.longest) for task in tasks]
 
 
 def sample_negatives(

@@ -112,8 +112,9 @@ def draw_content_gap(
     return Gap(t, start, stop)
 
 
+DrawGap = Callable[[Pieces, random.Random, int], Gap | None]  # the last argument: how many turns have no gap
 # How the place of a manipulation is drawn, by the name that begins a strategy; `cdm.amr` draws those of graphs.
-PLACES: Mapping[str, Callable[[Pieces, random.Random, int], Gap | None]] = {
+PLACES: Mapping[str, DrawGap] = {
     "segment": draw_gap,
     "utterance": partial(draw_gap, utterance=True),
     "content": draw_content_gap,

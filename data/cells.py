@@ -45,7 +45,12 @@ def read_cells(
         if name in ("turns", "ratings") and isinstance(cell, str):
             cell = _parse_cell(cell, problems)
         if name.startswith((RATING, SCORE)):
-            _add_level(values, name, cell, problems)
+            _add_level(
+                values,
+                name,
+                cell,
+                problems,
+            )
         elif name not in values:
             values[name] = {**cell} if isinstance(cell, Mapping) else cell
         elif isinstance(cell, Mapping):  # `ratings` or `scores` beside columns of one aspect

@@ -154,7 +154,11 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
 
 
 @lru_cache(maxsize=1024)
-def _name_fields(keys: tuple[str, ...], columns: Columns, writer: SettingWriter) -> ColumnMapping:
+def _name_fields(
+    keys: tuple[str, ...],
+    columns: Columns,
+    writer: SettingWriter,
+) -> ColumnMapping:
     """The mapping, with problems in the words of the program whose settings `writer` writes."""
     del writer
     chosen: dict[str, list[str]] = {}

@@ -82,7 +82,12 @@ def iterate_examples(
     line must not have the keys that scoring adds. Scores of another tool are passed on as FILE_SCORES.
     """
     faults: list[str] = []
-    for row in iterate_rows(InputFile.of(path, **settings), faults, requires, refuse_scores=refuse_scores):
+    for row in iterate_rows(
+        InputFile.of(path, **settings),
+        faults,
+        requires,
+        refuse_scores=refuse_scores,
+    ):
         yield row.line, row.example
     require_none((), faults)
 
@@ -103,9 +108,13 @@ def iterate_rows(
     for line, record, extra, problems in name_records(file, faults):
         if refuse_scores and file.tool_file is None:
             problems += [_refuse(name) for name in ("scores", *OUTPUT) if name in record]
-        for name in OUTPUT:
-            record.pop(name, None)
-        values, more_problems = check_example(record, requires, extra, needs_text=file.needs_text)
+        record = {name: value for name, value in record.items() if name not in OUTPUT}
+        values, more_problems = check_example(
+            record,
+            requires,
+            extra,
+            needs_text=file.needs_text,
+        )
         problems += more_problems
         has_id = "id" in values
         ids.append(hash(values.setdefault("id", str(line))))
@@ -120,18 +129,29 @@ def iterate_rows(
         if scores and refuse_scores:
             extra = {**extra, FILE_SCORES: dict(scores)}
             scores = {}
-        example = Example.of_checked({**values, "ratings": average(ratings), "extra": extra})
+        example = Example.of_checked(
+            {
+                **values,
+                "ratings": average(ratings),
+                "extra": extra,
+            }
+        )
         says_nothing = says_nothing and example.is_empty
-        yield Row(file.path, line, has_id, example, ratings, scores)
+        yield Row(
+            file.path,
+            line,
+            has_id,
+            example,
+            ratings,
+            scores,
+        )
     if not may_repeat:
         faults += _find_repeated_ids(file, ids)
     file.check_unchanged()
-    if faults:
-        return
-    if not count:
+    if not (faults or count):
         what = "but has only a header" if file.records is None else "found none"
         faults.append(fault(file.path, 0, f"the file needs at least one example, {what}"))
-    elif says_nothing and file.needs_text:
+    elif not faults and says_nothing and file.needs_text:
         rule = "at least one text must not be empty, but all are"
         faults.append(fault(file.path, 0, f"{rule}: {setting('columns.text', 'COLUMN')} names another column"))
 
@@ -156,7 +176,13 @@ def read_rows(
     rows: list[Row] = []
     for file in files:
         try:
-            rows += iterate_rows(file, faults, requires, refuse_scores=refuse_scores, may_repeat=may_repeat)
+            rows += iterate_rows(
+                file,
+                faults,
+                requires,
+                refuse_scores=refuse_scores,
+                may_repeat=may_repeat,
+            )
         except InputError as error:
             faults += error.faults
     faults += _refuse_other_people(rows)
@@ -204,7 +230,12 @@ def _number(row: Row, words: RatingWords, faults: list[str]) -> Row:
             scores[name] = number
         else:
             ratings.setdefault(name, {})[person] = number
-    return replace(row, example=rate(row.example, ratings), ratings=ratings, scores=scores)
+    return replace(
+        row,
+        example=rate(row.example, ratings),
+        ratings=ratings,
+        scores=scores,
+    )
 
 
 def rate(example: Example, ratings: Mapping[str, Mapping[str, float | None]]) -> Example:
@@ -252,7 +283,15 @@ def load_examples(
     Raises InputError with all faults of the file: a key that a line lacks, a value that `to_records` refuses (it raises
     ValueError), and faulty fields.
     """
-    return tuple(example for _, example in locate_examples(path, to_records, read, requires))
+    return tuple(
+        example
+        for _, example in locate_examples(
+            path,
+            to_records,
+            read,
+            requires,
+        )
+    )
 
 
 def locate_examples(

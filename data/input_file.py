@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -101,7 +102,12 @@ class InputFile:
             hint = f"{setting('path', 'FILE')}, or {setting('text', 'FILE')} for a text per line"
             raise SettingError(f"give one input, but {given}: {hint}")
         if path is None:
-            return cls._of_lines(text, several, source, columns)
+            return cls._of_lines(
+                text,
+                several,
+                source,
+                columns,
+            )
         if several or source is not None:
             rule = f"references and source are aligned with the lines of {setting('text', 'FILE')}"
             raise SettingError(f"{rule}; the columns of a file are named by {setting('columns.references', 'COLUMN')}")
@@ -146,8 +152,18 @@ class InputFile:
             return None
         self.check_unchanged()
         if is_of_pairs:
-            return recognise_chosen(self.path, form_of(self.path, FORMS), self.columns, self.split)
-        return recognise(self.path, self.split)
+            return recognise_chosen(
+                self.path,
+                form_of(self.path, FORMS),
+                self.columns,
+                self.split,
+            )
+        found = recognise(self.path, self.split)
+        has_parts = self.path.is_dir() or self.path.suffix.lower() in WORKBOOKS
+        if found is not None and self.split and not has_parts:
+            rule = f"{setting('split')} chooses rows of a table or a part of a folder"
+            raise InputError([fault(self.path, 0, f"{rule}, found {found}")])
+        return found
 
     @cached_property
     def form(self) -> str:
@@ -228,7 +244,7 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
     may_hold_lists = is_table or file.form in (".parquet", "records")  # that were written as texts
     columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already
     seen: dict[str, None] = {}
-    texts: dict[str | None, int] = {}  # by the column of the text, how many rows have it
+    texts: Counter[str | None] = Counter()  # by the column of the text, how many rows have it
     for line, record in read_objects(file, faults):
         if record.keys() <= PLAIN and not (columns or may_hold_lists):
             yield line, record, {}, []
@@ -236,34 +252,47 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
         if not (seen or columns) and {"system_a", "system_b"} <= {*map(fold_name, record)}:
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         record = add_nested(record, columns)
-        is_first = not seen
-        if not seen.keys() >= record.keys():
-            seen.update(dict.fromkeys(record))
-            problems = count_columns(seen)
-            if problems:
-                raise InputError([*faults, fault(file.path, line, problems[0])])
         naming = name_fields(tuple(record), columns)
-        if is_table and is_first:
-            absent = find_absent(columns, list(record))
-            header = [*naming.problems, *absent]
-            has_text = not file.needs_text or any(name in ("text", "turns") for _, name in naming.fields)
-            if not (has_text or absent):  # every row would have this fault
-                header.append(describe_missing_text(list(record)))
-            faults += [fault(file.path, 1, problem) for problem in header]
-            if not has_text:
-                return
         text = next((key for key, name in naming.fields if name in ("text", "turns")), None)
-        texts[text] = texts.get(text, 0) + 1
+        if is_table and not seen:
+            absent = find_absent(columns, list(record))
+            lacks_text = file.needs_text and text is None
+            missing = [describe_missing_text(list(record))] if lacks_text and not absent else []
+            faults += [fault(file.path, 1, problem) for problem in (*naming.problems, *absent, *missing)]
+            if lacks_text:  # every row would have this fault
+                return
+        seen |= dict.fromkeys(record)
+        for problem in count_columns(seen):
+            raise InputError([*faults, fault(file.path, line, problem)])
+        texts[text] += 1
         values, extra, problems = read_cells(record, naming)
         if is_table:
             extra = {name: cell for name, cell in extra.items() if cell}
         else:
             problems += naming.problems
         yield line, values, extra, problems
-    if seen and not is_table and (absent := find_absent(columns, list(seen))):
-        if texts.keys() == {None}:  # a misspelt column is why every row lacks its text
-            faults.clear()
-        faults += [fault(file.path, 0, problem) for problem in absent]
+    if not is_table:
+        _check_keys(
+            file,
+            columns,
+            [*seen],
+            texts,
+            faults,
+        )
+
+
+def _check_keys(
+    file: InputFile,
+    columns: Columns,
+    keys: Sequence[str],
+    texts: Mapping[str | None, int],
+    faults: list[str],
+) -> None:
+    """Adds faults of all lines: a column that none has, and lines of several kinds, of which some have no text."""
+    absent = find_absent(columns, keys) if keys else []
+    if absent and texts.keys() == {None}:  # a misspelt column is why every row lacks its text
+        faults.clear()
+    faults += [fault(file.path, 0, problem) for problem in absent]
     column = next((key for key in texts if key is not None), None)
     if column is not None and None in texts and file.needs_text:
         hint = f"{setting('split', column)} reads the others, {setting('split', f'{WITHOUT}{column}')} these"
@@ -288,7 +317,12 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
                 )
             yield from ((line, dict(row)) for line, row in file.tool_file.texts)
         case form:
-            rows = iterate_objects(file.path, form, faults, file.split)
+            rows = iterate_objects(
+                file.path,
+                form,
+                faults,
+                file.split,
+            )
             if file.split is None or form in WORKBOOKS:
                 yield from rows
             else:

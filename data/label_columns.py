@@ -28,7 +28,11 @@ MODELS = re.compile(
 )
 INSTEAD = {"people": "labels takes a file of people's labels", "judges": "metrics takes metrics that score the texts"}
 MODEL_NAMES = re.compile(r"(?i)gpt|llm|gemini|llama|qwen|mi[sx]tral|deepseek|(claude|gemma|phi|nova).*\d")
-MEANINGS = {"people": "labels of people", "judges": "verdicts of judges", "text": "texts"}
+MEANINGS = {
+    "people": "labels of people",
+    "judges": "verdicts of judges",
+    "text": "texts",
+}
 
 
 def list_columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -174,7 +178,11 @@ def ask(
         judges = [name for name in candidates if name not in people]
         judges = [name for name in judges if name in models] or judges[:1]
         judges = judges or [name for name in raters if MODELS.search(name)]
-    given = {"people": people, "judges": judges, "text": [text] if text else []}
+    given = {
+        "people": people,
+        "judges": judges,
+        "text": [text] if text else [],
+    }
     what = " and ".join(MEANINGS[role] for role in lacking)
     shown = list_first([*map(printable, candidates)], SHOWN_COLUMNS)
     question = f"no column says that it holds {what}"

@@ -101,7 +101,12 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
         rows = read_objects(file, faults)
         if file.form in TABLES:
             rows = ((line, {name: cell for name, cell in row.items() if cell}) for line, row in rows)
-        preferences = check_preferences(file.path, rows, faults, file.columns)
+        preferences = check_preferences(
+            file.path,
+            rows,
+            faults,
+            file.columns,
+        )
     elif tool_file.pairs:
         preferences = check_preferences(file.path, tool_file.pairs, faults)
         by_model = preferences.by_model or tool_file.tool in BY_MODEL or (None if tool_file.tool in UNSAID else False)
@@ -131,7 +136,12 @@ def check_preferences(
     if renamed:
         _check_first(path, renamed[0][1], [*seen])
     distinct = list(_leave_out_copies(renamed))
-    located = check_records(path, distinct, PreferenceRecord, faults)
+    located = check_records(
+        path,
+        distinct,
+        PreferenceRecord,
+        faults,
+    )
     problems = [*find_absent(columns, [*seen]), *list_spellings(key for key in seen if key not in chosen)]
     winner = dict(columns).get("winner", ("",))[0]
     if winner in ONE_HOT and ONE_HOT.keys() <= seen.keys():
@@ -284,7 +294,12 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
             usual.setdefault(name, folded[key])
     own = {name: folded[name] for name in FIELDS if name in folded}
     named = {field: row[key] for field, (key, *_) in columns if key in row}
-    values = {**usual, **row, **own, **named}
+    values = {
+        **usual,
+        **row,
+        **own,
+        **named,
+    }
     if ONE_HOT.keys() & folded.keys() and "winner" not in values:
         winners = [side for key, side in ONE_HOT.items() if to_number(folded.get(key)) == 1]
         values["winner"] = winners[0] if len(winners) == 1 else None

@@ -26,30 +26,32 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[Sequence[Row], tup
     Raises InputError for rows of one text that contradict each other, for an id of two texts without raters, and for
     equal texts by raters that nothing names.
     """
-    named = dict.fromkeys(name for row in rows for name, cell in row.example.extra.items() if _is_name(cell))
+    named: dict[str, None] = {}
+    for row in rows:
+        named |= dict.fromkeys(name for name, cell in row.example.extra.items() if _is_name(cell))
     rater = find_rater(named)
     rows = _name_outputs(rows, rater)
-    groups: dict[Any, list[Row]] = defaultdict(list)
-    task = find_key(named)
-    has_ids = any(row.has_id for row in rows)
-    for row in rows:
-        example = row.example
-        key: Any = example.id
-        if rater and not has_ids and (task or example.group):
-            key = (example.group, str(example.extra.get(task or "")), example.system)
-        groups[key].append(row)
     if rater is None:
         require_none((), _find_repeated_ids(path, rows, [*named]))
         return rows, ()
+    has_ids = any(row.has_id for row in rows)
+    task = find_key(named) or ""
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        example = row.example
+        key: Any = example.id
+        if not has_ids and (task or example.group):
+            key = (example.group, str(example.extra.get(task)), example.system)
+        groups[key].append(row)
     if len(groups) == len(rows):
-        examples = [row.example for row in rows]
-        texts = {(example.text, example.turns, example.context, example.system) for example in examples}
-        if not has_ids and len(texts) < len(rows):
+        if not has_ids and _repeat_texts(rows):
             rule = f"rows by {rater} need a column with the id of their text, because texts are repeated"
             raise InputError([fault(path, 0, f"{rule}: {setting('columns.id', 'COLUMN')} names it")])
         return rows, ()
-    require_none((), [problem for group in groups.values() for problem in _find_conflicts(group, rater)])
-    joined = [_join(group, rater) for group in groups.values()]
+    faults: list[str] = []
+    for group in groups.values():
+        faults += _find_conflicts(group, rater)
+    joined = [_join(group, rater) for group in require_none(groups.values(), faults)]
     texts = "1 text" if len(joined) == 1 else f"{len(joined)} texts"
     note = f"{path.name}: {len(rows)} rows, {texts}; their raters are in {rater}"
     again = len(rows) - sum(len(_name_raters(group, rater)) for group in groups.values())
@@ -57,6 +59,13 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[Sequence[Row], tup
         repeated = "1 row" if again == 1 else f"{again} rows"
         note += f"; {repeated} more of a rater on the same text: the later rating counts"
     return joined, (note,)
+
+
+def _repeat_texts(rows: Sequence[Row]) -> bool:
+    """Whether a system has the same text, for the same context, in several rows."""
+    examples = [row.example for row in rows]
+    texts = {(example.text, example.turns, example.context, example.system) for example in examples}
+    return len(texts) < len(rows)
 
 
 def _is_name(value: object) -> bool:
@@ -68,11 +77,13 @@ def _name_outputs(rows: Sequence[Row], rater: str | None) -> Sequence[Row]:
 
     Systems whose ratings are the same for every id may be judges of one output, and stay.
     """
-    groups: dict[str, list[Row]] = defaultdict(list)
+    systems: dict[str, set[str | None]] = defaultdict(set)
+    ratings: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        groups[row.example.id].append(row)
-    are_several = any(len({row.example.system for row in group} - {None}) > 1 for group in groups.values())
-    differ = any(len({str(row.ratings) for row in group}) > 1 for group in groups.values())
+        systems[row.example.id].add(row.example.system)
+        ratings[row.example.id].add(str(row.ratings))
+    are_several = any(len(names - {None}) > 1 for names in systems.values())
+    differ = any(len(given) > 1 for given in ratings.values())
     may_be_judges = rater is None and not differ and any(row.ratings for row in rows)
     if may_be_judges or not are_several:
         return rows
@@ -80,7 +91,8 @@ def _name_outputs(rows: Sequence[Row], rater: str | None) -> Sequence[Row]:
     named: list[Row] = []
     for row in rows:
         example = row.example
-        lacking = ([] if row.has_id else ["an id"]) + ([] if example.system else ["a system"])
+        is_there = {"an id": row.has_id, "a system": example.system}
+        lacking = [what for what, given in is_there.items() if not given]
         if lacking:
             rule = f"rows of several systems need {' and '.join(lacking)} here, as in other lines"
             faults.append(fault(row.path, row.line, rule))
@@ -89,7 +101,11 @@ def _name_outputs(rows: Sequence[Row], rater: str | None) -> Sequence[Row]:
     return require_none(named, faults)
 
 
-def _find_repeated_ids(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
+def _find_repeated_ids(
+    path: Path,
+    rows: Sequence[Row],
+    columns: Sequence[str],
+) -> list[str]:
     """Faults of ids that several lines have, and which columns may have the raters and ratings that such rows lack."""
     first: dict[str, Row] = {}
     repeated = [row for row in rows if first.setdefault(row.example.id, row) is not row]

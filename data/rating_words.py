@@ -23,6 +23,7 @@ HALVES = {"0", "5"}  # behind the decimal comma of scales with half steps
 Column: TypeAlias = tuple[str, str]  # `ratings` or `scores`, and the name of the aspect or the metric
 Level: TypeAlias = str | float
 Levels: TypeAlias = tuple[tuple[str, tuple[Level, ...]], ...]  # by aspect, or by ALL
+Group: TypeAlias = tuple[list[Column], dict[Level, Level]]  # columns, and how each level is first spelled
 GivenLevels: TypeAlias = Literal["auto"] | Sequence[Level] | Mapping[str, Sequence[Level]]
 
 
@@ -31,23 +32,26 @@ def freeze_levels(levels: GivenLevels | None) -> Levels:
     if levels is None or levels == "auto":
         return ()
     scales = levels if isinstance(levels, Mapping) else {ALL: levels}
-    return tuple((str(name), _freeze_scale(name, scale)) for name, scale in scales.items())
+    frozen: list[tuple[str, tuple[Level, ...]]] = []
+    for name, scale in scales.items():
+        frozen.append((str(name), _freeze_scale(name, scale)))
+    return tuple(frozen)
 
 
 def _freeze_scale(name: str, scale: object) -> tuple[Level, ...]:
     """The levels of one scale; raises SettingError for what is none."""
     given = scale if isinstance(scale, Sequence) and not isinstance(scale, str) else []
-    levels: list[Level] = []
+    levels: dict[Level, None] = {}
     for level in given:
         if isinstance(level, bool | str):
-            levels.append(normalise_word(str(level)))
+            levels[normalise_word(str(level))] = None
         elif isinstance(level, int | float):
-            levels.append(float(level))
-    are_words = {isinstance(level, str) for level in levels}
-    if len(levels) < 2 or len({*levels}) < len(given) or len(are_words) > 1:
+            levels[float(level)] = None
+    words = _words(levels)
+    if len(levels) < max(2, len(given)) or 0 < len(words) < len(levels):
         rule = "levels must list a scale of two or more different words or numbers from its worst to its best level"
         raise SettingError(f"{rule}, as levels=poor,fair,good, or by aspect, but has {scale!r}")
-    if name == ALL and are_words == {False}:
+    if name == ALL and not words:
         raise SettingError(f"levels that are numbers are by aspect, as levels={{ASPECT: {given}}}")
     return tuple(levels)
 
@@ -93,7 +97,11 @@ class RatingWords:
     # words whose order is not known, as faults of the file
     problems: tuple[str, ...] = ()
 
-    def convert(self, column: Column, level: Level) -> float | None:
+    def convert(
+        self,
+        column: Column,
+        level: Level,
+    ) -> float | None:
         """Returns the number of a rating or a score; None for a word without one."""
         numbers = self.numbers.get(column, {})
         if not isinstance(level, str):
@@ -117,74 +125,78 @@ def order_words(columns: Mapping[Column, Collection[Level]], levels: Levels = ()
     given = dict(levels)
     numbers: dict[Column, Mapping[Level, float]] = {}
     scales: dict[str, None] = {}
-    problems = [problem for column, found in columns.items() for problem in _find_pairs(column, found)]
+    notes: list[str] = []
+    problems: list[str] = []
+    for column, found in columns.items():
+        commas = [str(level).strip() for level in found if _has_comma(level)]
+        problems += _find_pairs(column, found)
+        notes += [f"decimal commas in {column[1]}: {cell} is read as {cell.replace(',', '.')}" for cell in commas[:1]]
     for names, spelled in _join_columns(columns):
-        scale = _find_given(names, {*spelled}, given)
-        unknown = [shown for word, shown in spelled.items() if scale and not {word, WORDS.get(str(word))} & {*scale}]
-        of_scale = _number_words(spelled) if scale is None else number_levels(scale)
         where = " and ".join(dict.fromkeys(format_value(name) for _, name in names))
+        scale = _find_scale(names, spelled, given)
+        if scale is None:
+            if len(_words(spelled)) == len(spelled) <= MOST_WORDS:
+                rule = f"words that rate must have a known order, found {_show(spelled.values())} in {where}"
+                problems.append(f"{rule}: {setting('levels', 'WORST', '...', 'BEST')} gives their order")
+            continue
+        unknown = [spelled[word] for word in spelled if word not in scale and WORDS.get(str(word)) not in scale]
         if unknown:
             problems.append(f"levels of {where} must hold every level, but lack {_show(unknown)}")
-        elif of_scale is not None:
-            numbers |= dict.fromkeys(names, of_scale)
-            if [*of_scale] != [*of_scale.values()] and not TRUTH & {*of_scale}:
-                scales[", ".join(f"{_show([level])} {number:g}" for level, number in of_scale.items())] = None
-        elif len(spelled) <= MOST_WORDS and all(isinstance(word, str) for word in spelled):
-            rule = f"words that rate must have a known order, found {_show(spelled.values())} in {where}"
-            problems.append(f"{rule}: {setting('levels', 'WORST', '...', 'BEST')} gives their order")
-    notes = [f"ratings in words: {'; '.join(scales)}"] if scales else []
-    for (_, name), levels_found in columns.items():
-        comma = next((str(level).strip() for level in levels_found if _has_comma(level)), None)
-        if comma is not None:
-            notes.append(f"decimal commas in {name}: {comma} is read as {comma.replace(',', '.')}")
+            continue
+        numbers |= dict.fromkeys(names, scale)
+        is_plain = [*scale] == [*scale.values()] or TRUTH & scale.keys()
+        if not is_plain:
+            scales[", ".join(f"{_show([level])} {number:g}" for level, number in scale.items())] = None
+    if scales:
+        notes.insert(0, f"ratings in words: {'; '.join(scales)}")
     return RatingWords(numbers, tuple(notes), tuple(problems))
 
 
-def _join_columns(columns: Mapping[Column, Collection[Level]]) -> Iterator[tuple[list[Column], dict[Level, Level]]]:
+def _join_columns(columns: Mapping[Column, Collection[Level]]) -> Sequence[Group]:
     """The columns that share a word, and how each of their levels is first spelled."""
-    left: dict[Column, dict[Level, Level]] = {}
+    groups: list[Group] = []
     for column, levels in columns.items():
         spelled: dict[Level, Level] = {}
         for level in levels:
             plain = normalise_word(level) if isinstance(level, str) else level
             spelled.setdefault(0.0 if _has_comma(level) else plain, level)
-        left[column] = spelled
-    while left:
-        names = [next(iter(left))]
-        joined = left.pop(names[0])
-        while others := [name for name, levels in left.items() if _words(levels) & _words(joined)]:
-            for name in others:
-                joined = {**left.pop(name), **joined}
-            names += others
-        yield names, joined
+        names: list[Column] = []
+        apart: list[Group] = []
+        for group in groups:
+            others, known = group
+            if _words(known) & _words(spelled):
+                names += others
+                spelled = known | spelled | known
+            else:
+                apart.append(group)
+        groups = [*apart, ([*names, column], spelled)]
+    return groups
 
 
 def _words(levels: Iterable[Level]) -> set[str]:
     return {level for level in levels if isinstance(level, str)}
 
 
-def _find_given(
+def _find_scale(
     names: Sequence[Column],
-    words: Collection[Level],
+    words: Iterable[Level],
     given: Mapping[str, Sequence[Level]],
-) -> Sequence[Level] | None:
-    """The scale that `levels` names for one of the columns, else a scale of words there that has all these words.
+) -> Mapping[Level, float] | None:
+    """The numbers of the scale that `levels` names for one of the columns, else of a scale there that has all words.
 
-    Else the scale for all columns, if it shares a word with these: what it lacks is then a problem.
+    Else of the scale for all columns, if it shares a word with these: what it lacks is then a problem. Else those of
+    yes and no, the worse one first, or of the shortest usual scale that has all words.
     """
     known = _words(words)
     scales = [given[name] for _, name in names if name in given]
-    scales += [scale for scale in given.values() if known and {*words} <= {*scale}]
-    scales += [given[ALL]] if known & {*given.get(ALL, ())} else []
-    return next(iter(scales), None)
-
-
-def _number_words(words: Collection[Level]) -> Mapping[Level, float] | None:
-    """The numbers of yes and no, the worse one first, else those of the shortest usual scale that has all words."""
-    if {*words} <= WORDS.keys():
-        return dict(sorted(((word, WORDS[str(word)]) for word in words), key=lambda pair: pair[1]))
-    scale = next((scale for scale in usual_scales() if {*words} <= {*scale}), None)
-    return None if scale is None else number_levels(scale)
+    if known:
+        scales += [scale for scale in given.values() if {*words} <= {*scale}]
+    if known & {*given.get(ALL, ())}:
+        scales.append(given[ALL])
+    if not scales and {*words} <= WORDS.keys():
+        return {word: WORDS[word] for word in sorted(known, key=WORDS.__getitem__)}
+    scales += [scale for scale in usual_scales() if {*words} <= {*scale}]
+    return number_levels(scales[0]) if scales else None
 
 
 def _has_comma(level: Level) -> bool:
@@ -197,7 +209,9 @@ def _find_pairs(column: Column, levels: Collection[Level]) -> Iterator[str]:
     firsts = {first for first, _, _ in cells}
     seconds = {second for _, _, second in cells}
     are_digits = all(len(part) == 1 and part.isdecimal() for part in firsts | seconds)
-    if are_digits and not seconds <= HALVES and min(firsts) <= min(seconds) and max(seconds) <= max(firsts):
+    if not are_digits or seconds <= HALVES:
+        return
+    if min(firsts) <= min(seconds) and max(seconds) <= max(firsts):
         shown = format_value(next(iter(levels)))
         rule = f"{shown} in {format_value(column[1])} may be two whole numbers or a decimal comma"
         yield f"{rule}: give each person a column, or write decimal points"

@@ -6,23 +6,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import AfterValidator
 
 from core.errors import InputError, SettingError, fault, format_value, read_all, setting
 from core.example import Example, hint_column
 from core.scores import Scores
-from data.cells import json_line, read_cells
-from data.columns import OUTPUT, SCORE, name_fields
-from data.files import Row, list_levels, read_rows, to_record
+from data.cells import json_line
+from data.columns import OUTPUT, SCORE
+from data.files import Row, iterate_rows, list_levels, read_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile, read_objects
 from data.numeric import to_number
 from data.rater_rows import join_rater_rows
 from data.rating_words import Column
-from data.records import Level, Record, Text, check_id, check_records, require_none
-from data.table_files import DELIMITERS, TABLES, row_writer, to_cell
+from data.records import Record, Text, check_id, check_records, require_none
+from data.table_files import DELIMITERS, row_writer, to_cell
 from data.text_files import open_atomically, read_json
 from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
@@ -68,22 +67,8 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
     return places
 
 
-def _require_number(level: object) -> float | None:
-    number = None if level is None else to_number(level)
-    if number is None and level is not None:
-        raise ValueError("must be a valid number")
-    return number
-
-
-class ScoreRow(Record):
-    """A row of a file that `judge score` wrote, as far as it is read."""
-
-    id: Text
-    scores: Mapping[Text, Annotated[Level, AfterValidator(_require_number)]]
-
-
 class Meta(Record):
-    """What stands beside such a file, as far as it is read."""
+    """What stands beside a file that `judge score` wrote, as far as it is read."""
 
     signature: Text
 
@@ -113,7 +98,15 @@ def read_scored(
     joined, more_notes = join_rater_rows(file.path, rows)
     source = file if joined is rows else replace(file, records=[to_record(row.example) for row in joined])
     named = [f"{file.path.name}: {note}" for note in notes]
-    return add_outputs(_to_set(file.path.name, joined, source, (*file.notes, *named, *more_notes)), scores or {})
+    return add_outputs(
+        _to_set(
+            file.path.name,
+            joined,
+            source,
+            (*file.notes, *named, *more_notes),
+        ),
+        scores or {},
+    )
 
 
 def _to_set(
@@ -133,13 +126,13 @@ def _to_set(
                 raise InputError([fault(row.path, row.line, rule)])
             if level is not None:
                 columns[column, person][i] = level
-    people: dict[str, dict[str, Floats]] = {}
+    people: dict[tuple[str, str], Floats] = {}
     scores: dict[str, Scores] = {}
     for ((kind, column_name), person), values in columns.items():
         if kind == "scores":
             scores[column_name] = mark_missing(values, f"{column_name}|scores in {name}")
         else:
-            people.setdefault(column_name, {})[person] = values
+            people[column_name, person] = values
     return ScoredFile(
         name,
         tuple(row.example for row in rows),
@@ -152,13 +145,13 @@ def _to_set(
     )
 
 
-def stack_people(people: Mapping[str, Mapping[str, Floats]]) -> dict[str, Floats]:
+def stack_people(people: Mapping[tuple[str, str], Floats]) -> dict[str, Floats]:
     """Stacks the ratings of an aspect by person, (people, n), of all aspects that named people rated."""
-    raters: dict[str, Floats] = {}
-    for aspect, by_person in people.items():
-        if by_person.keys() - {""} and not np.isnan([*by_person.values()]).all():
-            raters[aspect] = np.stack([*by_person.values()])
-    return raters
+    columns: dict[str, dict[str, Floats]] = {}
+    for (aspect, person), values in people.items():
+        columns.setdefault(aspect, {})[person] = values
+    stacked = {aspect: np.stack([*by_person.values()]) for aspect, by_person in columns.items() if {*by_person} != {""}}
+    return {aspect: values for aspect, values in stacked.items() if not np.isnan(values).all()}
 
 
 def _read_systems(
@@ -188,12 +181,22 @@ def _read_systems(
         system = names[row.path]
         if "ratings" in example.extra:
             raise InputError([fault(row.path, 0, "ratings of several people need one file with all systems")])
-        output = replace(example, id=f"{system}-{example.id}", system=system, group=example.group or example.id)
+        output = replace(
+            example,
+            id=f"{system}-{example.id}",
+            system=system,
+            group=example.group or example.id,
+        )
         named.append(replace(row, example=output))
     said = [note for file in inputs for note in file.notes]
     said += [f"{inputs[0].path.name}: {note}" for note in notes]
     source = replace(inputs[0], aligned=(), records=[to_record(row.example) for row in named])
-    return _to_set(" ".join(file.path.name for file in inputs), named, source, tuple(said))
+    return _to_set(
+        " ".join(file.path.name for file in inputs),
+        named,
+        source,
+        tuple(said),
+    )
 
 
 def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFile:
@@ -206,7 +209,17 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFil
             raise SettingError(f"scores.{name} must be one file, found {output}")
     path = file.source.path
     place = {example.id: i for i, example in enumerate(file.examples)}
-    outputs = read_all([partial(_read_outputs, Path(output), place, path) for output in scores.values()])
+    outputs = read_all(
+        [
+            partial(
+                _read_outputs,
+                Path(output),
+                place,
+                path,
+            )
+            for output in scores.values()
+        ]
+    )
     joined = dict(file.scores)
     for name, (values, signature) in zip(scores, outputs, strict=True):
         for aspect, column in values.items():
@@ -237,19 +250,32 @@ def _read_outputs(
 ) -> tuple[dict[str, Floats], str]:
     """The scores by aspect of a file that `judge score` wrote, a line for each id in `place`, and their signature."""
     faults: list[str] = []
+    located: list[tuple[int, dict[str, Any]]] = []
+    for line, row in read_objects(InputFile(file), faults):
+        located.append((line, {name: cell for name, cell in row.items() if name == "id" or name.startswith("scores")}))
+    scored = InputFile(
+        file,
+        records=[row for _, row in located],
+        lines=[line for line, _ in located],
+        needs_text=False,
+    )
     values: dict[str, Floats] = {}
     first_line: dict[str, int] = {}
-    for line, row in read_score_rows(file, faults):
-        name = row["id"]
-        problems = check_id(name, line, first_line)
+    for row in iterate_rows(scored, faults, may_repeat=True):
+        name = row.example.id
+        problems = check_id(name, row.line, first_line)
         if name not in place:
             problems = [f"the id must be one of {examples_path}, found {format_value(name)}"]
-        if problems:
-            faults += [fault(file, line, problem) for problem in problems]
-            continue
-        for aspect, score in row["scores"].items():
+        for aspect, level in row.scores.items():
+            score = to_number(level)
+            if score is None and level is not None:
+                problems.append(
+                    f'{format_value(aspect)} of "scores" must be a valid number, found {format_value(level)}'
+                )
             column = values.setdefault(aspect, np.full(len(place), math.nan))
-            column[place[name]] = score
+            if name in place:
+                column[place[name]] = score
+        faults += [fault(file, row.line, problem) for problem in problems]
     missing = [name for name in place if name not in first_line]
     if missing and not faults:
         what = f"{len(missing)} of {len(place)} have none, such as {format_value(missing[0])}"
@@ -258,7 +284,12 @@ def _read_outputs(
     meta = file.with_name(f"{file.name}.meta.json")
     if not meta.is_file():
         return values, f"file {file.name}"
-    described = check_records(meta, [(0, read_json(meta))], Meta, faults)
+    described = check_records(
+        meta,
+        [(0, read_json(meta))],
+        Meta,
+        faults,
+    )
     require_none((), faults)
     return values, described[0][1].signature
 
@@ -360,14 +391,3 @@ def write_score_rows(
             before = [to_cell(row.get(name)) for name in extra]
             after = [to_cell(row.get(name)) for name in OUTPUT]
             write([row["id"], *before, *scores, *after])
-
-
-def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields the valid rows (id and scores) with their line numbers; adds a fault to `faults` for every broken rule."""
-    file = InputFile(path)
-    for line, row in read_objects(file, faults):
-        if file.form in TABLES:
-            cells = {name: cell for name, cell in row.items() if name == "id" or name.startswith(SCORE)}
-            row, *_ = read_cells(cells, name_fields(tuple(cells)))
-        for _, record in check_records(path, [(line, row)], ScoreRow, faults):
-            yield line, {"id": record.id, "scores": dict(record.scores)}

@@ -5,6 +5,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
@@ -38,19 +39,8 @@ def read_rows(
     the comma is the decimal sign. Rows without a filled cell are left out.
     """
     csv.field_size_limit(LONGEST_LINE)
-    begins = 1  # the line on which the current row begins
-    length = 0
-
-    def take_lines() -> Iterator[str]:
-        nonlocal length
-        for _, line in iterate_lines(path, faults, keep_cr=True):
-            length += len(line) + 1
-            if length > LONGEST_LINE:
-                rule = f"a row must have at most {LONGEST_LINE} characters, found more; is a quote missing?"
-                raise InputError([*faults, fault(path, begins, rule)])
-            yield f"{line}\n"
-
-    lines = take_lines()
+    row = _Row()
+    lines = _take_lines(path, faults, row)
     first = next(lines, "")
     if delimiter not in first:
         delimiter = next((separator for separator in SEPARATORS if separator in first), delimiter)
@@ -60,24 +50,47 @@ def read_rows(
         problems = count_columns(header) or find_repeated(header)
         if problems:
             raise InputError([*faults, *(fault(path, 1, problem) for problem in problems)])
-        begins = reader.line_num + 1
-        length = 0
-        for row in reader:
-            number = begins
-            begins = reader.line_num + 1
-            length = 0
-            if not any(map(str.strip, row)):
+        row.begins = reader.line_num + 1
+        for cells in reader:
+            number = row.begins
+            row.begins = reader.line_num + 1
+            row.length = 0
+            if not any(map(str.strip, cells)):
                 continue
-            if len(row) != len(header) and header[0].startswith("#"):
+            if len(cells) == len(header):
+                yield number, dict(zip(header, cells, strict=True))
+                continue
+            if header[0].startswith("#"):
                 rule = "a table begins with the names of its columns, found a comment: delete this line"
                 raise InputError([fault(path, 1, rule)])
-            if len(row) != len(header):
-                faults.append(fault(path, number, f"a row must have {len(header)} cells, found {len(row)}"))
-            else:
-                yield number, dict(zip(header, row, strict=True))
+            faults.append(fault(path, number, f"a row must have {len(header)} cells, found {len(cells)}"))
     except csv.Error as error:
         rule = "a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled"
-        faults.append(fault(path, begins, f"{rule}, found: {error}"))
+        faults.append(fault(path, row.begins, f"{rule}, found: {error}"))
+
+
+@dataclass
+class _Row:
+    """The row that is read."""
+
+    # the line on which it begins
+    begins: int = 1
+    # in characters
+    length: int = 0
+
+
+def _take_lines(
+    path: Path,
+    faults: list[str],
+    row: _Row,
+) -> Iterator[str]:
+    """The lines of a CSV file. Raises InputError for a row, of one or more lines, that is too long."""
+    for _, line in iterate_lines(path, faults, keep_cr=True):
+        row.length += len(line) + 1
+        if row.length > LONGEST_LINE:
+            rule = f"a row must have at most {LONGEST_LINE} characters, found more; is a quote missing?"
+            raise InputError([*faults, fault(path, row.begins, rule)])
+        yield f"{line}\n"
 
 
 def find_repeated(header: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -150,21 +150,20 @@ def iterate_lines(
         # split at LF only: JSON strings and utterances may hold other characters that Python treats as line ends
         lines = iter(partial(file.readline, LONGEST_LINE + 1), b"")
         for number, line in enumerate(lines, start=1):
-            stopped = None
-            if len(line) > LONGEST_LINE:
-                stopped = f"a line must have at most {LONGEST_LINE} bytes, found more"
-            elif len(blank) > MOST_BLANK_LINES:
-                stopped = f"a file must have at most {MOST_BLANK_LINES} blank lines one after another, found more"
-            elif len(faults) >= MOST_FAULTS:
-                stopped = f"reading ends here after {len(faults)} faults"
+            stopped = _find_limit(line, len(blank), len(faults))
             if stopped:
                 raise InputError([*faults, fault(path, number, stopped)])
             if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-                if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                line = line.removeprefix(BOM_UTF8)
+                if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
                     what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
                     raise InputError([fault(path, 1, what)])
-            text = _decode(line, path, number, faults).removesuffix("\n")
+            text = _decode(
+                line,
+                path,
+                number,
+                faults,
+            ).removesuffix("\n")
             if not keep_cr:
                 text = text.removesuffix("\r")
             if not text or text.isspace():
@@ -179,6 +178,19 @@ def iterate_lines(
         raise InputError([fault(path, 0, "the file is empty")])
     if keep_end:
         yield from blank
+
+
+def _find_limit(
+    line: bytes,
+    blank: int,
+    faults: int,
+) -> str | None:
+    """The limit that a line breaks, after so many blank lines one after another and so many faults of its file."""
+    if len(line) > LONGEST_LINE:
+        return f"a line must have at most {LONGEST_LINE} bytes, found more"
+    if blank > MOST_BLANK_LINES:
+        return f"a file must have at most {MOST_BLANK_LINES} blank lines one after another, found more"
+    return f"reading ends here after {faults} faults" if faults >= MOST_FAULTS else None
 
 
 def _decode(

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
-from safetensors.torch import save_file
+from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from core.errors import InputError, SettingError, blame_file
@@ -22,21 +22,21 @@ from data.words import Spelling, spell
 from discriminators.architectures import Guide, Network, build_network, find_kind
 from discriminators.architectures.bert import BertClassifier, freeze_lowest_layers, keep_lowest_layers
 from discriminators.architectures.bilstm import AttentionBiLSTM
+from discriminators.networks import Ids, Mask
 from discriminators.segments import Segments, TokenRow, clean, pad_rows, read
 from discriminators.texts import LabelledText
 from discriminators.vocabulary import (
     EncoderTokens,
+    ModelTokens,
     Vocabulary,
     borrowed_vocabulary,
-    load_vocabulary,
+    load_tokens,
     train_vocabulary,
 )
 from models.batching import read_in_batches
 from models.encoders import load_encoder
-from models.loading import fetch_folder, load_weights, tokenizer_fingerprint, weights_fingerprint
+from models.loading import fetch_folder, load_weights, weights_fingerprint
 from models.model import readable_tokens
-
-SETTINGS = "discriminator.json"
 
 
 @checked_dataclass
@@ -53,7 +53,7 @@ class Reading:
 
 @checked_dataclass
 class SavedClassifier(Reading):
-    """The content of `discriminator.json`, and of a guide's `guide.json`."""
+    """The content of the file of a saved discriminator or guide."""
 
     kind: str = "bilstm"  # the module of the network (`discriminators.architectures`)
     max_length: Count = 1024
@@ -64,12 +64,15 @@ class SavedClassifier(Reading):
 class Discriminator:
     """A classifier of texts with one logit (label 1 is human or good, 0 machine or damaged) or one per label."""
 
+    # the file of its settings in the folder of a saved one
+    file: ClassVar[str] = "discriminator.json"
+    # whether every prefix of a text that it learns gets the label of the text
     learns_prefixes: ClassVar[bool] = False
     # `forward(ids, mask) -> logits`
     network: Network
     # what the network reads
-    tokens: Vocabulary | EncoderTokens
-    # the arguments of the network, for `discriminator.json`
+    tokens: Vocabulary | ModelTokens
+    # the arguments of the network, for its file
     arguments: dict[str, Any] = field(repr=False)
     reading: Reading = field(default_factory=Reading)
     # padded tokens in a batch of `logits`
@@ -83,44 +86,59 @@ class Discriminator:
         return self.reading.labels
 
     @property
-    def pad(self) -> int:
-        return self.tokens.layout.pad
-
-    @property
-    def max_length(self) -> int:
-        return self.tokens.max_length
-
-    def read_to_learn(self, texts: Sequence[LabelledText]) -> list[TokenRow]:
-        """Encodes training texts, as `segments.read` does with pairs."""
-        segments = [text.segments for text in texts]
-        rows, _ = read(segments, self.tokens, pairs=[text.pair for text in texts], turns=self.reading.turns)
-        return rows
-
-    @property
     def kind(self) -> str:
         """The kind of its network, such as bilstm or bert."""
         return find_kind(self.network)
 
     def as_guide(self, tokenizer: PreTrainedTokenizerBase) -> Guide:
-        """Makes a guide for the generator of `tokenizer`. Raises SettingError as `Network.as_guide` does."""
+        """Makes a guide for the generator of `tokenizer`.
+
+        Raises SettingError if it reads other tokens, and for a network that cannot steer.
+        """
+        known = self.tokens.ids
+        needed = tokenizer.get_vocab()
+        differing = sorted(token for token, i in needed.items() if known.get(token) != i)
+        if known != needed:
+            what = f"it reads {len(known)} tokens and lacks {len(differing)} of the generator's {len(needed)}"
+            if differing:
+                what += f", or has other ids for them (such as {differing[0]!r})"
+            rule = "a guide must read the tokens of its generator"
+            raise SettingError(f"{rule}, but {what}: train the guide on the generator's tokens")
         return self.network.as_guide(self.tokens, tokenizer)
 
     @cached_property
     def identity(self) -> str:
         """A fingerprint of the weights, the tokens and the settings, for signatures, computed once."""
-        if isinstance(self.tokens, Vocabulary):
-            read = fingerprint([self.tokens.kind, self.tokens.tokenizer.to_str()])
-        else:
-            read = tokenizer_fingerprint(self.tokens.tokenizer)
         kept = {name: value for name, value in self.arguments.items() if name != "dropout"}  # training alone uses it
         identity = [
             weights_fingerprint(self.network),
-            read,
+            self.tokens.identity,
             [self.kind, kept, asdict(self.reading)],
-            self.tokens.layout.max_length,
+            self.tokens.max_length,
             "window",  # how a long text is read
         ]
         return fingerprint(identity)
+
+    def read_to_learn(self, texts: Sequence[LabelledText]) -> list[TokenRow]:
+        """Encodes training texts, as `segments.read` does with pairs; a guide may leave out texts."""
+        segments = [text.segments for text in texts]
+        rows, _ = read(segments, self.tokens, pairs=[text.pair for text in texts], turns=self.reading.turns)
+        return rows
+
+    def read(self, texts: Sequence[Segments], or_nan: bool = False) -> tuple[list[TokenRow], NDArray[np.int64]]:
+        """Encodes texts as `segments.read` does, in the spelling that it learned; `or_nan` leaves out empty ones."""
+        if self.reading.spelling != "as_is":
+            texts = spell(texts, self.reading.spelling)
+        return read(
+            texts,
+            self.tokens,
+            skip_empty=or_nan,
+            turns=self.reading.turns,
+        )
+
+    def judge(self, ids: Ids, mask: Mask) -> Tensor:
+        """Computes the logits of rows."""
+        return self.network(ids, mask)
 
     @torch.inference_mode()
     def logits(
@@ -134,14 +152,7 @@ class Discriminator:
         on the order of the texts and the token budget (within 1e-5 in float32). Raises ValueError as `segments.read`
         does; with `or_nan` a text without tokens gets NaN instead.
         """
-        if self.reading.spelling != "as_is":
-            texts = spell(texts, self.reading.spelling)
-        rows, dropped = read(
-            texts,
-            self.tokens,
-            skip_empty=or_nan,
-            turns=self.reading.turns,
-        )
+        rows, dropped = self.read(texts, or_nan)
         device = next(self.network.parameters()).device
         training = self.network.training
         self.network.eval()
@@ -150,7 +161,7 @@ class Discriminator:
 
         def read_batch(batch: list[int]) -> list[NDArray[np.float64]]:
             ids, mask = pad_rows([rows[i] for i in batch], self.tokens.layout.pad)
-            batch_logits = self.network(ids.to(device), mask.to(device)).double()
+            batch_logits = self.judge(ids.to(device), mask.to(device)).double()
             return list(batch_logits.cpu().numpy().reshape(len(batch), -1))
 
         costs = [len(row.ids) for row in rows]
@@ -161,56 +172,47 @@ class Discriminator:
         return logits if self.labels else logits[:, 0], dropped
 
     def save_pretrained(self, folder: Path | str) -> None:
-        """Writes `discriminator.json` and the weights as safetensors. An encoder is saved with its tokenizer."""
+        """Writes the settings, the tokens and the weights as safetensors. An encoder is saved with its tokenizer."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        self.tokens.save(folder)
+        self.network.save(folder)
         settings = {
             "kind": self.kind,
             "max_length": self.tokens.max_length,
             "network": self.arguments,
             **asdict(self.reading),
         }
-        if isinstance(self.tokens, Vocabulary):
-            self.tokens.save(folder / "vocabulary.json")
-            save_file(self.network.state_dict(), folder / "model.safetensors")
-        else:
-            network: Any = self.network  # of an encoder's tokens, a BertClassifier
-            network.encoder.save_pretrained(folder / "encoder")
-            self.tokens.tokenizer.save_pretrained(folder / "encoder")
-            save_file(network.head.state_dict(), folder / "head.safetensors")
         content = json.dumps(settings, indent=2)
-        (folder / SETTINGS).write_text(f"{content}\n", encoding="utf-8")
+        (folder / self.file).write_text(f"{content}\n", encoding="utf-8")
 
     @classmethod
-    def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "Discriminator":
-        """Loads a discriminator that `save_pretrained` wrote, by folder or hub name.
+    def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> Self:
+        """Loads what `save_pretrained` wrote, by folder or hub name.
 
-        Raises InputError for a missing folder, for a folder without a discriminator, and for a broken discriminator.
+        Raises InputError for a missing folder, for a folder without a discriminator (or guide), and for a broken one.
         """
         folder = fetch_folder(folder)
-        file = folder / SETTINGS
-        saved = SavedClassifier(**read_saved(file, SavedClassifier))
-        arguments = {**saved.network, "outputs": len(saved.labels) or 1}
-        if (folder / "vocabulary.json").is_file():
-            tokens = load_vocabulary(folder / "vocabulary.json")
-            build = partial(build_network, saved.kind, len(tokens), **arguments)
-            network = load_weights(build, folder / "model.safetensors", file)
-        else:
-            encoder, tokenizer = load_encoder(str(folder / "encoder"))
+        file = folder / cls.file
+        if not file.is_file():
+            what = f"must be the folder of a trained discriminator, with {file.name}, found none"
+            raise InputError([f"{folder}: {what}"])
+        saved = SavedClassifier(**read_settings(file, SavedClassifier))
+        arguments = dict(saved.network)
+        if saved.labels:
+            arguments["outputs"] = len(saved.labels)
+        if (folder / EncoderTokens.folder).is_dir():
+            encoder, tokenizer = load_encoder(str(folder / EncoderTokens.folder))
             tokens = EncoderTokens(tokenizer, saved.max_length)
             with blame_file(file):
                 network = build_network(saved.kind, encoder, **arguments)
             load_weights(lambda: network.head, folder / "head.safetensors", file)
+        else:
+            tokens = load_tokens(folder, saved.max_length)
+            arguments = {"vocabulary_size": len(tokens), **arguments}
+            network = load_weights(partial(build_network, saved.kind, **arguments), folder / "model.safetensors", file)
         reading = Reading(saved.labels, saved.spelling, saved.turns)
         return cls(network.to(device).eval(), tokens, saved.network, reading, notes=read_note(folder))
-
-
-def read_saved(file: Path, settings: type) -> dict[str, Any]:
-    """Reads the settings of a trained classifier. Raises InputError if the folder has none or broken ones."""
-    if not file.is_file():
-        what = f"must be the folder of a trained discriminator, with {file.name}, found none"
-        raise InputError([f"{file.parent}: {what}"])
-    return read_settings(file, settings)
 
 
 def new_bilstm(

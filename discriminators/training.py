@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torchmetrics.utilities import dim_zero_cat
 
 from core.errors import SettingError
 from core.settings import Count, Fraction, Positive, Share, checked_dataclass
+from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments, TokenRow, pad_rows
 from discriminators.texts import SHORTEST, LabelledText, split_by_group
 from models.batching import Batch, batches_by_budget
@@ -27,37 +28,7 @@ TOKEN_BUDGET = 4096  # padded tokens in a training batch
 MONITORS: dict[str, str] = {"auc": "val/order", "loss": "val/loss"}  # what decides, by `keep`
 
 
-class Classifier(Protocol):
-    """What learns labelled texts: a discriminator, or a guide that learns all prefixes of its texts in one pass."""
-
-    # `forward(ids, mask)` gives one logit per row or one per label; where prefixes are learned, one per position
-    network: Any
-    # whether every prefix of a text gets the label of the text
-    learns_prefixes: bool
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The labels of the logits; empty for a classifier with one logit."""
-        ...
-
-    @property
-    def pad(self) -> int:
-        """The id of padding."""
-        ...
-
-    @property
-    def max_length(self) -> int:
-        """The most tokens of a row."""
-        ...
-
-    def read_to_learn(self, texts: Sequence[LabelledText]) -> list[TokenRow]:
-        """Encodes training texts; a text may have no row. Raises ValueError for a text that cannot be read."""
-        ...
-
-    def save_pretrained(self, folder: Path) -> None: ...
-
-
-C = TypeVar("C", bound=Classifier)
+C = TypeVar("C", bound=Discriminator)
 
 
 @checked_dataclass
@@ -142,7 +113,7 @@ class LabelledTextDataModule(BatchDataModule[TokenRow]):
 
     def __init__(
         self,
-        classifier: Classifier,
+        classifier: Discriminator,
         train: Sequence[LabelledText],
         held_out: Sequence[LabelledText],
         token_budget: int = TOKEN_BUDGET,
@@ -178,7 +149,7 @@ class LabelledTextDataModule(BatchDataModule[TokenRow]):
 
         `ends` marks where the prefixes of a guide end.
         """
-        ids, mask = pad_rows(rows, self.classifier.pad)
+        ids, mask = pad_rows(rows, self.classifier.tokens.layout.pad)
         batch = {
             "ids": ids,
             "mask": mask,
@@ -191,14 +162,14 @@ class LabelledTextDataModule(BatchDataModule[TokenRow]):
         positions = torch.arange(mask.shape[1])
         ends = mask & (positions >= SHORTEST - 1)
         per_prefix = {name: batch[name][:, None].expand(ends.shape)[ends] for name in ("labels", "weights")}
-        places = batch["places"][:, None] * self.classifier.max_length + positions
+        places = batch["places"][:, None] * self.classifier.tokens.max_length + positions
         return {**batch, **per_prefix, "places": places[ends], "ends": ends}
 
     def mute(self, row: TokenRow) -> TokenRow:
         return replace(row, weight=0.0)
 
 
-def read_rows(classifier: Classifier, texts: Sequence[LabelledText]) -> list[TokenRow]:
+def read_rows(classifier: Discriminator, texts: Sequence[LabelledText]) -> list[TokenRow]:
     """Encodes the rows that a classifier learns or is checked on.
 
     Raises ValueError for a text that cannot be read, and if fewer than two classes have rows.
@@ -244,7 +215,7 @@ class DiscriminatorModule(TrainingModule):
 
     def __init__(
         self,
-        classifier: Classifier,
+        classifier: Discriminator,
         learning_rate: float = 1e-4,
         warm_up: float = 0.1,
         weight_decay: float = 0.01,

@@ -5,21 +5,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerBase
 
 from core.errors import SettingError, blame_file
 from core.settings import Count, checked_dataclass, read_settings
+from core.stages import fingerprint
 from data.words import RUNS_AND_MARKS, split_chinese
 from discriminators.segments import Segments, TokenFrame, clean
-from models.loading import copy_backend
+from models.loading import check_tokens, copy_backend, load_tokenizer, tokenizer_fingerprint
 from models.model import plain_token_ids
 from models.tiny import train_byte_level_bpe
 
 LEARNED = ("characters", "jieba", "words", "bpe")
 BORROWED = "tokenizer"
+FILE = "vocabulary.json"
 SPECIAL = ["<pad>", "<unk>", "<sep>"]  # ids 0, 1 and 2
 
 
@@ -64,17 +66,27 @@ class Vocabulary:
         )
         return [self._shift(encoding.ids) for encoding in encoded]
 
+    @property
+    def ids(self) -> dict[str, int]:
+        """The ids that the tokenizer gives its tokens."""
+        return self.tokenizer.get_vocab()
+
+    @property
+    def identity(self) -> str:
+        """What changes with how texts are encoded."""
+        return fingerprint([self.kind, self.tokenizer.to_str()])
+
     def _shift(self, ids: Sequence[int]) -> list[int]:
         """The ids behind those of the special tokens."""
         return [self.first + number for number in ids]
 
-    def save(self, path: Path) -> None:
+    def save(self, folder: Path) -> None:
         content = {
             "kind": self.kind,
             "max_length": self.max_length,
             "tokenizer": json.loads(self.tokenizer.to_str()),
         }
-        path.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / FILE).write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @checked_dataclass
@@ -86,8 +98,9 @@ class SavedVocabulary:
     tokenizer: dict[str, Any]
 
 
-def load_vocabulary(path: Path) -> Vocabulary:
+def load_vocabulary(folder: Path) -> Vocabulary:
     """Loads the vocabulary that `save` wrote. Raises InputError for a broken file."""
+    path = folder / FILE
     content = read_settings(path, SavedVocabulary)
     with blame_file(path):
         tokenizer = Tokenizer.from_str(json.dumps(content["tokenizer"]))
@@ -96,11 +109,45 @@ def load_vocabulary(path: Path) -> Vocabulary:
 
 
 @dataclass(frozen=True)
-class EncoderTokens:
-    """The tokenizer of an encoder; text that spells a special token is read as plain text."""
+class ModelTokens:
+    """The tokenizer of a language model; text that spells a special token is read as plain text."""
 
+    # where it lies in the folder of a saved classifier
+    folder: ClassVar[str]
     tokenizer: PreTrainedTokenizerBase
+    # the longest sequence to read at once
     max_length: int
+
+    def __len__(self) -> int:
+        return len(self.tokenizer)
+
+    @property
+    def layout(self) -> TokenFrame:
+        """The special tokens around segments."""
+        raise NotImplementedError
+
+    @property
+    def ids(self) -> dict[str, int]:
+        """The ids of the tokens."""
+        return self.tokenizer.get_vocab()
+
+    @property
+    def identity(self) -> str:
+        """What changes with how texts are encoded."""
+        return tokenizer_fingerprint(self.tokenizer)
+
+    def encode(self, segments: Sequence[str]) -> list[list[int]]:
+        """Returns the token ids of each segment, without special tokens."""
+        return plain_token_ids(self.tokenizer, segments)
+
+    def save(self, folder: Path) -> None:
+        self.tokenizer.save_pretrained(folder / self.folder)
+
+
+class EncoderTokens(ModelTokens):
+    """The tokenizer of an encoder."""
+
+    folder = "encoder"
 
     @property
     def layout(self) -> TokenFrame:
@@ -117,8 +164,27 @@ class EncoderTokens:
             max_length=self.max_length,
         )
 
-    def encode(self, segments: Sequence[str]) -> list[list[int]]:
-        return plain_token_ids(self.tokenizer, segments)
+
+class GeneratorTokens(ModelTokens):
+    """The tokenizer of a generator, whose tokens a causal guide reads as they are."""
+
+    folder = "tokenizer"
+
+    @property
+    def layout(self) -> TokenFrame:
+        """Of a text to learn: nothing before it, the end token behind it, where there is one."""
+        end: Any = self.tokenizer.eos_token_id
+        return TokenFrame((), separator=0, end=() if end is None else (end,), pad=0, max_length=self.max_length)
+
+
+def load_tokens(folder: Path, max_length: int) -> Vocabulary | GeneratorTokens:
+    """Loads the tokens of a saved classifier that has no encoder. Raises InputError for broken ones."""
+    place = folder / GeneratorTokens.folder
+    if not place.is_dir():
+        return load_vocabulary(folder)
+    tokenizer = load_tokenizer(place)
+    check_tokens(folder, tokenizer, len(tokenizer))
+    return GeneratorTokens(tokenizer, max_length)
 
 
 def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:

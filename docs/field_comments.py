@@ -25,7 +25,7 @@ class FieldComments(Extension):
         """Sets the docstring of a field that has none."""
         if field.docstring or field.lineno is None or not field.is_public:
             return
-        lines = field.lines_collection[field.filepath]
+        lines = field.module.lines
         last = field.endlineno or field.lineno
         comment = lines[last - 1].partition("  # ")[2]
         if not comment:

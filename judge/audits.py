@@ -19,10 +19,22 @@ from core.scores import Field, Metric
 from core.selection import has_field
 from core.signature import join_values
 from core.stages import Stages, fingerprint
-from data.damage import DAMAGES, EDITS, damage_example, edit_example
+from data.damage import (
+    DAMAGES,
+    EDITS,
+    damage_example,
+    edit_example,
+)
 from data.scoring import list_code, score_all
 from judge.scoring import join_signatures
-from meta_eval.auditing import CueAudit, DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
+from meta_eval.auditing import (
+    CueAudit,
+    DamageAudit,
+    EditAudit,
+    audit_cues,
+    audit_damage,
+    audit_edit,
+)
 from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, count_cues
 from meta_eval.design import Floats, restrict
@@ -149,13 +161,34 @@ def tabulate(audits: Mapping[str, MetricAudit], strengths: Sequence[float]) -> I
             names = {"metric": metric, "aspect": aspect, "set": audit.rated.name}
             if audited.cues:
                 most = ", ".join(audited.cues.main_cues) or "–"
-                explained.append(pick(audited.cues, ("n", "explained"), **names, most_by=most))
+                explained.append(
+                    pick(
+                        audited.cues,
+                        ("n", "explained"),
+                        **names,
+                        most_by=most,
+                    )
+                )
             for name, rho in audited.properties.items():
-                properties.append({**names, "property": name, "n": audited.n, "spearman": rho})
+                properties.append(
+                    {
+                        **names,
+                        "property": name,
+                        "n": audited.n,
+                        "spearman": rho,
+                    }
+                )
             for name, damage in audited.damages.items():
                 damages.append({**names, "damage": name, **_list_cells(damage, strengths)})
             for name, edit in audited.edits.items():
-                edits.append(pick(edit, ("n", "shift", "size", "changed"), **names, edit=name))
+                edits.append(
+                    pick(
+                        edit,
+                        ("n", "shift", "size", "changed"),
+                        **names,
+                        edit=name,
+                    )
+                )
     falls = [f"fall_{strength:g}" for strength in (1, 0.5) if strength in strengths]
     shown = ("metric", "damage", "monotone", "n", "p_value", *falls, "wins_over_damage", "aspect")
     yield Table(
@@ -164,7 +197,12 @@ def tabulate(audits: Mapping[str, MetricAudit], strengths: Sequence[float]) -> I
     yield Table(
         "What the scores depend on", PROPERTIES_CAPTION, properties, ("metric", "property", "spearman", "n", "aspect")
     )
-    yield Table("Damage", DAMAGE_CAPTION, damages, shown)
+    yield Table(
+        "Damage",
+        DAMAGE_CAPTION,
+        damages,
+        shown,
+    )
     yield Table(
         "Harmless edits",
         EDITS_CAPTION,
@@ -178,7 +216,12 @@ def _list_cells(damage: DamageAudit, strengths: Sequence[float]) -> Row:
     monotone = "yes" if damage.is_monotone else "no"
     falls = {f"fall_{strength:g}": fall for strength, fall in zip(sorted(strengths), damage.falls, strict=True)}
     rest = {"monotone": "–" if math.isnan(whole.low) else monotone, "reason": whole.reason or ""}
-    return {"n": damage.n, **falls, **pick(damage, ("p_value", "wins_over_damage")), **rest}
+    return {
+        "n": damage.n,
+        **falls,
+        **pick(damage, ("p_value", "wins_over_damage")),
+        **rest,
+    }
 
 
 # ---- the audit ------------------------------------------------------------------------------------------------------
@@ -207,20 +250,52 @@ def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, *, has
     for examples that the metric refuses.
     """
     seed = how["seed"]
-    drawn = rated.take(draw(rated.examples, metric.requires, how["texts"], seed))
+    drawn = rated.take(
+        draw(
+            rated.examples,
+            metric.requires,
+            how["texts"],
+            seed,
+        )
+    )
     examples = drawn.examples
     scored = score_all(drawn, metric)
-    perturbed = {name: damage_all(examples, name, sorted(how["strengths"]), seed) for name in DAMAGES}
+    perturbed = {
+        name: damage_all(
+            examples,
+            name,
+            sorted(how["strengths"]),
+            seed,
+        )
+        for name in DAMAGES
+    }
     perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}
-    after = score_perturbed(metric, perturbed, scored.signature, stages)
+    after = score_perturbed(
+        metric,
+        perturbed,
+        scored.signature,
+        stages,
+    )
     cues = count_cues(examples) if has_cues else None
     aspects: dict[str, AspectAudit] = {}
     for aspect, values in scored.values.items():
         of_aspect: dict[str, tuple[Levels, Floats]] = {}
         for name, levels in perturbed.items():
             of_aspect[name] = (levels, np.array([by_aspect[aspect] for by_aspect in after[name]]))
-        aspects[aspect] = audit_aspect(examples, values, of_aspect, cues, seed)
-    line = join_values("audit", set=rated.name, n=len(examples), cues=has_cues, **how)
+        aspects[aspect] = audit_aspect(
+            examples,
+            values,
+            of_aspect,
+            cues,
+            seed,
+        )
+    line = join_values(
+        "audit",
+        set=rated.name,
+        n=len(examples),
+        cues=has_cues,
+        **how,
+    )
     return MetricAudit(
         aspects,
         n=len(examples),
@@ -298,7 +373,18 @@ def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float
     damaged: list[list[Example]] = []
     for strength in strengths:
         pairs = zip(examples, donors, strict=True)
-        damaged.append([damage_example(example, donor, name, strength, seed) for example, donor in pairs])
+        damaged.append(
+            [
+                damage_example(
+                    example,
+                    donor,
+                    name,
+                    strength,
+                    seed,
+                )
+                for example, donor in pairs
+            ]
+        )
     return damaged
 
 
@@ -318,7 +404,12 @@ def audit_aspect(
     properties: dict[str, Estimate] = {}
     for name, values in zip(cues.names, cues.values.T, strict=True) if cues else ():
         if np.ptp(values):
-            properties[name] = estimate_correlation(spearman, scores, values, layout)
+            properties[name] = estimate_correlation(
+                spearman,
+                scores,
+                values,
+                layout,
+            )
     damages: dict[str, DamageAudit] = {}
     edits: dict[str, EditAudit] = {}
     for name, (levels, values) in perturbed.items():
@@ -338,7 +429,14 @@ def audit_aspect(
     return AspectAudit(
         n=int((~np.isnan(scores)).sum()),
         properties=properties,
-        cues=audit_cues(scores, cues, layout=layout, seed=seed) if cues else None,
+        cues=audit_cues(
+            scores,
+            cues,
+            layout=layout,
+            seed=seed,
+        )
+        if cues
+        else None,
         damages=damages,
         edits=edits,
     )

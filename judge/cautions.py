@@ -1,14 +1,19 @@
-"""Cautions: notes on data that can mislead a study: repeated texts, and raters of one system."""
+"""Cautions: data that can mislead a study: repeated texts, raters of one system, labels that are no random sample."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
+from meta_eval.design import Floats, Layout
+from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
-from report.wording import join_names
+from report.wording import format_number, join_names
+
+Differences: TypeAlias = Mapping[str, Sequence[SampleDifference]]
 
 REPEATED = 0.1  # of the texts repeat a context, or another text: they are no longer independent
 CONFOUNDED = "a difference between these systems may be one between their raters"
@@ -51,3 +56,29 @@ def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
     raters_by_system = {system: is_rated[:, names == system].any(axis=1) for system in systems}
     rated = [system for system, raters in raters_by_system.items() if raters.any()]
     return [(a, b) for a, b in combinations(rated, 2) if not (raters_by_system[a] & raters_by_system[b]).any()]
+
+
+def find_choice(
+    labels: Floats,
+    verdicts: Mapping[str, Floats],
+    cells: Sequence[str] | None,
+    layout: Layout,
+) -> Differences:
+    """Finds, by judge, how the texts with a label (n,) differ from the others in verdicts and in cells (systems)."""
+    is_labelled = ~np.isnan(labels)
+    by_cell = compare_cells(is_labelled, cells, layout) if cells else None
+    by_verdict = {name: compare_verdicts(is_labelled, values, layout) for name, values in verdicts.items()}
+    return {name: [*filter(None, (difference, by_cell))] for name, difference in by_verdict.items()}
+
+
+def note_choice(found: Differences, examples: str) -> Iterator[str]:
+    """Warns that the labelled examples are no random sample, so that corrected figures of a judge are invalid."""
+    for judge, differences in found.items():
+        for difference in differences:
+            labelled = format_number(difference.labelled)
+            others = format_number(difference.others)
+            differ = f"{labelled} of the {examples} of {difference.what} are labelled, and {others} of the others"
+            if difference.what == "verdicts":
+                differ = f"the mean verdict of {judge} is {labelled} on labelled {examples} and {others} on the others"
+            rule = f"the labels are no random sample, so figures corrected with {judge} do not hold"
+            yield f"{rule}: {differ} (p {format_number(difference.p_value)})"

@@ -10,7 +10,13 @@ import logging
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,17 +24,39 @@ from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from core.errors import ExampleError, InputError, fault, setting
+from core.errors import (
+    ExampleError,
+    InputError,
+    fault,
+    setting,
+)
 from core.example import Example
 from core.progress import step
-from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
+from core.scores import (
+    AnnouncesCost,
+    CorpusMetric,
+    Metric,
+    Scores,
+)
 from core.selection import describe_missing_fields, hint_field
 from core.source import hash_sources
 from core.stages import Cache, Stages
 from data.files import iterate_examples, to_record
 from data.input_file import FileLike, InputFile
-from data.scored import WRITTEN, encode_scores, list_rows, score_records, write_score_rows
-from data.scoring import keep_part, list_code, name_part, open_scores, read_part
+from data.scored import (
+    WRITTEN,
+    encode_scores,
+    list_rows,
+    score_records,
+    write_score_rows,
+)
+from data.scoring import (
+    keep_part,
+    list_code,
+    name_part,
+    open_scores,
+    read_part,
+)
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
 from judge.metrics import MetricPlan, Planned
 from judge.scoring import load_all
@@ -131,7 +159,13 @@ def read_chunks(source: InputFile, metrics: Mapping[str, Planned], size: int) ->
             first += [example for _, example in chunk[: SHOWN_EXAMPLES - len(first)]]
         opened.pop_all()
     bounds = [*pairwise(accumulate(sizes, initial=0))]
-    return ChunkedFile(source, source.sha256(), first=tuple(first), bounds=bounds, held=held)
+    return ChunkedFile(
+        source,
+        source.sha256(),
+        first=tuple(first),
+        bounds=bounds,
+        held=held,
+    )
 
 
 def split(
@@ -234,7 +268,12 @@ def score_file(
     """
     kept: dict[str, Cache] = {}
     for name, (signature, code) in signed.items():
-        kept[name] = open_scores(stages, file.sha256, signature, code)
+        kept[name] = open_scores(
+            stages,
+            file.sha256,
+            signature,
+            code,
+        )
     _, total = file.bounds[-1]
     with ExitStack() as opened, step("scoring", total) as advance:
         # in one order, so that no runs wait in a ring
@@ -245,7 +284,12 @@ def score_file(
             missing[bounds] = [name for name, cache in kept.items() if name_part(bounds) not in cache]
         done = total - sum(end - begin for (begin, end), names in missing.items() if names)
         if done:
-            log.info("%d of %d examples of %s are already scored", done, total, file.source.path)
+            log.info(
+                "%d of %d examples of %s are already scored",
+                done,
+                total,
+                file.source.path,
+            )
         advance(done)
         parts = ((line, names) for line, names in zip(file, missing.values(), strict=True) if names)
         for bounds, scored in zip(filter(missing.get, missing), score(parts), strict=True):
@@ -271,7 +315,12 @@ def write_scores(file: ChunkedFile, kept: Mapping[str, Cache], output: Path) -> 
     columns = () if output.suffix.lower() == ".jsonl" else list_columns(file)
     records = score_records(decode_all(file), {name: read_rows(name) for name in kept})
     first = next(records)
-    write_score_rows(chain([first], records), output, [*first["scores"]], columns)
+    write_score_rows(
+        chain([first], records),
+        output,
+        [*first["scores"]],
+        columns,
+    )
     return parts
 
 

@@ -15,8 +15,7 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from inspect import Parameter, signature
+from inspect import signature
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,7 @@ from core.signature import PACKAGE, version
 from core.threads import share_cores
 from judge.input_flags import IN_PLACE, SET, SYSTEM_FILES, TEXT_FILES, read_inputs
 from judge.metric_flags import JUDGE, METRICS, add_inner, describe_metrics, plan_named
-from judge.options import FILE, INNER, Place, Strings, declare_command, flag, spell_out
+from judge.options import FILE, INNER, PLOTS, Place, Strings, declare_command, flag, spell_out
 from report.terminal import console as make_console
 from report.terminal import (
     describe_failure,
@@ -60,7 +59,6 @@ FINE, FAILED, BAD_INPUT, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # 3: a condition 
 STANDARD = "-"
 SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 HELP = ("-h", "--help")
-PLOTS = ("png",)
 METRIC_FLAGS = ("metric", "metrics", "judge")
 SHARED = "of every verb"
 COMMON = (
@@ -79,38 +77,24 @@ REPORT = (
 )
 
 
-@dataclass(frozen=True)
-class Verb:
-    """A verb of the command."""
-
-    # the flags that are no parameters of its function
-    flags: tuple[Parameter, ...] = ()
-    # the parameter of its function that FILE gives; "" for none
-    file: str = "source"
-
-    @property
-    def takes(self) -> list[str]:
-        """The flags that may stand in place of FILE."""
-        return [name for name in IN_PLACE if name in self.names]
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the flags."""
-        return [each.name for each in self.flags]
-
-
 SHOWN = (*REPORT, *COMMON)
-VERBS = {
-    "score": Verb((*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN)),
-    "agree": Verb((*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN)),
-    "compare": Verb((*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN)),
-    "prefer": Verb((*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *SHOWN)),
-    "audit": Verb((*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *SHOWN)),
-    "plan": Verb((*SET, *SHOWN), file="pilot"),
-    "label": Verb((*SYSTEM_FILES, *SHOWN)),
-    "steer": Verb(SHOWN, file=""),
-    "demo": Verb(COMMON, file=""),
+VERBS = {  # the flags of each that are no parameters of its function
+    "score": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN),
+    "agree": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN),
+    "compare": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN),
+    "prefer": (*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *SHOWN),
+    "audit": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *SHOWN),
+    "plan": (*SET, *SHOWN),
+    "label": (*SYSTEM_FILES, *SHOWN),
+    "steer": SHOWN,
+    "demo": COMMON,
 }
+
+
+def find_parameter(name: str) -> str:
+    """Returns the parameter of a verb's function that FILE gives; "" for none."""
+    first = next(iter(signature(getattr(judge, name)).parameters))
+    return first if first in ("source", "pilot") else ""
 
 
 def kept_stages() -> str:
@@ -132,12 +116,12 @@ def make_app() -> App:
         default_parameter=usual,
         result_action="return_value",
     )
-    for order, (name, verb) in enumerate(VERBS.items()):
+    for order, (name, flags) in enumerate(VERBS.items()):
         function = getattr(judge, name)
-        command = declare_command(function, verb.flags, verb.file, {"stages": kept_stages()})
+        file = find_parameter(name)
+        command = declare_command(function, flags, file, {"stages": kept_stages()})
         line, *_ = (function.__doc__ or "").splitlines()
-        file = " FILE" if verb.file else ""
-        usage = f"judge {name}{file} [--name value ...]\n"
+        usage = f"judge {name}{' FILE' if file else ''} [--name value ...]\n"
         app.command(command, name=name, help=line, usage=usage, sort_key=order)
     app.register_install_completion_command()
     return app
@@ -207,7 +191,7 @@ def show_help(app: App, words: Sequence[str]) -> int:
     name, *others = words
     app.help_epilogue = None
     app.help_print([name])
-    if "metrics" in VERBS[name].names:
+    if {*METRICS} <= {*VERBS[name]}:
         given: dict[str, Any] = {}
         with suppress(SettingError):  # of words that help does not need
             given = parse_words(app, name, [word for word in others if word not in HELP])
@@ -220,8 +204,8 @@ def run_verb(app: App, words: Sequence[str]) -> int:
     from core.progress import shown
 
     name, *others = words
-    check_file(name, others)
     given = parse_words(app, name, others)
+    check_file(given.get(FILE, ()))
     if "config" in given:
         app.config = [read_config(Path(given["config"]))]
         given = parse_words(app, name, others)
@@ -243,7 +227,9 @@ def run_verb(app: App, words: Sequence[str]) -> int:
             return FINE
         study.print(make_console(stderr=name == "score" and given.get("output") == STANDARD))
         if "report" in given:
-            write_report(study, words, given, time.perf_counter() - began)
+            from judge.reports import write_verb
+
+            say(f"wrote {write_verb(study, words, given, time.perf_counter() - began)}")
     return FOUND if study.findings else FINE
 
 
@@ -265,27 +251,23 @@ def read_config(path: Path) -> Any:
     return Yaml(path, use_commands_as_keys=False)
 
 
-def check_file(name: str, words: Sequence[str]) -> None:
-    """Raises InputError for a FILE that does not exist, before slow libraries are imported.
+def check_file(files: Sequence[str]) -> None:
+    """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
+    for file in files:
+        if os.path.realpath(file).startswith(("/proc/", "/sys/", "/dev/")) and not Path(file).is_fifo():
+            raise InputError([fault(file, 0, "must be a regular file or a pipe")])  # others may never end
+        if file != STANDARD and "=" not in file and not os.path.lexists(file):
+            from data.workbooks import split_sheet
 
-    Raises SettingError for a FILE that the verb does not take.
-    """
-    file = words[0] if words and not words[0].startswith("--") else STANDARD
-    if not VERBS[name].file and file != STANDARD:
-        raise SettingError(f"judge {name} takes no file, but got {printable(file)}")
-    if os.path.realpath(file).startswith(("/proc/", "/sys/", "/dev/")) and not Path(file).is_fifo():  # may never end
-        raise InputError([fault(file, 0, "must be a regular file or a pipe")])
-    if file == STANDARD or "=" in file or os.path.lexists(file):
-        return
-    from data.workbooks import split_sheet
-
-    path, _ = split_sheet(file)
-    if not os.path.lexists(path):
-        raise InputError([fault(file, 0, "no such file")])
+            path, _ = split_sheet(file)
+            if not os.path.lexists(path):
+                raise InputError([fault(file, 0, "no such file")])
 
 
 def parse_words(app: App, name: str, words: Sequence[str]) -> dict[str, Any]:
     """Reads the words after a verb; returns the settings that they give. Raises SettingError."""
+    if words and not words[0].startswith("-") and not find_parameter(name):
+        raise SettingError(f"judge {name} takes no file, but got {printable(words[0])}")
     try:
         _, bound, _ = app.parse_args([name, *spell_out(words)], exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -318,35 +300,26 @@ def explain(error: CycloptsError) -> str:
 
 def collect_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Collects the arguments of the verb's function. Raises SettingError and InputError."""
-    verb = VERBS[name]
     parameters = signature(getattr(judge, name)).parameters
-    settings = {setting: given[setting] for setting in parameters if setting in given and setting not in verb.names}
+    flags = [flag.name for flag in VERBS[name]]
+    settings = {setting: given[setting] for setting in parameters if setting in given and setting not in flags}
     network = given.get("network", False)
     stages = given.get("stages", kept_stages())
     stages = None if stages == "null" else stages
     settings |= {key: value for key, value in {"stages": stages, "network": network}.items() if key in parameters}
-    if "metrics" in verb.names:
+    if "metrics" in flags:
         planned = plan_named(given, ("metric", "metrics"), network=network, stages=stages)
         if "metric" in parameters and not planned:
             raise SettingError("--metric NAME is needed, or --metrics NAME NAME")
         settings["metric" if "metric" in parameters else "metrics"] = planned
     if "judge" in given:
         settings["judge"] = next(iter(plan_named(given, ["judge"], network=network, stages=stages).values()), None)
-    if verb.file:
-        settings |= read_inputs(name, verb.file, verb.takes, given)
+    if file := find_parameter(name):
+        settings |= read_inputs(name, file, [flag for flag in IN_PLACE if flag in flags], given)
     return settings
 
 
 # ---- what is shown --------------------------------------------------------------------------------------------------
-
-
-def write_report(study: Any, words: Sequence[str], given: Mapping[str, Any], seconds: float) -> None:
-    """Writes the report of a result."""
-    from judge.reports import write_verb
-
-    settings = {name: value for name, value in given.items() if name not in (FILE, "report", "config")}
-    how = {"folder": given["report"], "plots": given.get("plots", PLOTS), "seconds": seconds}
-    say(f"wrote {write_verb(study, ['judge', *words], settings, **how)}")
 
 
 def describe_fault(error: InputError | SettingError, words: Sequence[str]) -> str:

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InputError, SettingError, fault, format_value, setting
+from core.errors import SettingError, fault, format_value, setting
 from core.example import is_invisible
 from data.records import require_none
 from data.scored import place_outputs
-from judge.cautions import CONFOUNDED, find_confounded, note_confounded
-from judge.label_study import check_samples
-from judge.preference_study import note_sample
+from judge.cautions import CONFOUNDED, find_choice, find_confounded, note_choice, note_confounded
 from judge.scoring import collect_notes
 from meta_eval.cues import VERSION, add_normal_scores
-from meta_eval.design import find_common
+from meta_eval.design import Floats, find_common
 from meta_eval.estimates import ENUMERATED, Estimate
 from meta_eval.helped import HelpedEstimate, help_difference, help_mean
 from meta_eval.scored_set import ScoredSet
@@ -96,9 +94,19 @@ def compare_systems(
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
     for name, values in grid.columns.items():
-        compared = dict(compare_pairs(grid.systems, values, seed=seed, margin=margin, level=level))
+        compared = {
+            **compare_pairs(
+                grid.systems,
+                values,
+                seed=seed,
+                margin=margin,
+                level=level,
+            )
+        }
         for pair in confounded.get(name, ()):
-            compared[pair] = withhold(compared[pair], f"no rater rated both: {CONFOUNDED}")
+            reason = f"no rater rated both: {CONFOUNDED}"
+            known = withhold(compared[pair], reason, "difference", "win_rate")
+            compared[pair] = replace(known, p_value=math.nan, is_equal=None, reason=reason)
         means[name] = rank_systems(grid.systems, values, compared, level)
         pairs[name] = add_beyond_cues(compared, grid, values, features) if features else compared
     found = SystemsCompared(means, pairs, estimate_powered(grid, confounded))
@@ -146,11 +154,10 @@ def check_comparable(scored: ScoredSet, *, may_lack: bool) -> dict[str, list[str
     first_answer = {group: i for (_, group), i in reversed(places.items())}
     lacking = {group: [name for name in systems if (name, group) not in places] for group in scored.groups or ()}
     lacking = {group: names for group, names in lacking.items() if names}
-    if may_lack and len(lacking) == len(first_answer):
-        rule = f"no input of {len(lacking)} has an output of every system"
-        raise InputError([fault(scored.locate(0)[0], 0, rule)])
     faults: list[str] = []
-    if len(systems) < 2:
+    if may_lack and len(lacking) == len(first_answer):
+        faults.append(fault(scored.locate(0)[0], 0, f"no input of {len(lacking)} has an output of every system"))
+    elif len(systems) < 2:
         problem = f"a comparison needs at least 2 systems, found {', '.join(systems)}"
         faults.append(fault(scored.locate(0)[0], 0, problem))
     for group, names in lacking.items() if not may_lack else ():
@@ -160,8 +167,7 @@ def check_comparable(scored: ScoredSet, *, may_lack: bool) -> dict[str, list[str
     for i, example in enumerate(scored.examples):
         earlier = first_answer[str(example.group)]
         for name in ("context", "prefix", "label", "references"):
-            here = getattr(example, name)
-            there = getattr(scored.examples[earlier], name)
+            here, there = getattr(example, name), getattr(scored.examples[earlier], name)
             if here != there:
                 rule = f"all systems must answer the same input, but {name} of {format_value(example.group)}"
                 lines = f"{format_value(here)} here and {format_value(there)} in line {scored.locate(earlier)[1]}"
@@ -184,18 +190,9 @@ def drop_lacking(outputs: ScoredSet, lacking: Mapping[str, Sequence[str]]) -> tu
     return outputs.take(kept), [note]
 
 
-def withhold(found: SystemComparison, reason: str) -> SystemComparison:
-    """Removes the test and the intervals of a comparison; `reason` says why."""
-    difference = Estimate.undefined(reason, found.difference.value)
-    win_rate = Estimate.undefined(reason, found.win_rate.value)
-    return replace(
-        found,
-        difference=difference,
-        win_rate=win_rate,
-        p_value=math.nan,
-        is_equal=None,
-        reason=reason,
-    )
+def withhold(found: Any, reason: str, *names: str) -> Any:
+    """Removes the intervals of these estimates of a dataclass; `reason` says why."""
+    return replace(found, **{name: Estimate.undefined(reason, getattr(found, name).value) for name in names})
 
 
 def find_silence(grid: Grid, scored: ScoredSet) -> NDArray[np.bool_]:
@@ -211,14 +208,16 @@ def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, lis
     rated all other outputs of the system. Also returns these metrics by system.
     """
     silence = find_silence(grid, scored)
-    columns = {name: values.copy() for name, values in grid.columns.items()}
     unranked: dict[str, list[str]] = {}
-    for name, values in columns.items():
-        for system, is_silent, row in zip(grid.systems, silence, values, strict=True):
-            is_rated_in_part = name not in grid.scores and np.isnan(row[~is_silent]).any()
-            if np.isnan(row[is_silent]).any() and not is_rated_in_part:
-                row[:] = np.nan
-                unranked.setdefault(system, []).append(name)
+    columns: dict[str, Floats] = {}
+    for name, values in grid.columns.items():
+        is_missing = np.isnan(values)
+        is_out = (is_missing & silence).any(axis=1)
+        if name not in grid.scores:
+            is_out &= ~(is_missing & ~silence).any(axis=1)  # a system that people rated in part is left in
+        for row in np.flatnonzero(is_out):
+            unranked.setdefault(grid.systems[row], []).append(name)
+        columns[name] = np.where(is_out[:, None], np.nan, values)
     scores = {name: columns[name] for name in grid.scores}
     ratings = {aspect: columns[f"{HUMAN}{aspect}"] for aspect in grid.ratings}
     return replace(grid, scores=scores, ratings=ratings), unranked
@@ -238,9 +237,7 @@ def estimate_powered(
         for a, b in combinations(grid.systems, 2):
             found = help_difference(ratings[a], ratings[b], scores[a], scores[b])
             if (a, b) in confounded[f"{HUMAN}{aspect}"]:
-                estimate = Estimate.undefined(CONFOUNDED, found.estimate.value)
-                by_labels = Estimate.undefined(CONFOUNDED, found.by_labels.value)
-                found = replace(found, estimate=estimate, by_labels=by_labels)
+                found = withhold(found, CONFOUNDED, "estimate", "by_labels")
             powered[aspect, name, a, b] = found
     return powered
 
@@ -288,9 +285,9 @@ def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
     """Notes what human means from few ratings rest on, and if the rated outputs are visibly no random sample."""
     for aspect in list_partly_rated(grid):
         yield f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
-        for name, tests in check_samples(scored, aspect, scored.scores).items():
-            for test in tests:
-                yield f"{aspect}: {note_sample(name, 'texts', test)}"
+        scores = {name: scored.values(name, aspect) for name in scored.scores}
+        differences = find_choice(scored.ratings(aspect), scores, scored.systems, scored.layout)
+        yield from (f"{aspect}: {note}" for note in note_choice(differences, "texts"))
 
 
 # ---- tables and the answer ------------------------------------------------------------------------------------------
@@ -304,14 +301,7 @@ def tabulate(found: SystemsCompared, level: float, margin: float | None) -> Iter
     for metric, of_metric in found.pairs.items():
         for (a, b), pair in of_metric.items():
             cells = {"metric": metric, "system_a": a, "system_b": b, "difference": pair.difference}
-            pairs.append(
-                pick(
-                    pair,
-                    PAIR_CELLS,
-                    **cells,
-                    better=judge_pair((a, b), pair, level, margin),
-                )
-            )
+            pairs.append(pick(pair, PAIR_CELLS, **cells, better=judge_pair((a, b), pair, level, margin)))
             if pair.beyond_cues is UNCOUNTED:
                 del pairs[-1]["beyond_cues"]
     yield Table("Systems on the same inputs", PAIRS_CAPTION, pairs, PAIR_SHOWN)
@@ -333,14 +323,18 @@ def draw_differences(found: SystemsCompared) -> dict[str, Figure]:
         pairs = found.pairs[name]
         gaps: dict[str, Estimate] = {}
         for other in others:
-            is_named_so = (best, other) in pairs
-            difference = pairs[best, other].difference if is_named_so else pairs[other, best].difference.negate()
-            gaps[f"{best} - {other}"] = difference
+            pair = pairs.get((best, other))
+            gaps[f"{best} - {other}"] = pair.difference if pair else pairs[other, best].difference.negate()
         plots[name] = gaps, f"difference of mean {name}, best minus other, 95 %"
     return plot_intervals(plots)
 
 
-def write_answer(found: SystemsCompared, inputs: int, level: float, margin: float | None) -> str:
+def write_answer(
+    found: SystemsCompared,
+    inputs: int,
+    level: float,
+    margin: float | None,
+) -> str:
     """Says in one sentence which system is better by which metrics."""
     metrics_by_answer: dict[str, list[str]] = {}
     for metric, ranked in found.means.items():
@@ -352,7 +346,12 @@ def write_answer(found: SystemsCompared, inputs: int, level: float, margin: floa
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def judge_pair(systems: tuple[str, str], pair: SystemComparison, level: float, margin: float | None) -> str:
+def judge_pair(
+    systems: tuple[str, str],
+    pair: SystemComparison,
+    level: float,
+    margin: float | None,
+) -> str:
     """Names the better system of a pair, or says that the tests find no difference, or that both are equal."""
     within = f"within {margin:g}" if pair.is_equal else ""
     if pair.p_value < level:
@@ -363,30 +362,37 @@ def judge_pair(systems: tuple[str, str], pair: SystemComparison, level: float, m
     return f"equal {within}" if within else "not separated"
 
 
-def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, margin: float | None) -> str:
+def _answer_by_metric(
+    ranked: Sequence[SystemMean],
+    pairs: Pairs,
+    level: float,
+    margin: float | None,
+) -> str:
     """What the tests of one metric show about its best system and each other one, in a sentence without its end."""
-    compared = [mean.system for mean in ranked if mean.n]
-    if len(compared) < 2:
+    best, *others = [mean.system for mean in ranked if mean.n] or [""]
+    if not others:
         return "no two systems have scores for enough inputs in common"
-    best, *others = compared
-    against = {other: pairs[best, other] if (best, other) in pairs else pairs[other, best] for other in others}
+    against = {other: pairs.get((best, other)) or pairs[other, best] for other in others}
     untested = [other for other in others if math.isnan(against[other].p_value)]
     why = "; ".join(dict.fromkeys(against[other].reason or "" for other in untested))
     if untested == others:
         return f"{best} is not tested against {join_names(others)}: {why}"
-    tested = [other for other in others if other not in untested]
-    beaten = [other for other in tested if against[other].p_value < level]
-    counted = [other for other in beaten if _is_counted(against[other])]
-    alike = [other for other in tested if other not in beaten and against[other].ties == against[other].n]
-    equal = [other for other in tested if against[other].is_equal]
-    unsure = [other for other in tested if other not in (*beaten, *alike, *equal)]
+    beaten = [other for other in others if against[other].p_value < level]
+    level_ones = [other for other in others if other not in (*untested, *beaten)]
+    alike = [other for other in level_ones if against[other].ties == against[other].n]
+    equal = [other for other in level_ones if against[other].is_equal]
+    unsure = [other for other in level_ones if other not in (*alike, *equal)]
     within = f"within {margin or 0:g}"
     clauses = (
         (f"{best} scores higher than ", beaten, f" ({_bound_p(against, beaten, is_most=True)})"),
-        ("cheap cues may explain all of its difference from ", counted, ""),
-        (f"{best} is {within} of ", [other for other in equal if other in beaten], ""),
+        (
+            "cheap cues may explain all of its difference from ",
+            [other for other in beaten if _is_counted(against[other])],
+            "",
+        ),
+        (f"{best} is {within} of ", [other for other in beaten if against[other].is_equal], ""),
         (f"{best} scores the same as ", alike, " on every input"),
-        (f"{best} equals ", [other for other in equal if other not in beaten], f" {within}"),
+        (f"{best} equals ", equal, f" {within}"),
         (f"the tests do not separate {best} from ", unsure, f" ({_bound_p(against, unsure, is_most=False)})"),
         ("", [mean.system for mean in ranked if not mean.n], " cannot be compared"),
         (f"{best} is not tested against ", untested, f" ({why})"),
@@ -397,12 +403,9 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, 
 def _bound_p(against: Mapping[str, SystemComparison], others: Sequence[str], *, is_most: bool) -> str:
     """The p-value of these comparisons: of several the largest, or the smallest."""
     p_values = [against[other].p_value for other in others]
-    if not p_values:
-        return ""
-    bound = max(p_values) if is_most else min(p_values)
-    if len(p_values) == 1 or (not is_most and bound >= 1):
-        return f"p {format_number(bound)}"
-    return f"p {'at most' if is_most else 'at least'} {format_number(bound)}"
+    bound = (max if is_most else min)(p_values, default=1.0)
+    at = "" if len(p_values) == 1 or (not is_most and bound >= 1) else "at most " if is_most else "at least "
+    return f"p {at}{format_number(bound)}"
 
 
 def _is_counted(pair: SystemComparison) -> bool:

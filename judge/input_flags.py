@@ -7,15 +7,33 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import SettingError, printable
-from judge.options import FILE, Named, Place, Strings, flag
+from judge.options import (
+    FILE,
+    Named,
+    Place,
+    Strings,
+    flag,
+)
 
 TEXT_FILES = (
     flag("text", Place, "in place of FILE: a file with one text per line"),
-    flag("references", Strings, "a file of references aligned with text, or several", ()),
+    flag(
+        "references",
+        Strings,
+        "a file of references aligned with text, or several",
+        (),
+    ),
     flag("source", Place, "a file of contexts aligned with text"),
     flag("split", str, "of a folder of WMT with several language pairs: en-de; of a workbook: the name of a sheet"),
 )
-SYSTEM_FILES = (flag("systems", Strings, "in place of FILE: a file per system, old=old.txt new=new.txt", ()),)
+SYSTEM_FILES = (
+    flag(
+        "systems",
+        Strings,
+        "in place of FILE: a file per system, old=old.txt new=new.txt",
+        (),
+    ),
+)
 SET = (
     flag(
         "data",
@@ -24,7 +42,11 @@ SET = (
         "--data.SETTING VALUE sets it",
     ),
 )
-IN_PLACE = {"text": TEXT_FILES, "systems": SYSTEM_FILES, "data": SET}  # of FILE, by flag
+IN_PLACE = {
+    "text": TEXT_FILES,
+    "systems": SYSTEM_FILES,
+    "data": SET,
+}  # of FILE, by flag
 HOW = ("text", "references", "source", "split")  # flags that `data.input_file.InputFile` takes, beside `levels`
 OPTIONAL = ("pilot",)  # parameters of FILE that a verb does without
 
@@ -44,7 +66,12 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
     if verb == "prefer" and [*named] == ["systems"]:  # beside the preferences of a file
         columns = given.get("columns") if file is not None else None
         outputs = read_systems(named["systems"], {**given, "columns": columns})
-        return {"source": file, "outputs": outputs, "scores": None, "columns": columns}
+        return {
+            "source": file,
+            "outputs": outputs,
+            "scores": None,
+            "columns": columns,
+        }
     sources = [f"--{name}" for name in named]
     if file is not None:
         sources.insert(0, FILE)
@@ -55,10 +82,19 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
     if not sources:
         return {}
     if "data" in named:
-        return read_set(verb, parameter, named["data"], given.get("seed", 0))
+        return read_set(
+            verb,
+            parameter,
+            named["data"],
+            given.get("seed", 0),
+        )
     if "systems" in named:
         without_scores = {"scores": None} if "scores" in given else {}
-        return {parameter: read_systems(named["systems"], given), "columns": None, **without_scores}
+        return {
+            parameter: read_systems(named["systems"], given),
+            "columns": None,
+            **without_scores,
+        }
     if "text" not in takes:
         return {parameter: file}
     from data.input_file import InputFile
@@ -91,7 +127,12 @@ def read_systems(systems: Sequence[str], given: Mapping[str, Any]) -> Any:
     """Reads the outputs of the systems, one file each."""
     from data.scored import read_scored
 
-    return read_scored(systems=systems, scores=given.get("scores"), columns=given.get("columns"), **list_how(given))
+    return read_scored(
+        systems=systems,
+        scores=given.get("scores"),
+        columns=given.get("columns"),
+        **list_how(given),
+    )
 
 
 def read_set(verb: str, parameter: str, named: Mapping[str, Any], seed: int) -> dict[str, Any]:

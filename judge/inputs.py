@@ -14,7 +14,7 @@ from core.example import Example
 from core.scores import Scores
 from data.cells import is_frame, list_items, to_value
 from data.columns import freeze_columns
-from data.input_file import FORMS, InputFile
+from data.input_file import FORMS, FileLike, InputFile
 from data.numeric import name_of
 from data.rating_words import GivenLevels, freeze_levels
 from data.records import check_id, require_none
@@ -29,7 +29,11 @@ References = Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]
 Columns = Mapping[str, str | Sequence[str]]
 GivenScores = Mapping[str, Path | str | ArrayLike | Sequence[float | None] | Scores]  # by metric
 GIVEN = Path("examples")  # names examples in memory in messages
-KINDS = {"Examples": Example, "rows": Mapping, "texts": str}  # what a list holds
+KINDS = {
+    "Examples": Example,
+    "rows": Mapping,
+    "texts": str,
+}  # what a list holds
 SOURCE_RULE = "texts must be in a file, a list, a DataFrame or {system: {input: text}}"
 
 
@@ -98,9 +102,34 @@ def read(
                 raise SettingError("columns must not be passed with Examples, which have fields")
             scored = add_outputs(_number_examples(rows), files)
         else:
-            file = InputFile(GIVEN, named, levels=freeze_levels(levels), records=rows)
+            file = InputFile(
+                GIVEN,
+                named,
+                levels=freeze_levels(levels),
+                records=rows,
+            )
             scored = read_scored(file, files, refuse_scores)
     return _add_numbers(scored, numbers)
+
+
+def open_rows(
+    source: Any,
+    called: Path = GIVEN,
+    columns: Columns | None = None,
+    levels: GivenLevels | None = None,
+) -> InputFile | None:
+    """Opens a file, or rows that messages call `called`.
+
+    Returns None for texts, Examples and outputs by system: they have no columns. Raises SettingError for anything else.
+    """
+    if isinstance(source, FileLike):
+        return InputFile.of(source, columns=columns, levels=levels)
+    if isinstance(source, Mapping | ScoredSet):
+        return None
+    rows = list_items(source, SOURCE_RULE)
+    if not all(isinstance(row, Mapping) for row in rows):
+        return None
+    return replace(InputFile.of(called, columns=columns, levels=levels), records=rows)
 
 
 def _add_numbers(scored: ScoredSet, numbers: Mapping[str, Any]) -> ScoredSet:
@@ -172,10 +201,23 @@ def _add_references(
     """The rows or Examples with their references; `columns` says which key of a row gives a field."""
     if references is None:
         return rows
+    fields = [_find_input(row, columns) for row in rows]
     if isinstance(references, Mapping):
-        listed = _find_references(rows, references, columns)
+        by_input = {str(name_of(to_value(name))): texts for name, texts in references.items()}
+        inputs = [each["group"] or each["id"] for each in fields]
+        lacking = [name for name in dict.fromkeys(inputs) if name not in by_input]
+        if lacking:
+            rule = f"references must have each input, but {len(lacking)} are missing"
+            raise SettingError(f"{rule}, such as {format_value(lacking[0])}")
+        listed = [by_input[name] for name in inputs]
     else:
-        listed = _align_references(rows, references, columns)
+        listed = _list_references(references)
+        if any(each["system"] for each in fields):
+            rule = "systems are aligned by input, never by position"
+            raise SettingError(f"{rule}: pass references={{input: references}}")
+        if len(listed) != len(rows):
+            rule = f"references must have one entry for each of the {len(rows)} texts"
+            raise SettingError(f"{rule}, but have {len(listed)}")
     completed: list[Any] = []
     for row, given in zip(rows, listed, strict=True):
         texts = _to_references(given)
@@ -186,59 +228,27 @@ def _add_references(
     return completed
 
 
-def _get(
-    row: Example | Mapping[str, Any],
-    name: str,
-    columns: Mapping[str, Sequence[str]],
-) -> Any:
-    """The value of a field of an Example or of a row."""
+def _find_input(row: Example | Mapping[str, Any], columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """What names the input of an Example or of a row: its system, group and id."""
+    names = ("system", "group", "id")
     if isinstance(row, Example):
-        return getattr(row, name)
-    key = columns.get(name, (name,))[0]
-    return name_of(to_value(row.get(key)))
+        return {name: getattr(row, name) for name in names}
+    keys = {name: columns.get(name, (name,))[0] for name in names}
+    return {name: name_of(to_value(row.get(key))) for name, key in keys.items()}
 
 
-def _find_references(
-    rows: Sequence[Any],
-    references: Mapping[Any, Any],
-    columns: Mapping[str, Sequence[str]],
-) -> list[Any]:
-    """The references of each row by its input (`group`, else `id`)."""
-    by_input: dict[str, Any] = {}
-    for name, texts in references.items():
-        plain_name = name_of(to_value(name))
-        by_input[str(plain_name)] = texts
-    names = [_get(row, "group", columns) or _get(row, "id", columns) for row in rows]
-    lacking = [name for name in dict.fromkeys(names) if name not in by_input]
-    if lacking:
-        rule = f"references must have each input, but {len(lacking)} are missing"
-        raise SettingError(f"{rule}, such as {format_value(lacking[0])}")
-    return [by_input[name] for name in names]
-
-
-def _align_references(
-    rows: Sequence[Any],
-    references: Any,
-    columns: Mapping[str, Sequence[str]],
-) -> list[Any]:
-    """The references of each row by its place."""
+def _list_references(references: Any) -> list[Any]:
+    """The references of texts in their order. Raises SettingError for anything but a list."""
     rule = "references must be a list with one entry for each text, or {input: references}"
     if is_frame(references):
         raise SettingError(f"{rule}, but got a {type(references).__name__}: pass one of its columns")
-    listed = list_items(references, rule)
-    if any(_get(row, "system", columns) for row in rows):
-        raise SettingError("systems are aligned by input, never by position: pass references={input: references}")
-    if len(listed) != len(rows):
-        raise SettingError(f"references must have one entry for each of the {len(rows)} texts, but have {len(listed)}")
-    return listed
+    return list_items(references, rule)
 
 
 def _to_references(given: Any) -> list[str]:
     """The references of a text; None and NaN are none."""
     value = to_value(given)
-    if isinstance(value, str):
-        return [value]
-    texts = value or []
+    texts = [value] if isinstance(value, str) else value or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise SettingError(f"references of a text must be one text or a list of texts, found {format_value(texts)}")
     return texts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from core.errors import SettingError, check_names, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import name_fields
+from judge.cautions import Differences, find_choice, note_choice
 from judge.gates import Condition, decide, find_confidence
 from judge.labelling import LabelledAspect, Labelling, list_labelled
-from judge.preference_study import note_sample
 from meta_eval.alternative_annotator import AlternativeTest, compare_with_people
 from meta_eval.estimates import Estimate, Estimates, estimate_mean, estimate_share
 from meta_eval.helped import help_mean
@@ -28,7 +28,6 @@ from meta_eval.judges import (
     name_difference,
 )
 from meta_eval.labels import PEOPLE, LabelAgreement, SingleAgreement, agree_on_labels, agree_with_single, assign_labels
-from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
 from report.agreement_tables import NEARLY, describe_chance, describe_enough
 from report.tables import Row, Table, pick
@@ -82,7 +81,7 @@ class JudgedAspect:
     # where only some texts are labelled, a row for the mean label by judge and system
     corrected: Sequence[Row]
     # by judge, how the labelled texts differ from the others: corrected means then do not hold
-    unrepresentative: Mapping[str, Sequence[SampleDifference]]
+    unrepresentative: Differences
 
     @property
     def name(self) -> str:
@@ -115,7 +114,17 @@ def study_judges(
     Raises errors as `list_labelled` does, and SettingError for an unknown column.
     """
     labelled = [aspect for aspect in list_labelled(scored, labelling) if aspect.judged]
-    return [judge_aspect(scored, aspect, labelling, by=by, seed=seed, level=level) for aspect in labelled]
+    return [
+        judge_aspect(
+            scored,
+            aspect,
+            labelling,
+            by=by,
+            seed=seed,
+            level=level,
+        )
+        for aspect in labelled
+    ]
 
 
 def judge_aspect(
@@ -130,29 +139,19 @@ def judge_aspect(
     """Measures how well the judges of one aspect agree with people."""
     judged, people, labels, layout = labelled.judged, labelled.consensus, labelled.labels, labelled.rated.layout
     label = find_constant(people)
-    constant = agree_on_labels(people, np.full(len(people), label), labels, layout)
-    single: Sequence[SingleAgreement] = ()
-    alternatives: dict[str, AlternativeTest] = {}
-    if len(labelled.people) > 1:
-        single = agree_with_single(labelled.people, judged, labels, layout)
-        for name, of_judge in judged.items():
-            alternatives[name] = compare_with_people(
-                labelled.people,
-                of_judge,
-                layout,
-                is_ordered=len(labels) > 2,
-            )
-    slices: dict[str, Sequence[SliceAgreement]] = {}
-    if by is not None:
-        names = list_slices(labelled.rated, by)
-        slices = {name: measure_slices(names, people, of_judge, labels, layout) for name, of_judge in judged.items()}
-    is_partly = len(labelled.rated) < len(scored)
+    has_several = len(labelled.people) > 1
+    slices = [] if by is None else list_slices(labelled.rated, by)
+    verdicts = {name: scored.values(name, labelled.aspect) for name in judged}
     return JudgedAspect(
         labelled=labelled,
         agreement={name: agree_on_labels(people, each, labels, layout, seed) for name, each in judged.items()},
-        constant=(label, constant),
-        single=single,
-        alternatives=alternatives,
+        constant=(label, agree_on_labels(people, np.full(len(people), label), labels, layout)),
+        single=agree_with_single(labelled.people, judged, labels, layout) if has_several else (),
+        alternatives={
+            name: compare_with_people(labelled.people, each, layout, is_ordered=len(labels) > 2)
+            for name, each in judged.items()
+            if has_several
+        },
         pairs=compare_judges(
             people,
             judged,
@@ -162,48 +161,38 @@ def judge_aspect(
             level=level,
             seed=seed,
         ),
-        slices=slices,
-        corrected=correct_means(scored, labelled, labelling) if is_partly else (),
-        unrepresentative=check_samples(scored, labelled.aspect, judged) if is_partly else {},
+        slices={
+            name: measure_slices(
+                slices,
+                people,
+                each,
+                labels,
+                layout,
+            )
+            for name, each in judged.items()
+            if slices
+        },
+        corrected=[*correct_means(scored, labelled, labelling)] if len(labelled.rated) < len(scored) else (),
+        unrepresentative=find_choice(scored.ratings(labelled.aspect), verdicts, scored.systems, scored.layout),
     )
 
 
-def check_samples(scored: ScoredSet, aspect: str, names: Iterable[str]) -> dict[str, Sequence[SampleDifference]]:
-    """Finds how rated texts differ from other texts in scores and systems, by metric, if they differ."""
-    is_rated = ~np.isnan(scored.ratings(aspect))
-    by_system = compare_cells(is_rated, scored.systems, scored.layout) if scored.systems else None
-    found: dict[str, Sequence[SampleDifference]] = {}
-    for name in names:
-        by_score = compare_verdicts(is_rated, scored.values(name, aspect), scored.layout)
-        found[name] = [difference for difference in (by_score, by_system) if difference is not None]
-    return {name: differences for name, differences in found.items() if differences}
-
-
-def correct_means(scored: ScoredSet, labelled: LabelledAspect, labelling: Labelling) -> list[Row]:
-    """Estimates the mean label of all texts of each system, by each judge and by people.
+def correct_means(scored: ScoredSet, labelled: LabelledAspect, labelling: Labelling) -> Iterator[Row]:
+    """Yields the mean label of all texts of each system, by each judge and by people.
 
     That by people is estimated from the labelled texts, and corrected with the scores that the judge gave to all.
     """
     is_rate = not np.setdiff1d(labelled.labels, (0, 1)).size
     estimate = estimate_share if is_rate else estimate_mean
-    rows: list[Row] = []
+    thresholds = labelling.thresholds or {}
     for system, texts in ({part.name: part for part in scored.by_system()} or {ALL: scored}).items():
+        ratings = texts.ratings(labelled.aspect)
         for name in labelled.judged:
             scores = texts.values(name, labelled.aspect)
-            by_people = help_mean(
-                texts.ratings(labelled.aspect),
-                scores,
-                texts.layout,
-                is_rate=is_rate,
-            )
-            judged, _ = assign_labels(
-                scores,
-                labelled.labels,
-                (labelling.thresholds or {}).get(name),
-            )
+            by_people = help_mean(ratings, scores, texts.layout, is_rate=is_rate)
+            judged, _ = assign_labels(scores, labelled.labels, thresholds.get(name))
             cells = {"aspect": labelled.aspect, "judge": name, "system": system, "texts": len(texts)}
-            rows.append({**cells, "by_judge": estimate(judged, texts.layout).only, **by_people.cells})
-    return rows
+            yield {**cells, "by_judge": estimate(judged, texts.layout).only, **by_people.cells}
 
 
 def list_slices(scored: ScoredSet, by: str) -> list[str]:
@@ -228,31 +217,30 @@ def list_slices(scored: ScoredSet, by: str) -> list[str]:
 
 def tabulate_judges(judged: Sequence[JudgedAspect], by: str | None = None) -> list[Table]:
     """Tabulates agreement on labels, pairs of judges, slices, corrected means, and labels one by one."""
-    agreement: list[Row] = []
-    pairs: list[Row] = []
-    slices: list[Row] = []
-    confusion: list[Row] = []
-    for aspect in judged:
-        agreement += list_agreement(aspect)
-        pairs += [list_pair(aspect.name, pair) for pair in aspect.pairs]
-        confusion += list_confusion(aspect)
-        for judge, parts in aspect.slices.items():
-            slices += [
-                pick(part, SLICE_CELLS, aspect=aspect.name, judge=judge, **{by or "": part.slice}) for part in parts
-            ]
-    corrected = [row for aspect in judged for row in aspect.corrected]
     shown = ("judge", "n", "kappa", "weighted_kappa", "accuracy", "harshness", "with_people", "aspect")
     of_pairs = ("judge_a", "judge_b", "n", "kappa", "p_kappa", "harshness", "p_harshness", "as_good")
+    of_slices = ("judge", by or "", "n", "kappa", "p_kappa", "harshness", "aspect")
     of_means = ("judge", "by_judge", "by_people", "corrected", "labels", "texts", "system", "aspect")
+    agreement = [row for aspect in judged for row in list_agreement(aspect)]
+    pairs = [list_pair(aspect.name, pair) for aspect in judged for pair in aspect.pairs]
+    slices = [
+        pick(
+            part,
+            SLICE_CELLS,
+            aspect=aspect.name,
+            judge=judge,
+            **{by or "": part.slice},
+        )
+        for aspect in judged
+        for judge, parts in aspect.slices.items()
+        for part in parts
+    ]
+    corrected = [row for aspect in judged for row in aspect.corrected]
+    confusion = [row for aspect in judged for row in list_confusion(aspect)]
     return [
         Table("Agreement on labels", AGREEMENT_CAPTION, agreement, shown),
         Table("Judges side by side", PAIRS_CAPTION, pairs, of_pairs),
-        Table(
-            f"By {by}",
-            SLICES_CAPTION,
-            slices,
-            ("judge", by or "", "n", "kappa", "p_kappa", "harshness", "aspect"),
-        ),
+        Table(f"By {by}", SLICES_CAPTION, slices, of_slices),
         Table("Mean labels by judges and by people", CORRECTED_CAPTION, corrected, of_means),
         Table("Labels by people and by judges", CONFUSION_CAPTION, confusion),
     ]
@@ -268,13 +256,8 @@ def list_agreement(aspect: JudgedAspect) -> Iterator[Row]:
             cells["winning_rate"] = aspect.alternatives[name].winning_rate
         yield cells
     label, constant = aspect.constant
-    cells = pick(
-        constant,
-        ("n", "accuracy", "missing"),
-        aspect=aspect.name,
-        judge=f"always {label:g} (a constant)",
-    )
-    yield {**cells, "kappa": 0.0}
+    named = f"always {label:g} (a constant)"
+    yield {**pick(constant, ("n", "accuracy", "missing"), aspect=aspect.name, judge=named), "kappa": 0.0}
     if PEOPLE in single:
         people = single[PEOPLE]
         yield {"aspect": aspect.name, "judge": PEOPLE, "n": people.n, "with_people": aspect.get_kappa(people)}
@@ -291,30 +274,14 @@ def list_pair(aspect: str, found: JudgeDifference) -> Row:
 def list_confusion(aspect: JudgedAspect) -> Iterator[Row]:
     """Yields, by judge and label of people, how many texts have each label, and how well the judge knows this one."""
     for judge, agreement in aspect.agreement.items():
-        for label, counts, shares in zip(
-            agreement.labels,
-            agreement.confusion,
-            agreement.shares,
-            strict=True,
-        ):
-            judged = {f"judged {other:g}": int(count) for other, count in zip(agreement.labels, counts, strict=True)}
-            rates = pick(shares, ("sensitivity", "specificity"))
-            yield {"aspect": aspect.name, "judge": judge, "people": f"{label:g}", **judged, **rates}
+        columns = [f"judged {label:g}" for label in agreement.labels]
+        for counts, shares in zip(agreement.confusion.tolist(), agreement.shares, strict=True):
+            judged = dict(zip(columns, counts, strict=True))
+            cells = {"aspect": aspect.name, "judge": judge, "people": f"{shares.label:g}", **judged}
+            yield pick(shares, ("sensitivity", "specificity"), **cells)
 
 
 # ---- gates ----------------------------------------------------------------------------------------------------------
-
-
-def check_gate(judged: Sequence[JudgedAspect], conditions: Sequence[Condition], baseline: str | None) -> None:
-    """Raises SettingError if no judge, or no baseline, can meet the conditions."""
-    if conditions and not judged:
-        raise SettingError("fail_if needs a judge of labels, but no scores are labels that people gave")
-    judges = dict.fromkeys(name for aspect in judged for name in aspect.agreement)
-    if baseline is not None:
-        check_names([baseline], judges, "baseline")
-    needs_baseline = any(condition.is_drop for condition in conditions)
-    if needs_baseline and (baseline is None or len(judges) < 2):
-        raise SettingError(f"a drop needs another judge as its baseline: {setting('baseline', 'JUDGE')}")
 
 
 def hold_gate(
@@ -323,8 +290,16 @@ def hold_gate(
     baseline: str | None,
     level: float,
 ) -> list[tuple[bool, str]]:
-    """Decides each condition for each judge and aspect; drops are differences from the baseline judge."""
-    check_gate(judged, conditions, baseline)
+    """Decides each condition for each judge and aspect; drops are differences from the baseline judge.
+
+    Raises SettingError if no judge, or no baseline, can meet the conditions.
+    """
+    if conditions and not judged:
+        raise SettingError("fail_if needs a judge of labels, but no scores are labels that people gave")
+    judges = dict.fromkeys(name for aspect in judged for name in aspect.agreement)
+    check_names([] if baseline is None else [baseline], judges, "baseline")
+    if any(condition.is_drop for condition in conditions) and (baseline is None or len(judges) < 2):
+        raise SettingError(f"a drop needs another judge as its baseline: {setting('baseline', 'JUDGE')}")
     wanted = [
         (aspect, judge, condition)
         for aspect in judged
@@ -334,11 +309,7 @@ def hold_gate(
     ]
     outcomes: list[tuple[bool, str]] = []
     for aspect, judge, condition in wanted:
-        confidence = find_confidence(
-            level,
-            len(wanted),
-            is_two_sided=condition.quantity == "harshness",
-        )
+        confidence = find_confidence(level, len(wanted), is_two_sided=condition.quantity == "harshness")
         quantity = measure_quantity(aspect.labelled, judge, condition, baseline)
         outcomes.append(decide(condition, quantity, f"{aspect.name} by {judge}", confidence))
     return outcomes
@@ -349,7 +320,13 @@ def measure_quantity(labelled: LabelledAspect, judge: str, condition: Condition,
     people, judged, labels, layout = labelled.consensus, labelled.judged, labelled.labels, labelled.rated.layout
     if not condition.is_drop:
         return estimate_agreement(people, judged[judge], labels, layout)[condition.quantity]
-    drops = estimate_change(people, judged[judge], judged[str(baseline)], labels, layout)
+    drops = estimate_change(
+        people,
+        judged[judge],
+        judged[str(baseline)],
+        labels,
+        layout,
+    )
     return drops[condition.quantity.removesuffix(" drop")]
 
 
@@ -359,13 +336,9 @@ def measure_quantity(labelled: LabelledAspect, judge: str, condition: Condition,
 def describe_judges(judged: Sequence[JudgedAspect]) -> Iterator[str]:
     """Yields notes on each judge beside chance and people, and on what people would say of all texts."""
     for aspect in judged:
-        notes: list[str] = []
-        for name, agreement in aspect.agreement.items():
-            notes.append(f"{describe_labels(name, agreement)}{_describe_harshness(agreement.harshness)}")
-        for name, differences in aspect.unrepresentative.items():
-            notes += [note_sample(name, "texts", difference) for difference in differences]
-        notes += describe_corrected(aspect)
-        yield from (f"{aspect.name}: {note}" for note in notes)
+        of_judges = [describe_labels(name, agreement) for name, agreement in aspect.agreement.items()]
+        of_all = [*note_choice(aspect.unrepresentative, "texts"), *describe_corrected(aspect)]
+        yield from (f"{aspect.name}: {note}" for note in (*of_judges, *of_all))
 
 
 def describe_labels(name: str, agreement: LabelAgreement) -> str:
@@ -374,40 +347,37 @@ def describe_labels(name: str, agreement: LabelAgreement) -> str:
     For more than two ordered labels, the weighted kappa counts.
     """
     only = next((shares for shares in agreement.shares if shares.n_judge == agreement.n > 0), None)
-    if only is not None:
-        return f"{name} gives the label {only.label:g} to all {agreement.n} texts"
     kappa, p_value, named = agreement.kappa, agreement.p_chance, "kappa"
     if len(agreement.labels) > 2:
         kappa, p_value, named = agreement.weighted_kappa, agreement.p_weighted, "weighted kappa"
-    return f"{name} is {describe_chance(kappa, p_value)} ({named} {format_cell(kappa)})"
+    said = f"{name} is {describe_chance(kappa, p_value)} ({named} {format_cell(kappa)})"
+    if only is not None:
+        said = f"{name} gives the label {only.label:g} to all {agreement.n} texts"
+    if not is_shown(agreement.harshness):
+        return said
+    return f"{said}, {_direct(agreement.harshness, 'milder than people', 'harsher than people')}"
 
 
-def _describe_harshness(harshness: Estimate) -> str:
-    """How much milder or harsher than people a judge is; empty where neither is shown."""
-    if harshness.low > 0:
-        return f", milder than people by {format_cell(harshness)}"
-    if harshness.high < 0:
-        return f", harsher than people by {format_cell(harshness.negate())}"
-    return ""
+def is_shown(difference: Estimate) -> bool:
+    """Whether the interval of a difference shows its sign."""
+    return difference.low > 0 or difference.high < 0
+
+
+def _direct(difference: Estimate, above: str, below: str) -> str:
+    """A difference in words: its direction and its size."""
+    if difference.value > 0:
+        return f"{above} by {format_cell(difference)}"
+    return f"{below} by {format_cell(difference.negate())}"
 
 
 def describe_corrected(aspect: JudgedAspect) -> Iterator[str]:
     """Yields what people would say of all texts, where an interval is known and the labels are not visibly chosen."""
     for row in aspect.corrected:
-        if row["judge"] in aspect.unrepresentative or math.isnan(row["corrected"].low):
+        if aspect.unrepresentative[row["judge"]] or math.isnan(row["corrected"].low):
             continue
         system = "" if row["system"] == ALL else f"{row['system']} "
         by_judge = f"{row['labels']} labels and {row['judge']}, which gives {format_cell(row['by_judge'])}"
         yield f"people would give {system}{format_cell(row['corrected'])}, by {by_judge}"
-
-
-def _describe_difference(name: str, difference: Estimate) -> str:
-    """How a judge differs from another one in a statistic, in words."""
-    is_above = difference.value > 0
-    size = format_cell(difference if is_above else difference.negate())
-    if name == "harshness":
-        return f"{'milder' if is_above else 'harsher'} by {size}"
-    return f"{name} {'higher' if is_above else 'lower'} by {size}"
 
 
 def answer_judges(aspect: JudgedAspect, level: float) -> str:
@@ -415,33 +385,25 @@ def answer_judges(aspect: JudgedAspect, level: float) -> str:
     kappas = {name: aspect.get_kappa(agreement) for name, agreement in aspect.agreement.items()}
     best, *others = sorted(kappas, key=lambda name: -np.nan_to_num(kappas[name].value, nan=-math.inf))
     named = "weighted kappa" if aspect.is_weighted else "kappa"
-    said = f"the {named} of {best} with people is {format_cell(kappas[best])}"
+    said = f"{aspect.name}: the {named} of {best} with people is {format_cell(kappas[best])}"
     harshness = aspect.agreement[best].harshness
-    if harshness.low > 0 or harshness.high < 0:
+    if is_shown(harshness):
         direction = "higher (milder)" if harshness.value > 0 else "lower (harsher)"
         said += f"; its labels are {direction} by {format_number(abs(harshness.value))} on average"
-    clauses = [
-        f"{aspect.name}: {said}",
-        *_describe_others(
-            best,
-            others,
-            aspect.pairs,
-            level,
-        ),
-        aspect.describe_enough(),
-    ]
-    return f"{'; '.join(clauses)}."
+    return f"{'; '.join([said, *_describe_others(best, others, aspect.pairs, level), aspect.describe_enough()])}."
 
 
 def _describe_others(best: str, others: Sequence[str], pairs: Sequence[JudgeDifference], level: float) -> Iterator[str]:
     """The most certain difference of another judge from the best one, and the judges from which none is shown."""
     beside = {pair.judge_b: pair for pair in pairs if pair.judge_a == best}
     beside |= {pair.judge_a: pair.turn() for pair in pairs if pair.judge_b == best}
-    apart = [name for name in others if name in beside and name_difference(beside[name], level)]
+    shown = {name: name_difference(beside[name], level) for name in others}
+    apart = [name for name in others if shown[name]]
     if apart:
         name = min(apart, key=lambda other: min(beside[other].p_values.values()))
-        statistic = name_difference(beside[name], level)[0]
-        yield f"{name} beside it: {_describe_difference(statistic, beside[name].differences[statistic])}"
-    same = [name for name in others if name not in apart]
+        statistic = shown[name][0]
+        words = ("milder", "harsher") if statistic == "harshness" else (f"{statistic} higher", f"{statistic} lower")
+        yield f"{name} beside it: {_direct(beside[name].differences[statistic], *words)}"
+    same = [name for name in others if not shown[name]]
     if same:
         yield f"no difference from {join_names(same)} is shown"

@@ -29,12 +29,8 @@ class Labelling:
     @property
     def signature(self) -> str:
         """The settings that differ from the defaults, as a part of a run's signature; "" if none differ."""
-        parts: list[str] = []
-        if self.levels != "auto":
-            parts.append(f"|levels={self.levels}")
-        if self.thresholds:
-            parts.append(f"|thresholds={dict(self.thresholds)}")
-        return "".join(parts)
+        levels = "" if self.levels == "auto" else f"|levels={self.levels}"
+        return f"{levels}|thresholds={dict(self.thresholds)}" if self.thresholds else levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +42,8 @@ class LabelledAspect:
     labels: Floats
     # of shape (people, n)
     people: Floats
-    # by judge, of shape (n,), and the distance of each score from a change of label
+    # by judge, of shape (n,)
     judged: Mapping[str, Floats]
-    sureness: Mapping[str, Floats]
 
     @cached_property
     def consensus(self) -> Floats:
@@ -65,50 +60,46 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
 
     Raises SettingError for unknown names and for ratings that are not a declared label.
     """
-    by_aspect = isinstance(labelling.levels, Mapping)
-    scales = {name: scale for name, scale in freeze_levels(labelling.levels) if name}
-    declared = {name: sorted(number_levels(scale).values()) for name, scale in scales.items()}
+    thresholds = labelling.thresholds or {}
+    declared = {name: number_levels(scale).values() for name, scale in freeze_levels(labelling.levels) if name}
     check_names(declared, scored.aspects, "levels")
-    check_names(labelling.thresholds or {}, scored.scores, "thresholds")
-    for aspect in declared if by_aspect else scored.aspects:
-        labelled = _find_labelled(scored, aspect, declared.get(aspect), labelling.thresholds or {})
-        if labelled is not None:
-            yield labelled
+    check_names(thresholds, scored.scores, "thresholds")
+    for aspect in declared if isinstance(labelling.levels, Mapping) else scored.aspects:
+        rated = scored.rated(aspect)
+        people = rated.raters.get(aspect, rated.ratings(aspect)[None])
+        others = {*scored.aspects} - {aspect}
+        names = [name for name, scores in rated.scores.items() if not {*scores.values} & others]
+        values = {name: rated.values(name, aspect) for name in names}
+        labels = find_labels(people)
+        if aspect in declared:
+            labels = _check_labels(aspect, [*declared[aspect]], people)
+        elif labels is not None:
+            labels = _add_labels(labels, values)
+        if labels is not None:
+            judged = _find_judges(aspect, values, labels, thresholds)
+            yield LabelledAspect(
+                aspect,
+                rated,
+                labels,
+                people=people,
+                judged=judged,
+            )
 
 
-def _find_labelled(
-    scored: ScoredSet,
+def _find_judges(
     aspect: str,
-    declared: Sequence[float] | None,
+    values: Mapping[str, Floats],
+    labels: Floats,
     thresholds: Mapping[str, float],
-) -> LabelledAspect | None:
-    """The labels of people and judges of one aspect; None if its ratings are no labels."""
-    rated = scored.rated(aspect)
-    people = rated.raters.get(aspect, rated.ratings(aspect)[None])
-    labels = find_labels(people) if declared is None else _check_labels(aspect, declared, people)
-    if labels is None:
-        return None
-    others = {*scored.aspects} - {aspect}
-    names = [name for name, scores in rated.scores.items() if not {*scores.values} & others]
-    values = {name: rated.values(name, aspect) for name in names}
-    if declared is None:
-        labels = _add_labels(labels, values)
-    judged: dict[str, Floats] = {}
-    sureness: dict[str, Floats] = {}
-    for name, scores in values.items():
-        threshold = thresholds.get(name)
-        if threshold is not None and len(labels) != 2:
-            raise SettingError(f"a threshold is for two labels, but {aspect} has {len(labels)}: {_show(labels)}")
-        if threshold is not None or _are_on_scale(scores[~np.isnan(scores)], labels):
-            judged[name], sureness[name] = assign_labels(scores, labels, threshold)
-    return LabelledAspect(
-        aspect=aspect,
-        rated=rated,
-        labels=labels,
-        people=people,
-        judged=judged,
-        sureness=sureness,
-    )
+) -> dict[str, Floats]:
+    """The labels of the metrics that are judges."""
+    if len(labels) != 2 and not thresholds.keys().isdisjoint(values):
+        raise SettingError(f"a threshold is for two labels, but {aspect} has {len(labels)}: {_show(labels)}")
+    return {
+        name: assign_labels(scores, labels, thresholds.get(name))[0]
+        for name, scores in values.items()
+        if name in thresholds or _are_on_scale(scores[~np.isnan(scores)], labels)
+    }
 
 
 def _are_on_scale(scores: Floats, labels: Floats) -> bool:
@@ -119,11 +110,7 @@ def _are_on_scale(scores: Floats, labels: Floats) -> bool:
     return not are_shares or labels[-1] <= 1
 
 
-def _check_labels(
-    aspect: str,
-    declared: Sequence[float],
-    people: Floats,
-) -> Floats:
+def _check_labels(aspect: str, declared: Sequence[float], people: Floats) -> Floats:
     """The declared labels; raises SettingError for fewer than two, and for a rating that is none of them."""
     labels = np.unique(np.asarray(declared, dtype=np.float64))
     others = np.setdiff1d(people[~np.isnan(people)], labels)

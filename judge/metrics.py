@@ -126,21 +126,17 @@ def check_models(config: Mapping[str, Any], place: str = "") -> None:
         return  # an endpoint knows its models
     if find_spec("torch") is None:
         return  # without libraries no model is read
+    from models.folders import require_model
+
     for key in MODELS:
         value = config.get(key)
         for name in value if isinstance(value, list) else [value]:
-            if isinstance(name, str) and name not in (*OWN_NAMES, REQUIRED):
-                check_model(name, f"{place}{key}")
-
-
-def check_model(name: str, setting: str) -> None:
-    """Raises MissingModelError if the model is not on this machine; the error names the setting of the model."""
-    from models.folders import require_model
-
-    try:
-        require_model(name)
-    except MissingModelError as error:
-        raise MissingModelError(name, error.what, error.fetchable, setting) from None
+            if not isinstance(name, str) or name in (*OWN_NAMES, REQUIRED):
+                continue
+            try:
+                require_model(name)
+            except MissingModelError as error:
+                raise MissingModelError(name, error.what, error.fetchable, f"{place}{key}") from None
 
 
 def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) -> Metric:

@@ -7,16 +7,30 @@ from functools import wraps
 from inspect import Parameter, signature
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ParamSpec,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 import cyclopts
 
 from core.errors import SettingError
 from core.settings import check
 
-PLAIN = {"true": True, "false": False, "null": None, "none": None}
+PLAIN = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "none": None,
+}
 COMMA = re.compile(r"(?<=[^\s,]),(?=[^\s,])")  # of a list, without a space beside it
 FILE = "FILE"  # the words before all flags
+PLOTS = ("png",)  # the kinds in a report
 INNER = "inner"  # the hidden flag of settings of what other flags name
 NAMING = re.compile(r"^--(metrics?|judge|data)\.(?=.)")  # before such a setting
 
@@ -91,19 +105,33 @@ def make_type(kind: Any, read: Callable[..., Any], **how: Any) -> Any:
     return Annotated[kind, cyclopts.Parameter(converter=read, **how)]
 
 
-Keyed = make_type(dict | list | str | float, read_keyed, accepts_keys=True, n_tokens=-1)  # words, or settings by key
-Named = make_type(dict, read_named, accepts_keys=True, n_tokens=-1)  # what is looked up by name
+Keyed = make_type(
+    dict | list | str | float,
+    read_keyed,
+    accepts_keys=True,
+    n_tokens=-1,
+)  # words, or settings by key
+Named = make_type(
+    dict,
+    read_named,
+    accepts_keys=True,
+    n_tokens=-1,
+)  # what is looked up by name
 Strings = make_type(Sequence[str], read_list)
-Numbers = make_type(Sequence[float], read_list)
 Place = Annotated[str, cyclopts.Parameter(allow_leading_hyphen=True)]  # a file, or - for a standard stream
 if TYPE_CHECKING:
     from data.rating_words import GivenLevels
-    from judge.inputs import Columns, GivenScores, References, Source
-    from judge.label_files import Labels
+    from judge.inputs import (
+        Columns,
+        GivenScores,
+        References,
+        Source,
+    )
     from judge.metrics import MetricPlan, Metrics
     from judge.pair_inputs import Pairs
     from judge.pair_judging import PairJudge
     from judge.ray_actors import Ray
+    from judge.verdict_files import Labels
     from meta_eval.preferences import Preferences
     from meta_eval.scored_set import ScoredSet
     from models.causal import CausalLM
@@ -154,7 +182,12 @@ def flag(name: str, kind: Any, meaning: str, default: Any = None, **how: Any) ->
     """Makes a flag of a command that is no parameter of a verb's function."""
     about = cyclopts.Parameter(help=meaning, **how)
     taken = kind | None if default is None else kind
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[taken, about])
+    return Parameter(
+        name,
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[taken, about],
+    )
 
 
 def declare_command(
@@ -168,13 +201,19 @@ def declare_command(
     `file` is the parameter that FILE gives; "" for none.
     """
     named = {each.name for each in flags}
-    parameters: list[Parameter] = []
-    if file:
-        parameters.append(Parameter(FILE, Parameter.VAR_POSITIONAL, annotation=Place))
+    parameters = [Parameter(FILE, Parameter.VAR_POSITIONAL, annotation=Place)] if file else []
     for name, own in signature(verb).parameters.items():
         if name not in (file, *named) and own.kind is not Parameter.VAR_KEYWORD:
             parameters.append(own.replace(kind=Parameter.KEYWORD_ONLY, default=defaults.get(name, own.default)))
-    parameters += [*flags, flag(INNER, Keyed, "", show=False)]
+    parameters += [
+        *flags,
+        flag(
+            INNER,
+            Keyed,
+            "",
+            show=False,
+        ),
+    ]
 
     def command(*_: Any, **__: Any) -> None: ...
 

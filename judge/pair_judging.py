@@ -12,12 +12,11 @@ from core.errors import InputError, SettingError, check_names, fault
 from core.example import Example
 from core.stages import Stages
 from judge.metrics import MetricPlan, load_planned, plan_metric
-from judge.pair_inputs import NO_OUTPUTS, PairInputs
-from judge.pair_labels import join_pair_labels, read_pair_labels
+from judge.pair_inputs import NO_OUTPUTS, PairInputs, join_pair_labels, read_pair_labels
 from meta_eval.design import Floats
 from meta_eval.preferences import PANEL, Preferences, Verdicts, list_pairs, settle_orders
 from meta_eval.scored_set import ScoredSet
-from report.asked import Asked, list_asked_pairs
+from report.asked import Line, list_asked_pairs
 
 
 class PairJudge(Protocol):
@@ -44,18 +43,26 @@ class JudgedPairs:
     places: Mapping[tuple[str, str], int]
     # the name of people's labels that were joined; "" for none
     labels: str
+    # whether `pairs` has what people say; else its outcomes are those of the judge that was asked
+    has_people: bool
 
     @property
     def single_judges(self) -> list[Floats]:
         """The outcomes of single judges, without those of a panel."""
         return [outcomes for name, outcomes in self.judges.items() if name != PANEL]
 
-    def list_asked(self, texts: ScoredSet, *, has_people: bool) -> list[Asked]:
+    def list_asked(self, texts: ScoredSet) -> list[Line]:
         """Lists what the judge was asked about each pair, and what it answered, beside what people say."""
         if self.verdicts is None:
             return []
-        of_people = self.pairs.outcomes if has_people else np.full(len(self.pairs), np.nan)
-        return list_asked_pairs(self.pairs, of_people, self.verdicts, texts, self.places)
+        of_people = self.pairs.outcomes if self.has_people else np.full(len(self.pairs), np.nan)
+        return list_asked_pairs(
+            self.pairs,
+            of_people,
+            self.verdicts,
+            texts,
+            self.places,
+        )
 
 
 def plan_judge(judge: str | MetricPlan | PairJudge | None, settings: Mapping[str, Any], kept: Stages | None) -> Any:
@@ -88,23 +95,20 @@ def judge_pairs(read: PairInputs, texts: ScoredSet, planned: Any, human_labels: 
     if not len(pairs):
         rule = "two systems must have outputs for one input, but no input has two"
         raise InputError([fault(texts.name, 0, rule)])
-    judges = dict(pairs.judges)
-    verdicts = None
-    if judge is not None:
-        verdicts = ask_judge(judge, pairs, texts, read.places)
-        judges = {name: settle_orders(first) for name, first in verdicts.by_judge.items()} | judges
-        if given is None:
-            pairs = replace(pairs, name=verdicts.signature, outcomes=verdicts.outcomes)
-            if labels is not None:
-                pairs = join_pair_labels(pairs, labels)
-    ranked = pairs if given is None else given
+    verdicts = None if judge is None else ask_judge(judge, pairs, texts, read.places)
+    asked = verdicts.by_judge if verdicts else {}
+    judges = {name: settle_orders(first) for name, first in asked.items()} | pairs.judges
+    if given is None and verdicts is not None:
+        pairs = replace(pairs, name=verdicts.signature, outcomes=verdicts.outcomes)
+        pairs = pairs if labels is None else join_pair_labels(pairs, labels)
     return JudgedPairs(
-        pairs,
-        ranked,
+        pairs=pairs,
+        ranked=pairs if given is None else given,
         verdicts=verdicts,
         judges=judges,
         places=read.places,
         labels="" if labels is None else labels.name,
+        has_people=given is not None or labels is not None,
     )
 
 
@@ -115,12 +119,10 @@ def ask_judge(
     places: Mapping[tuple[str, str], int],
 ) -> Verdicts:
     """Asks the judge about all pairs with both outputs; other pairs get no verdict."""
-    texts: dict[int, tuple[Example, Example]] = {}
-    for row, (first, second) in enumerate(zip(*asked.outputs, strict=True)):
-        if first in places and second in places:
-            texts[row] = outputs.examples[places[first]], outputs.examples[places[second]]
-    rows = [*texts]
-    verdicts = judge.compare([*texts.values()])
+    outputs_of_pairs = [*zip(*asked.outputs, strict=True)]
+    rows = [row for row, both in enumerate(outputs_of_pairs) if {*both} <= places.keys()]
+    texts = [[outputs.examples[places[output]] for output in outputs_of_pairs[row]] for row in rows]
+    verdicts = judge.compare([(first, second) for first, second in texts])
 
     def spread(first: Floats) -> Floats:
         """Spreads verdicts on the asked pairs over all pairs; NaN for a pair that was not asked."""

@@ -20,7 +20,7 @@ from meta_eval.scored_set import ScoredSet
 from report.wording import join_names
 
 S = TypeVar("S", bound=ScoredSet)
-People: TypeAlias = dict[str, dict[str, Floats]]  # by aspect and person, who has an empty name where nobody is named
+People: TypeAlias = dict[tuple[str, str], Floats]  # by aspect and person, who has an empty name where nobody is named
 SHOWN_ROWS = 3  # unmatched rows that a note names
 NO_SCORE = "the file has no score"
 INPUT_KEYS = NAMES["rows"]["input"].split()
@@ -30,8 +30,6 @@ INPUT_KEYS = NAMES["rows"]["input"].split()
 class GivenLabels:
     """Labels of people from a separate file."""
 
-    # the name of the file, for messages
-    name: str
     # the rows by id, each with its ratings; several rows of one id are several people
     labelled: ScoredSet
     # the column that names the rows
@@ -47,22 +45,18 @@ def list_people(scored: ScoredSet) -> People:
     people: People = {}
     for i, example in enumerate(scored.examples):
         for aspect, ratings in {**example.ratings, **example.extra.get("ratings", {})}.items():
-            columns = people.setdefault(aspect, {})
             for person, rating in name_people(ratings).items():
-                if person not in columns:
-                    columns[person] = np.full(len(scored), np.nan)
-                if rating is not None:
-                    columns[person][i] = rating
+                column = people.setdefault((aspect, person), np.full(len(scored), np.nan))
+                column[i] = rating
     return people
 
 
 def set_people(scored: S, people: People) -> S:
     """Returns the set with these ratings in place of its own."""
     by_example: list[dict[str, dict[str, float | None]]] = [{} for _ in scored.examples]
-    for aspect, columns in people.items():
-        for person, ratings in columns.items():
-            for i in np.flatnonzero(~np.isnan(ratings)):
-                by_example[i].setdefault(aspect, {})[person] = float(ratings[i])
+    for (aspect, person), ratings in people.items():
+        for i in np.flatnonzero(~np.isnan(ratings)):
+            by_example[i].setdefault(aspect, {})[person] = float(ratings[i])
     examples = [rate(example, ratings) for example, ratings in zip(scored.examples, by_example, strict=True)]
     return replace(scored, examples=tuple(examples), raters=stack_people(people))
 
@@ -82,33 +76,31 @@ def choose_people(
     if not (people or judges):
         return scored
     table = list_people(scored)
-    raters = [*dict.fromkeys(person for by_person in table.values() for person in by_person if person)]
+    raters = [*dict.fromkeys(person for _, person in table if person)]
     scores = dict(scored.scores)
-    for name in (*people, *judges):
-        if name not in (*scores, *raters):
-            known = join_names([*dict.fromkeys([*scores, *raters, *columns])])
-            raise SettingError(
-                f"people and judges name columns, scorers or raters, but {printable(name)} is none of {known}"
-            )
+    unknown = next((name for name in (*people, *judges) if name not in (*scores, *raters)), None)
+    if unknown is not None:
+        known = join_names([*dict.fromkeys([*scores, *raters, *columns])])
+        rule = "people and judges name columns, scorers or raters, but"
+        raise SettingError(f"{rule} {printable(unknown)} is none of {known}")
     scorers = [name for name in people if name in scores]
     if scorers and len(scorers) < len(people):
         raise SettingError(f"people must be all columns of scores or all raters, but mix both: {join_names([*people])}")
     for name in scorers:
-        aspect, person = (LABEL, name) if len(scorers) > 1 else (name, "")
-        table.setdefault(aspect, {})[person] = scored.values(name, "")
+        key = (LABEL, name) if len(scorers) > 1 else (name, "")
+        table[key] = scored.values(name, "")
         del scores[name]
     kept = [name for name in people if name in raters]
     for name in raters:
         if name in kept or not (kept or name in judges):
             continue
-        values = {aspect: by_person.pop(name) for aspect, by_person in table.items() if name in by_person}
-        missing = np.isnan(np.stack([*values.values()])).any(axis=0)
-        reasons = [NO_SCORE if lacks else None for lacks in missing]
+        values = {aspect: table.pop((aspect, name)) for aspect, person in [*table] if person == name}
+        missing = np.isnan(np.stack([*values.values()])).sum(axis=0)
+        reasons = [NO_SCORE if count else None for count in missing]
         scores[name] = Scores(values, f"{name}|ratings in {scored.name}", reasons)
     if judges:
         scores = {name: given for name, given in scores.items() if name in judges}
-    rated = set_people(scored, {aspect: by_person for aspect, by_person in table.items() if by_person})
-    return replace(rated, scores=scores)
+    return replace(set_people(scored, table), scores=scores)
 
 
 def join_labels(verdicts: ScoredSet, given: GivenLabels) -> ScoredSet:
@@ -120,15 +112,15 @@ def join_labels(verdicts: ScoredSet, given: GivenLabels) -> ScoredSet:
 
     Raises InputError if no id is in both files, and for a label of an input with outputs of several systems.
     """
+    name = given.labelled.name
     labels = given.labelled.examples
     outputs = _find_outputs(verdicts, given)
     joined = {i for places in outputs for i in places}
     people = list_people(verdicts)
-    for aspect, columns in list_people(given.labelled).items():
-        for person, ratings in columns.items():
-            column = people.setdefault(aspect, {}).setdefault(person, np.full(len(verdicts), np.nan))
-            for row in np.flatnonzero(~np.isnan(ratings)):
-                column[outputs[row]] = ratings[row]
+    for (aspect, person), ratings in list_people(given.labelled).items():
+        column = people.setdefault((aspect, person), np.full(len(verdicts), np.nan))
+        for row in np.flatnonzero(~np.isnan(ratings)):
+            column[outputs[row]] = ratings[row]
         twice = next(
             (example for example in map(verdicts.examples.__getitem__, joined) if aspect in example.ratings), None
         )
@@ -139,7 +131,12 @@ def join_labels(verdicts: ScoredSet, given: GivenLabels) -> ScoredSet:
     to = f"{len(joined)} of {len(verdicts)} verdicts"
     if len(joined) > len(labels) - len(lost):
         to += ", which repeat their input"
-    note = describe_matches(given.name, len(labels), lost, to)
+    note = describe_matches(
+        name,
+        len(labels),
+        lost,
+        to,
+    )
     return replace(set_people(verdicts, people), notes=(*verdicts.notes, *given.labelled.notes, note))
 
 
@@ -157,26 +154,39 @@ def _find_outputs(verdicts: ScoredSet, given: GivenLabels) -> list[list[int]]:
     if not (ids or groups):
         path, _ = verdicts.locate(0)
         raise InputError([fault(path, 0, "verdicts need a column with ids, such as id, by which labels are joined")])
+    name = given.labelled.name
     labels = given.labelled.examples
     by_id = [ids.get(label.id, []) for label in labels]
     by_input = [groups.get(label.group or label.id, []) for label in labels]
     found, of_inputs = sum(map(bool, by_id)), sum(map(bool, by_input))
     if not (found or of_inputs):
-        raise _refuse_all("have ids", given.name, [label.id for label in labels], verdicts.name, [*(ids or groups)])
+        raise _refuse_all(
+            "have ids",
+            name,
+            [label.id for label in labels],
+            verdicts.name,
+            [*(ids or groups)],
+        )
     if of_inputs < found or (of_inputs == found and fold_name(given.key or "") not in INPUT_KEYS):
         return by_id
     systems = [example.system for example in verdicts.examples]
     labelled = dict.fromkeys(label.system for label in labels if label.system)
     if labelled and not labelled.keys() & {*systems}:
         judged = dict.fromkeys(filter(None, systems))
-        raise _refuse_all("name systems", given.name, [*labelled], verdicts.name, [*judged])
+        raise _refuse_all(
+            "name systems",
+            name,
+            [*labelled],
+            verdicts.name,
+            [*judged],
+        )
     outputs: list[list[int]] = []
     for label, places in zip(labels, by_input, strict=True):
         own = [i for i in places if label.system in (None, systems[i])]
         count = len({systems[i] for i in own})
         if count > 1:
             rule = f"{format_value(label.group or label.id)} has outputs of {count} systems"
-            raise InputError([fault(given.name, 0, f"{rule}: labels need a column system")])
+            raise InputError([fault(name, 0, f"{rule}: labels need a column system")])
         outputs.append(own)
     return outputs
 

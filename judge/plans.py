@@ -6,17 +6,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from core.errors import SettingError
 from core.example import SHOWN_COLUMNS
-from data.cells import list_items
-from data.input_file import InputFile
-from data.preferences import holds_pairs, names_pair, read_preferences
-from judge.inputs import SOURCE_RULE, Source, read
+from data.preferences import holds_pairs
+from judge.inputs import Source
+from judge.label_tables import open_rows
 from judge.labelling import Labelling, list_labelled
 from judge.pair_inputs import read_given
 from judge.verdict_files import read_verdicts
@@ -60,31 +58,23 @@ def read_pilot(pilot: Source | Preferences, settings: Mapping[str, Any]) -> Read
     `settings` are columns, people, judges and levels, as `read_verdicts` takes them. Raises SettingError for settings
     that say nothing of such a pilot.
     """
-    given = {name: value for name, value in settings.items() if value}
+    columns = settings["columns"]
+    table = None if isinstance(pilot, Preferences) else open_rows(pilot, columns, settings["levels"])
+    has_pairs = table is not None and holds_pairs(table)
+    known, what = tuple(settings), ""
     if isinstance(pilot, ScoredSet | Preferences):
-        _refuse(given, "read already")
-        return pilot
-    if isinstance(pilot, Mapping):
-        return read(pilot, **_refuse(given, "outputs by system", ("columns", "levels")))
-    if isinstance(pilot, str | Path | InputFile):
-        pilot = InputFile.of(pilot, columns=given.get("columns"), levels=given.get("levels"))
-        has_pairs = holds_pairs(pilot)
-    else:
-        pilot = list_items(pilot, SOURCE_RULE)
-        first = pilot[0] if pilot else None
-        has_pairs = isinstance(first, Mapping) and names_pair({**first, **given.get("columns", {})})
-    if not has_pairs:
-        return read_verdicts(pilot, **given, needs=("people",))
-    columns = _refuse(given, "preferences", ("columns",)).get("columns", {})
-    return read_preferences(pilot) if isinstance(pilot, InputFile) else cast(Preferences, read_given(pilot, columns))
-
-
-def _refuse(given: Mapping[str, Any], what: str, known: Sequence[str] = ()) -> Mapping[str, Any]:
-    """The given settings. Raises SettingError for one that says nothing of what the pilot is."""
-    others = [name for name in given if name not in known]
-    if others:
+        known, what = (), "read already"
+    elif isinstance(pilot, Mapping):
+        known, what = ("columns", "levels"), "outputs by system"
+    elif has_pairs:
+        known, what = ("columns",), "preferences"
+    if others := [name for name, value in settings.items() if value and name not in known]:
         raise SettingError(f"{join_names(others)} must be left out, because the pilot is {what}")
-    return given
+    if isinstance(pilot, ScoredSet | Preferences):
+        return pilot
+    if has_pairs:
+        return cast(Preferences, read_given(pilot, columns or {}))
+    return read_verdicts(pilot, **settings, needs=["people"])
 
 
 def find_aspect(pilot: ScoredSet, given: str | None) -> str:
@@ -140,25 +130,12 @@ def plan_inputs(
     level: float,
 ) -> Study:
     """Plans the inputs that tests of systems and of metrics need, for each difference and number of raters."""
-    how = {"power": power, "level": level}
     of_systems: list[Row] = []
     for difference, people in product(differences, [1] if spread.raters is None else raters):
         deviation = spread.of_mean(people)
-        needed = n_to_tell_systems(
-            difference,
-            deviation,
-            power=power,
-            level=level / count_pairs(compared),
-        )
-        of_systems.append(
-            pick(
-                needed,
-                SIZE_CELLS,
-                difference=difference,
-                raters=people,
-                spread=deviation,
-            )
-        )
+        of_pair = level / count_pairs(compared)
+        needed = n_to_tell_systems(difference, deviation, power=power, level=of_pair)
+        of_systems.append(pick(needed, SIZE_CELLS, difference=difference, raters=people, spread=deviation))
     of_metrics: list[Row] = []
     for difference, people in product(differences, raters):
         alone = (correlation, correlation - difference)
@@ -170,15 +147,15 @@ def plan_inputs(
             needed = SampleSize(math.nan, math.nan, reason)
         else:
             needed = n_to_tell_metrics(
-                both[0],
-                both[1],
+                *both,
                 between_metrics,
                 statistic=statistic,
                 metrics=compared,
-                **how,
+                power=power,
+                level=level,
             )
-        names = {"difference": difference, "raters": people, "metric_a": both[0], "metric_b": both[1]}
-        of_metrics.append(pick(needed, SIZE_CELLS, **names))
+        cells = {"difference": difference, "raters": people, "metric_a": both[0], "metric_b": both[1]}
+        of_metrics.append(pick(needed, SIZE_CELLS, **cells))
     wanted = f"needs for power {power:g} at a level of {level:g}, two-sided, adjusted for all pairs"
     spread_of = f"{spread.inputs:.3g} for one rater, as in the pilot"
     if spread.raters is not None:
@@ -219,11 +196,10 @@ def note_gaps(spread: Spread) -> Iterator[str]:
     if spread.pilot is None:
         yield ASSUMED
         return
-    inputs = spread.pilot
-    low, high = deviation_interval(inputs)
+    low, high = deviation_interval(spread.pilot)
     yield "the pilot shows the spread of two systems only: correlation, between_metrics and between_raters are assumed"
     yield (
-        f"a spread from {inputs} inputs is rough: its 95 % interval is {low:.2g} to {high:.2g} times the "
+        f"a spread from {spread.pilot} inputs is rough: its 95 % interval is {low:.2g} to {high:.2g} times the "
         f"estimate, so the inputs needed are {low**2:.2g} to {high**2:.2g} times those shown (normal differences)"
     )
     if spread.raters is None:
@@ -255,11 +231,7 @@ def plan_labels(quantities: Iterable[Quantity], within: float, texts: int | None
     rows = [count_labels(quantity, within, texts or math.inf) for quantity in quantities]
     read = "very many" if texts is None else f"all {texts:,}"
     caption = f"Labels for intervals of +- {within:g}: alone, and with_judge if it reads {read} texts."
-    return Study(
-        describe_labels(rows, f"{within:g}"),
-        [Table("Labels needed", caption, rows)],
-        notes,
-    )
+    return Study(describe_labels(rows, f"{within:g}"), [Table("Labels needed", caption, rows)], notes)
 
 
 def assume_quantities(rate: float, correlation: float) -> list[Quantity]:
@@ -267,7 +239,14 @@ def assume_quantities(rate: float, correlation: float) -> list[Quantity]:
     variance = rate * (1 - rate)
     return [
         Quantity("kappa", "judge", correlation, kappa_variance(correlation, rate)),
-        Quantity("rate", "judge", rate, variance, correlation**2 * variance, correlation),
+        Quantity(
+            "rate",
+            "judge",
+            rate,
+            variance,
+            correlation**2 * variance,
+            correlation,
+        ),
     ]
 
 
@@ -277,14 +256,19 @@ def measure_pairs(given: Preferences) -> Iterator[Quantity]:
     A win rate is that of one system, which is in few of the pairs of an input: they count as independent.
     """
     asked = given.by_majority()
-    judges = {
-        name: verdicts for name, verdicts in asked.judges.items() if not np.isnan(asked.outcomes + verdicts).all()
-    }
-    tables = {name: np.stack([asked.outcomes, to_outcomes(verdicts - 0.5)]) for name, verdicts in judges.items()}
+    known = {name: verdicts for name, verdicts in asked.judges.items() if not np.isnan(asked.outcomes + verdicts).all()}
+    tables = {name: np.stack([asked.outcomes, to_outcomes(verdicts - 0.5)]) for name, verdicts in known.items()}
     for name, table in (tables or {"": given.by_rater()}).items():
         both, twice = in_both_orders(table, asked.layout)
-        yield from measure_kappa("kappa", name, both, OUTCOMES, twice, orders=2)
-        yield measure_mean("win rate", name, asked.outcomes, judges.get(name), lay_out(len(asked)))
+        yield from measure_kappa(
+            "kappa",
+            name,
+            both,
+            OUTCOMES,
+            twice,
+            orders=2,
+        )
+        yield measure_mean("win rate", name, asked.outcomes, known.get(name), lay_out(len(asked)))
 
 
 def measure_texts(scored: ScoredSet, aspect: str) -> Iterator[Quantity]:
@@ -293,8 +277,7 @@ def measure_texts(scored: ScoredSet, aspect: str) -> Iterator[Quantity]:
     labelled = next((found for found in list_labelled(rated, Labelling()) if found.aspect == aspect), None)
     ratings = rated.ratings(aspect)
     name_of_mean = "rate" if np.isin(ratings, OUTCOMES).all() else "mean"
-    judges = {name: rated.values(name, aspect) for name in rated.scores}
-    judges = {name: scores for name, scores in judges.items() if not np.isnan(scores).all()}
+    judges = {name: rated.values(name, aspect) for name in rated.scores if rated.scored(name, aspect=aspect).any()}
     for name in judges or [""]:
         if labelled is not None and (not name or name in labelled.judged):
             table = np.stack([labelled.consensus, labelled.judged[name]]) if name else labelled.people
@@ -318,71 +301,53 @@ def measure_kappa(
     """
     texts = int(((~np.isnan(table)).sum(axis=0) > 1).sum()) // orders
     if texts:
-        kappa = estimate_kappa(
-            [*combinations(table, 2)],
-            labels,
-            layout,
-            is_weighted=kind != "kappa",
-        )
-        yield Quantity(
-            kind,
-            name,
-            kappa.only.value,
-            texts * float(kappa.variances[0]),
-            reason=kappa.only.reason,
-        )
+        kappa = estimate_kappa([*combinations(table, 2)], labels, layout, is_weighted=kind != "kappa")
+        variance = texts * float(kappa.variances[0])
+        yield Quantity(kind, name, kappa.only.value, variance, reason=kappa.only.reason)
 
 
 def measure_mean(kind: str, name: str, labels: Floats, verdicts: Floats | None, layout: Layout) -> Quantity:
     """Measures the mean label, and what the verdicts of the judge `name` would explain of its variance."""
     kept = ~np.isnan(labels if verdicts is None else labels + verdicts)
     y = labels[kept]
+    value = float(y.mean()) if len(y) else math.nan
     if len(y) < FEWEST_PILOT_INPUTS or np.ptp(y) == 0:
-        return Quantity(
-            kind,
-            name,
-            float(y.mean()) if len(y) else math.nan,
-            0.0,
-            reason=NO_VARIATION,
-        )
+        return Quantity(kind, name, value, 0.0, reason=NO_VARIATION)
     present = restrict(layout, kept)
-    of_inputs = np.bincount(present.inputs, y - y.mean())
-    variance = float(of_inputs @ of_inputs) / (len(y) - 1)
+    of_inputs = np.bincount(present.inputs, y - value)
+    squares = float(of_inputs @ of_inputs)
+    variance = squares / (len(y) - 1)
     if verdicts is None:
-        return Quantity(kind, name, float(y.mean()), variance)
+        return Quantity(kind, name, value, variance)
     f = verdicts[kept]
     explaining = np.bincount(present.inputs, f - f.mean())
     shared = float(of_inputs @ explaining) ** 2 / max(float(explaining @ explaining), ROUNDING)
-    left = (float(of_inputs @ of_inputs) - shared) / (len(y) - 2)
+    left = (squares - shared) / (len(y) - 2)
     correlation = estimate_correlation(pearson, f, y, present)
-    return Quantity(kind, name, float(y.mean()), variance, max(variance - left, 0.0), correlation)
+    return Quantity(
+        kind,
+        name,
+        value,
+        variance,
+        max(variance - left, 0.0),
+        correlation,
+    )
 
 
-def count_labels(quantity: Quantity, within: float, texts: float) -> dict[str, Any]:
+def count_labels(quantity: Quantity, within: float, texts: float) -> Row:
     """Makes the row of a quantity: the labels that are needed alone, and with the judge."""
     most = MOST_WITHIN.get(quantity.name, math.inf)
     reason = quantity.reason if within < most else f"within must be below {most:g} for this quantity"
-    labels = with_judge = None
-    if reason is None:
-        labels = n_for_width(within, quantity.variance, texts=texts)
-        if quantity.explained > 0:
-            with_judge = n_for_width(
-                within,
-                quantity.variance,
-                explained=quantity.explained,
-                texts=texts,
-            )
-        if labels is None:
+    labels = with_judge = math.nan
+    if not reason:
+        labels = n_for_width(within, quantity.variance, texts=texts) or math.nan
+        if math.isnan(labels):
             reason = f"alone, more labels are needed than {min(texts, LARGEST):,}"
-    return {
-        "quantity": quantity.name,
-        "judge": quantity.judge,
-        "value": quantity.value,
-        "correlation": quantity.correlation,
-        "labels": math.nan if labels is None else labels,
-        "with_judge": math.nan if with_judge is None else with_judge,
-        "reason": reason or "",
-    }
+        if quantity.explained > 0:
+            explained = quantity.explained
+            with_judge = n_for_width(within, quantity.variance, explained=explained, texts=texts) or math.nan
+    cells = pick(quantity, ("judge", "value", "correlation"), quantity=quantity.name)
+    return {**cells, "labels": labels, "with_judge": with_judge, "reason": reason or ""}
 
 
 def describe_labels(rows: Sequence[Row], within: str) -> str:
@@ -396,9 +361,8 @@ def describe_labels(rows: Sequence[Row], within: str) -> str:
         helped = [row for row in asked if not math.isnan(row["with_judge"])]
         best = min(helped, key=lambda row: row["with_judge"], default=None)
         if counted:
-            known.append(f"{max(counted):,} labels for {wanted}")
-            if best is not None:
-                known[-1] += f" ({best['with_judge']:,} if {best['judge']} reads all texts)"
+            with_best = "" if best is None else f" ({best['with_judge']:,} if {best['judge']} reads all texts)"
+            known.append(f"{max(counted):,} labels for {wanted}{with_best}")
         elif best is not None:
             known.append(f"{best['with_judge']:,} labels for {wanted}, if {best['judge']} reads all texts")
         else:

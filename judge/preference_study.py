@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.errors import InputError, fault
+from judge.cautions import Differences, find_choice, note_choice
 from judge.pair_judging import JudgedPairs
 from meta_eval.design import Floats, restrict
 from meta_eval.estimates import FEWEST, Estimate, estimate_share
 from meta_eval.helped import help_mean
 from meta_eval.labels import SingleAgreement, agree_with_single
 from meta_eval.length_control import Controlled, control_length
-from meta_eval.permuted import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.preferences import (
     OUTCOMES,
     PANEL,
@@ -57,6 +57,7 @@ PAIRS_CAPTION = (
     "judgements of this pair. p_value: two-sided, by flips of inputs, adjusted for all pairs (score test of equal "
     "strengths, step-down of the largest statistic)."
 )
+AMONG_CAPTION = "Of win, tie and loss. Intervals are over inputs."
 AGREEMENT_CAPTION = (
     "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. Intervals are over inputs."
 )
@@ -95,16 +96,16 @@ class PreferenceFigures:
     among: Mapping[str, tuple[int, Estimate]]
     # of the judges and metrics with each person, and of people among themselves, where several are named
     single: Sequence[SingleAgreement]
-    # by judge or metric, how much more often than people it prefers the longer text
+    # by judge or metric, how much more often than people it prefers the longer text; empty if lengths are not known
     favours: Mapping[str, Favour]
     # by judge or metric, and by its pair of systems, or by `ALL` twice
     agreement: Mapping[tuple[str, str, str], PreferenceAgreement]
-    # by judge that was asked, the share of wins of the output shown first, minus 1/2
+    # by judge that was asked, the share of wins of the output shown first, minus 1/2; of a panel it comes first
     position: Mapping[str, Estimate]
     # by judge or metric, a row for each system, the best first: its win rate by the judge, by people and corrected
     corrected: Mapping[str, Sequence[Row]]
     # by judge or metric, how labelled pairs differ from the others: corrected win rates then do not hold
-    unrepresentative: Mapping[str, Sequence[SampleDifference]]
+    unrepresentative: Differences
     # by judge, or `WINNER`, the systems at equal lengths, the strongest first
     by_length: Mapping[str, Mapping[str, Controlled]]
 
@@ -114,36 +115,34 @@ class PreferenceFigures:
         return {name: agreement for (name, a, _), agreement in self.agreement.items() if a == ALL}
 
 
-def study_preferences(judged: JudgedPairs, texts: ScoredSet, *, has_people: bool, seed: int, level: float) -> Study:
+def study_preferences(judged: JudgedPairs, texts: ScoredSet, *, seed: int, level: float) -> Study:
     """Ranks systems, and compares judges and metrics with people. Raises InputError if nobody has a preference."""
     pairs, ranked = judged.pairs, judged.ranked
-    rivals = list_rivals(judged, texts) if has_people else {}
+    rivals = list_rivals(judged, texts) if judged.has_people else {}
     refuse_silence(judged, rivals, texts.name)
     people = ranked.by_rater()
+    asked = judged.verdicts.by_judge if judged.verdicts else {}
     lengths = find_lengths(judged, texts)
-    sources = {name: rivals[name] for name in judged.judges if name in rivals}
-    if not np.isnan(pairs.outcomes).any():
-        sources = {WINNER: pairs.outcomes, **sources}
     found = PreferenceFigures(
         ranking=rank_by_preferences(ranked, seed, level),
         among=measure_among(judged, people),
         single=list_single(people, rivals, pairs) if len(people) > 1 else [],
-        favours=find_favours(pairs, rivals, lengths),
+        favours={} if lengths is None else find_favours(pairs, rivals, lengths),
         agreement=measure_agreement(pairs, rivals, seed),
-        position={} if judged.verdicts is None else find_position(judged.verdicts, pairs.inputs),
+        position={name: position_effect(first, pairs.inputs) for name, first in asked.items()},
         corrected={name: correct_rates(pairs, verdicts) for name, verdicts in rivals.items()},
-        unrepresentative={name: check_sample(pairs, verdicts) for name, verdicts in rivals.items()},
-        by_length={name: control_lengths(pairs, outcomes, lengths) for name, outcomes in sources.items()},
+        unrepresentative=find_choice(pairs.outcomes, rivals, name_pairs(pairs), pairs.layout),
+        by_length={} if lengths is None else control_lengths(pairs, judged.judges if rivals else {}, lengths),
     )
     return Study(
         answer=write_answer(found, level),
         tables=[*tabulate(found, judged, level)],
         notes=[
-            *describe_winners(ranked, has_people=bool(rivals or len(people) > 1)),
+            *describe_winners(ranked, is_named=bool(rivals or len(people) > 1)),
             *note_figures(found),
-            *note_one_answer(judged),
+            *note_one_answer(pairs, asked),
             *(describe_judges(found.whole) if found.single else []),
-            *note_samples(found, pairs),
+            *note_choice(found.unrepresentative, "pairs"),
             *ranked.notes,
             *note_resolution(ranked.layout.input_count, level),
         ],
@@ -182,44 +181,45 @@ def refuse_silence(judged: JudgedPairs, rivals: Mapping[str, Floats], texts: str
 
 def measure_among(judged: JudgedPairs, people: Floats) -> dict[str, tuple[int, Estimate]]:
     """Measures how far people agree among themselves, and judges; a group with a single member is left out."""
-    groups = {"people": [*people], "judges": judged.single_judges}
-    numbers = {"people": len(judged.ranked.named_raters), "judges": len(judged.single_judges)}
+    single = judged.single_judges
+    groups = {"people": (len(judged.ranked.named_raters), [*people]), "judges": (len(single), single)}
     return {
-        who: (numbers[who], agree_among(np.stack(outcomes), judged.pairs.layout))
-        for who, outcomes in groups.items()
+        who: (number, agree_among(np.stack(outcomes), judged.pairs.layout))
+        for who, (number, outcomes) in groups.items()
         if len(outcomes) > 1
     }
 
 
-def list_single(people: Floats, rivals: Mapping[str, Floats], asked: Preferences) -> list[SingleAgreement]:
+def list_single(people: Floats, rivals: Mapping[str, Floats], pairs: Preferences) -> list[SingleAgreement]:
     """Lists the agreement with each of several people, whose outcomes have the shape (people, n).
 
     An outcome of a judge that gives probabilities counts as the side that it is on.
     """
     columns = to_outcomes(np.stack([*rivals.values(), *people]) - 0.5)
-    layout = asked.layout
-    if exchanges_sides(asked):
+    layout = pairs.layout
+    if exchanges_sides(pairs):
         columns, layout = in_both_orders(columns, layout)
     by_name = dict(zip(rivals, columns, strict=False))
     single = agree_with_single(columns[len(rivals) :], by_name, OUTCOMES, layout, is_ordered=False)
-    orders = len(layout.inputs) // len(asked)
+    orders = len(layout.inputs) // len(pairs)
     return [replace(agreement, n=agreement.n // orders) for agreement in single]
 
 
 def measure_agreement(
-    asked: Preferences,
+    pairs: Preferences,
     rivals: Mapping[str, Floats],
     seed: int,
 ) -> dict[tuple[str, str, str], PreferenceAgreement]:
     """Measures how well each judge and metric agrees with people: on all pairs, then on each of several of systems."""
-    parts = {pair: ~np.isnan(asked.between(*pair)) for pair in combinations(asked.systems, 2)}
+    parts = {pair: ~np.isnan(pairs.between(*pair)) for pair in combinations(pairs.systems, 2)}
     parts = {pair: kept for pair, kept in parts.items() if kept.any()}
-    whole = {(ALL, ALL): np.ones(len(asked), dtype=np.bool_)}
-    agreement: dict[tuple[str, str, str], PreferenceAgreement] = {}
-    for name, outcomes in rivals.items():
-        for pair, kept in (whole | parts if len(parts) > 1 else whole).items():
-            agreement[name, *pair] = agree_on_preferences(asked.take(kept), outcomes[kept], seed)
-    return agreement
+    whole = {(ALL, ALL): np.ones(len(pairs), dtype=np.bool_)}
+    parts = whole | parts if len(parts) > 1 else whole
+    return {
+        (name, *pair): agree_on_preferences(pairs.take(kept), outcomes[kept], seed)
+        for name, outcomes in rivals.items()
+        for pair, kept in parts.items()
+    }
 
 
 def find_lengths(judged: JudgedPairs, texts: ScoredSet) -> Floats | None:
@@ -231,17 +231,10 @@ def find_lengths(judged: JudgedPairs, texts: ScoredSet) -> Floats | None:
     return np.stack([padded[side] for side in sides], axis=1)
 
 
-def find_favours(asked: Preferences, rivals: Mapping[str, Floats], lengths: Floats | None) -> dict[str, Favour]:
-    """Measures how much more often than people each judge prefers the longer text; {} if lengths are not known."""
-    if lengths is None:
-        return {}
+def find_favours(pairs: Preferences, rivals: Mapping[str, Floats], lengths: Floats) -> dict[str, Favour]:
+    """Measures how much more often than people each judge prefers the longer text."""
     longer = find_longer(lengths)
-    return {name: measure_favour(asked, outcomes, longer) for name, outcomes in rivals.items()}
-
-
-def find_position(verdicts: Verdicts, inputs: Sequence[str]) -> dict[str, Estimate]:
-    """Estimates the position bias of each judge that was asked; of a panel it comes first."""
-    return {name: position_effect(first, inputs) for name, first in verdicts.by_judge.items()}
+    return {name: measure_favour(pairs, outcomes, longer) for name, outcomes in rivals.items()}
 
 
 def correct_rates(given: Preferences, verdicts: Floats) -> list[Row]:
@@ -262,24 +255,33 @@ def correct_rates(given: Preferences, verdicts: Floats) -> list[Row]:
         if not np.isnan(by_judge).all():
             share = estimate_share(by_judge, given.layout).only
         rows.append({"system": system, "by_judge": share, **cells})
-    return sorted(rows, key=lambda row: -np.nan_to_num(row[best_by].value, nan=-1))
+    return sorted(rows, key=lambda row: _place_best(row[best_by]))
 
 
-def check_sample(given: Preferences, verdicts: Floats) -> list[SampleDifference]:
-    """Finds how labelled pairs differ from others, in the verdicts of a judge and in the systems that are compared."""
-    is_labelled = ~np.isnan(given.outcomes)
-    pairs = [" and ".join(sorted(pair)) for pair in zip(given.systems_a, given.systems_b, strict=True)]
-    by_verdict = compare_verdicts(is_labelled, verdicts, given.layout)
-    by_systems = compare_cells(is_labelled, pairs, given.layout)
-    return [difference for difference in (by_verdict, by_systems) if difference is not None]
+def name_pairs(given: Preferences) -> list[str]:
+    """Names the systems of each pair, the same in both orders."""
+    return [" and ".join(sorted(pair)) for pair in zip(given.systems_a, given.systems_b, strict=True)]
 
 
-def control_lengths(given: Preferences, outcomes: Floats, lengths: Floats | None) -> dict[str, Controlled]:
-    """Estimates the systems at equal lengths, the strongest first; {} if lengths cannot be controlled for."""
-    if lengths is None:
-        return {}
-    controlled = control_length(replace(given, outcomes=outcomes), lengths)
-    return dict(sorted(controlled.items(), key=lambda each: -np.nan_to_num(each[1].strength.value, nan=-math.inf)))
+def control_lengths(
+    pairs: Preferences,
+    judges: Mapping[str, Floats],
+    lengths: Floats,
+) -> dict[str, dict[str, Controlled]]:
+    """Estimates the systems at equal lengths by judge, and by the preferences if all pairs have one."""
+    sources = {WINNER: pairs.outcomes, **judges}
+    if np.isnan(pairs.outcomes).any():
+        del sources[WINNER]
+    by_length: dict[str, dict[str, Controlled]] = {}
+    for name, outcomes in sources.items():
+        controlled = control_length(replace(pairs, outcomes=outcomes), lengths)
+        by_length[name] = dict(sorted(controlled.items(), key=lambda each: _place_best(each[1].strength)))
+    return by_length
+
+
+def _place_best(estimate: Estimate) -> float:
+    """A key that sorts the highest estimate first, and one without a value last."""
+    return -np.nan_to_num(estimate.value, nan=-math.inf)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -295,11 +297,7 @@ def tabulate(found: PreferenceFigures, judged: JudgedPairs, level: float) -> Ite
     ]
     yield Table("Pairs of systems by preferences", PAIRS_CAPTION, pairs, PAIR_SHOWN)
     among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in found.among.items()]
-    yield Table(
-        "Agreement among raters",
-        "Of win, tie and loss. Intervals are over inputs.",
-        among,
-    )
+    yield Table("Agreement among raters", AMONG_CAPTION, among)
     agreement = [
         pick(agreement, AGREEMENT_CELLS, metric=name, system_a=a, system_b=b)
         for (name, a, b), agreement in found.agreement.items()
@@ -323,16 +321,15 @@ def tabulate(found: PreferenceFigures, judged: JudgedPairs, level: float) -> Ite
 
 def count_answers(found: PreferenceFigures, verdicts: Verdicts | None) -> Iterator[Row]:
     """Yields how the judge answered; of a panel, each of its judges too."""
-    by_judge = verdicts.by_judge if verdicts else {}
-    for name, first in by_judge.items():
-        answered = np.asarray(~np.isnan(first).any(axis=1))
-        winners = np.sign(first[answered] - TIE)
+    for name, first in verdicts.by_judge.items() if verdicts else ():
+        answered = first[~np.isnan(first).any(axis=1)]
+        winners = np.sign(answered - TIE)
         same = winners[:, 0] == -winners[:, 1]
         yield {
             "judge": name,
-            "pairs": len(answered),
-            "unanswered": int((~answered).sum()),
-            "same_in_both_orders": float(same.mean()) if answered.any() else math.nan,
+            "pairs": len(first),
+            "unanswered": len(first) - len(answered),
+            "same_in_both_orders": float(same.mean()) if len(same) else math.nan,
             "position_effect": found.position[name],
         }
 
@@ -348,15 +345,15 @@ def draw_strengths(ranking: PreferenceRanking) -> dict[str, Figure]:
 # ---- sentences ------------------------------------------------------------------------------------------------------
 
 
-def describe_winners(given: Preferences, has_people: bool) -> Iterator[str]:
+def describe_winners(given: Preferences, *, is_named: bool) -> Iterator[str]:
     """Says if a model chose the winners, or if the file does not say who did.
 
-    `has_people` says whether tables have a row called people, which the sentence then explains.
+    `is_named` says whether tables have a row called people, which the sentence then explains.
     """
     if given.by_model is None:
         yield f"{given.name} does not say whether people or a model chose the winners"
     elif given.by_model:
-        named = ': "people" in tables and notes is this model' if has_people else ", not of people"
+        named = ': "people" in tables and notes is this model' if is_named else ", not of people"
         yield f"the winners in {given.name} are verdicts of a model{named}"
 
 
@@ -366,50 +363,28 @@ def note_figures(found: PreferenceFigures) -> Iterator[str]:
         if position.low > 0 or position.high < 0:
             place = "first" if position.value > 0 else "second"
             yield f"the judge prefers the output that it reads {place}: see the effect of position"
-    most = max(found.whole, key=lambda name: found.whole[name].missing, default="")
-    if most and found.whole[most].missing:
-        judged = found.whole[most].n
-        pairs = judged + found.whole[most].missing
+    whole = found.whole
+    most = max(whole, key=lambda name: whole[name].missing, default="")
+    if most and whole[most].missing:
+        judged = whole[most].n
+        pairs = judged + whole[most].missing
         yield f"{most} judges only {judged} of {pairs} pairs: the others lack an output with a score, or a verdict"
     for name, favour in found.favours.items():
         if favour.effect.low > 0 or favour.effect.high < 0:
             than = "more" if favour.effect.value > 0 else "less"
-            yield (f"{name} prefers the longer text {than} often than people do: effect {format_cell(favour.effect)}")
+            yield f"{name} prefers the longer text {than} often than people do: effect {format_cell(favour.effect)}"
 
 
-def note_one_answer(judged: JudgedPairs) -> Iterator[str]:
+def note_one_answer(pairs: Preferences, asked: Mapping[str, Floats]) -> Iterator[str]:
     """Notes each judge that gave the same answer to all questions, or to all pairs of which systems change sides."""
-    asked = judged.verdicts.by_judge if judged.verdicts else {}
-    answers = {name: (first, "questions", "output that it read") for name, first in asked.items()}
-    for name, outcomes in judged.pairs.judges.items():
-        known = outcomes[~np.isnan(outcomes)]
-        if name not in asked and (exchanges_sides(judged.pairs) or (known == TIE).all()):
-            answers[name] = outcomes, "pairs", "system named"
-    for name, (outcomes, what, side) in answers.items():
-        known = np.sign(outcomes[~np.isnan(outcomes)] - TIE)
-        if len(known) > 1 and np.ptp(known) == 0:
-            answer = {1.0: f"the {side} first", -1.0: f"the {side} second"}.get(known[0], "a tie")
-            yield f"{name} gave one answer to all {len(known)} {what}, {answer}: it tells nothing apart"
-
-
-def note_samples(found: PreferenceFigures, pairs: Preferences) -> Iterator[str]:
-    """Notes judges whose corrected win rates do not hold, because labels are no random sample."""
-    if np.isnan(pairs.outcomes).any():
-        for name, differences in found.unrepresentative.items():
-            for difference in differences:
-                yield note_sample(name, "pairs", difference)
-
-
-def note_sample(judge: str, examples: str, difference: SampleDifference) -> str:
-    """Warns that the labelled texts are not a random sample, so that corrected figures of the judge are invalid."""
-    labelled = format_number(difference.labelled)
-    others = format_number(difference.others)
-    if difference.what == "verdicts":
-        differ = f"the mean verdict of {judge} is {labelled} on labelled {examples} and {others} on the others"
-    else:
-        differ = f"{labelled} of the {examples} of {difference.what} are labelled, and {others} of the others"
-    rule = f"the labels are no random sample, so figures corrected with {judge} do not hold"
-    return f"{rule}: {differ} (p {format_number(difference.p_value)})"
+    for name, outcomes in {**asked, **pairs.judges, **asked}.items():
+        sides = np.sign(outcomes[~np.isnan(outcomes)] - TIE)
+        if len(sides) < 2 or np.ptp(sides):
+            continue
+        what, side = ("questions", "output that it read") if name in asked else ("pairs", "system named")
+        if name in asked or sides[0] == 0 or exchanges_sides(pairs):
+            answer = {1.0: f"the {side} first", -1.0: f"the {side} second"}.get(sides[0], "a tie")
+            yield f"{name} gave one answer to all {len(sides)} {what}, {answer}: it tells nothing apart"
 
 
 def write_answer(found: PreferenceFigures, level: float) -> str:
@@ -429,16 +404,12 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
     if not tested:
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
     order = [system.system for system in ranking.systems]
-    beaten: dict[str, list[str]] = {name: [] for name in order}
-    separated = [pair for pair in tested if pair.p_value < level]
-    for pair in separated:
-        winner = name_better(pair, level)
-        beaten[winner].append(pair.system_b if winner == pair.system_a else pair.system_a)
-    parts = [
-        f"{name} is preferred to {join_names(sorted(losers, key=order.index))}"
-        for name, losers in beaten.items()
-        if losers
-    ]
+    separated = {(pair.system_a, pair.system_b): name_better(pair, level) for pair in tested if pair.p_value < level}
+    parts: list[str] = []
+    for name in order:
+        losers = [other for other in order if name in (separated.get((name, other)), separated.get((other, name)))]
+        if losers:
+            parts.append(f"{name} is preferred to {join_names(losers)}")
     if parts[MOST_NAMED:]:
         parts = [*parts[:MOST_NAMED], f"{len(parts) - MOST_NAMED} more systems are preferred to others"]
     if not separated:
@@ -447,8 +418,7 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         parts.append(f"the tests do not separate {join_names(order)} (p {at_least}{format_number(least)})")
     elif len(separated) < len(tested):
         parts.append("the tests do not separate the others")
-    untested = len(ranking.pairs) - len(tested)
-    if untested:
+    if untested := len(ranking.pairs) - len(tested):
         parts.append(f"{untested} pairs that were never compared are not tested")
     return "; ".join(parts)
 

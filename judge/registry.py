@@ -16,7 +16,15 @@ from typing import Any
 import yaml
 
 from core.configs import CONFIGS
-from core.errors import InputError, SettingError, blame_file, check_names, fault, printable, suggest_similar
+from core.errors import (
+    InputError,
+    SettingError,
+    blame_file,
+    check_names,
+    fault,
+    printable,
+    suggest_similar,
+)
 from core.objects import find_object
 
 REQUIRED = "???"  # the value of a setting that has no default
@@ -95,7 +103,12 @@ def complete(name: str, config: Mapping[str, Any], settings: Mapping[str, Any], 
     known = {key for key in config if key not in OF_HYDRA}
     if "_target_" in config and not known.issuperset(settings):  # of what is called, which is imported for it
         known |= {*inspect.signature(find_object(config["_target_"])).parameters}
-    check_names(settings, sorted(known), name, place)
+    check_names(
+        settings,
+        sorted(known),
+        name,
+        place,
+    )
     completed = {**config, **settings}
     for key, default in config.items():
         given = completed[key]
@@ -103,7 +116,12 @@ def complete(name: str, config: Mapping[str, Any], settings: Mapping[str, Any], 
             completed[key] = [given]
         elif isinstance(default, Mapping) and default and isinstance(given, Mapping):
             changed = {} if given is default else given
-            completed[key] = complete(name, default, changed, f"{place}{key}.")
+            completed[key] = complete(
+                name,
+                default,
+                changed,
+                f"{place}{key}.",
+            )
         elif given is not default and names_object(given):
             raise SettingError(f"{place}{key} must not name an object")
     missing = [key for key, value in completed.items() if value == REQUIRED]
@@ -150,5 +168,10 @@ def named_settings(place: str) -> Iterator[None]:
     except SettingError as error:
         if not place:
             raise
-        said = re.sub(r"^(?=[\w\[\]']+ must )", place, str(error), flags=re.MULTILINE)
+        said = re.sub(
+            r"^(?=[\w\[\]']+ must )",
+            place,
+            str(error),
+            flags=re.MULTILINE,
+        )
         raise SettingError(said) from error

@@ -12,6 +12,7 @@ import yaml
 
 from core.errors import SettingError
 from core.settings import Several, check, one_of
+from judge.options import FILE, PLOTS
 from report import page, results
 from report.study import Study
 
@@ -24,25 +25,16 @@ def check_report(report: str, plots: Sequence[str]) -> None:
     results.check_run_folder(Path(os.path.realpath(report)), "report")
 
 
-def write_verb(
-    outcome: Study,
-    command: Sequence[str],
-    settings: Mapping[str, Any],
-    *,
-    folder: str,
-    plots: Sequence[str],
-    seconds: float,
-) -> Path:
-    """Writes the report of a result into a folder; returns the path of its page."""
-    place = Path(os.path.realpath(folder))
-    config = yaml.safe_dump(dict(settings), sort_keys=False, allow_unicode=True)
-    _, name, *_ = command
+def write_verb(study: Study, words: Sequence[str], given: Mapping[str, Any], seconds: float) -> Path:
+    """Writes the report of a command into the folder that its flags name; returns the path of its page."""
+    place = Path(os.path.realpath(given["report"]))
+    settings = {name: value for name, value in given.items() if name not in (FILE, "report", "config")}
     about = {
-        "experiment": name,
-        "verb": name,
+        "experiment": words[0],
+        "verb": words[0],
         "description": "",
-        "seed": settings.get("seed", 0),
-        "command": [*command],
+        "seed": given.get("seed", 0),
+        "command": ["judge", *words],
         "started": datetime.now().astimezone().isoformat(timespec="seconds"),
         "seconds": seconds,
         "timings": {},
@@ -52,5 +44,6 @@ def write_verb(
             results.clear_folder(place)
         except OSError as error:
             raise SettingError(f"cannot write to the report: {error}") from error
-        page.write_run(outcome, about, config, place, plots)
+        config = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+        page.write_run(study, about, config, place, given.get("plots", PLOTS))
     return place / "report.html"

@@ -20,7 +20,13 @@ from core.stages import Stages
 from data.input_file import InputFile
 from data.scored import join_name, list_rows, score_records
 from data.text_files import STANDARD, open_atomically
-from judge.chunks import Scorer, check_output, read_chunks, score_file, write_scores
+from judge.chunks import (
+    Scorer,
+    check_output,
+    read_chunks,
+    score_file,
+    write_scores,
+)
 from judge.metrics import Planned
 from judge.scoring import collect_notes, join_signatures
 from meta_eval.design import Floats
@@ -30,7 +36,13 @@ from report.tables import Row, Table
 from report.terminal import print_file
 from report.wording import format_number
 
-QUANTILES = {"min": 0.0, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "max": 1.0}
+QUANTILES = {
+    "min": 0.0,
+    "lower_quartile": 0.25,
+    "median": 0.5,
+    "upper_quartile": 0.75,
+    "max": 1.0,
+}
 FIRST = 5  # examples to show
 
 
@@ -194,7 +206,12 @@ def score_into(
                 scorer = RayScorer(metrics, file, ray if isinstance(ray, Ray) else Ray(**ray))
             with step("loading"):
                 signed = scorer.sign()
-            kept = score_file(file, signed, scorer.score, stages or Stages(Path(folder)))
+            kept = score_file(
+                file,
+                signed,
+                scorer.score,
+                stages or Stages(Path(folder)),
+            )
             parts = write_scores(file, kept, rows)
         if is_printed:
             print_file(rows)
@@ -217,5 +234,11 @@ def write_meta(found: ScoredTexts, output: Path) -> None:
         "notes": list(collect_notes(found.scores)),
     }
     with open_atomically(output.with_name(f"{output.name}.meta.json")) as file:
-        json.dump(meta, file, indent=2, ensure_ascii=False, allow_nan=False)
+        json.dump(
+            meta,
+            file,
+            indent=2,
+            ensure_ascii=False,
+            allow_nan=False,
+        )
         file.write("\n")

@@ -13,7 +13,13 @@ from core.scores import Field, Metric, Scores
 from core.selection import describe_missing_fields, hint_field
 from core.stages import Stages, check_place, check_writable
 from data.scoring import score_set
-from judge.metrics import MetricPlan, Metrics, Planned, load_planned, plan_metrics
+from judge.metrics import (
+    MetricPlan,
+    Metrics,
+    Planned,
+    load_planned,
+    plan_metrics,
+)
 from meta_eval.scored_set import ScoredSet
 
 
@@ -61,7 +67,12 @@ def check_fields(scored: ScoredSet, name: str, requires: Sequence[Field]) -> Non
     """Raises InputError, by file and line, if no example has the fields that a metric requires."""
     faults: list[str] = []
     for place, example in enumerate(scored.examples):
-        reason = describe_missing_fields(example, requires, name, scores_empty=True)
+        reason = describe_missing_fields(
+            example,
+            requires,
+            name,
+            scores_empty=True,
+        )
         if reason is None:
             return
         faults.append(fault(*scored.locate(place), f"{reason}{hint_field(example, requires)}"))

@@ -20,7 +20,15 @@ def load_set(name: Any, settings: Mapping[str, Any], seed: int) -> Any:
     Raises SettingError for an unknown name, and for an unknown or missing setting.
     """
     config = read_config(find_set(str(name)), seed)
-    return build(complete(str(name), config, settings, PLACE), PLACE)
+    return build(
+        complete(
+            str(name),
+            config,
+            settings,
+            PLACE,
+        ),
+        PLACE,
+    )
 
 
 def find_set(name: str) -> Path:

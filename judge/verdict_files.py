@@ -1,21 +1,69 @@
-"""Reads tables for checking a judge: verdicts and labels, with or without texts, in one file or two."""
+"""Reads tables for checking a judge: verdicts and labels, with or without texts, in one file or two.
+
+A table says what its columns hold by their names, or the user does; otherwise it asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from data.input_file import InputFile
-from data.label_columns import says
+from core.errors import InputError, SettingError, fault, printable, setting
+from core.example import SHOWN_COLUMNS
+from data.columns import (
+    FIELDS,
+    RATING,
+    SCORE,
+    USUAL_RATERS,
+    find_column,
+    find_rater,
+    fold_name,
+    list_spellings,
+    name_fields,
+    names_rater,
+)
+from data.input_file import InputFile, read_objects
+from data.label_columns import (
+    LABEL,
+    MODELS,
+    ask,
+    find_key,
+    is_batch,
+    list_candidates,
+    list_columns,
+    list_words,
+    name_columns,
+    says,
+)
+from data.numeric import is_missing, name_of
 from data.rating_words import GivenLevels
-from judge.inputs import Columns, GivenScores, Source, read
-from judge.label_files import Labels, list_folders, read_labels
-from judge.label_tables import Request, open_rows, read_table, require
-from judge.people import choose_people, join_labels
+from data.scored import read_scored
+from judge.inputs import Columns, Frame, GivenScores, Source, open_rows, read
+from judge.label_sheets import ITEM, SHEET_FIELDS, is_sheet, read_design
+from judge.people import GivenLabels, choose_people, join_labels
 from meta_eval.scored_set import ScoredSet
+from report.asked import are_answers, to_labels
 
 Names: TypeAlias = str | Sequence[str]
+Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
+Rows: TypeAlias = list[tuple[int, dict[str, Any]]]  # with their lines
+LABELS = Path("labels")  # names labels in memory in messages
+GROUP = "group"  # of labels of inputs, where no column names single rows
+NO_LABELS = {*FIELDS, "rater"} - {"text", "label", "ratings"}  # fields that hold no labels
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which columns, scorers or raters are people and judges, and what a caller needs to find."""
+
+    people: Sequence[str] = ()
+    judges: Sequence[str] = ()
+    # of people, judges and text
+    needs: Collection[str] = ()
+    # whether people gave all labels of the table, so that a column `label`, or the only one, needs no name
+    is_of_people: bool = False
 
 
 def read_verdicts(
@@ -45,18 +93,38 @@ def read_verdicts(
     of_people = list_names(people)
     given = None
     if labels is not None:
-        given = read_labels(labels, levels, list_folders(source), of_people)
+        given = read_labels(
+            labels,
+            levels,
+            _list_folders([source]),
+            of_people,
+        )
         of_people = [name for name in of_people if name not in given.people]
     lacking = [role for role in needs if role != "people" or given is None]
     request = Request(of_people, list_names(judges), lacking)
-    table = None if scores else open_rows(source, columns, levels)
+    table = None if scores else open_rows(source, columns=columns, levels=levels)
     if table is None or table.tool_file is not None:
         named = None if isinstance(source, InputFile) else columns  # an input knows them
-        texts = read(source, scores, columns=named, levels=levels)
+        texts = read(
+            source,
+            scores,
+            columns=named,
+            levels=levels,
+        )
         verdicts = _choose_scorers(texts, request)
     else:
-        verdicts = read_table(table, request)
+        verdicts = _read_table(table, request)
     return verdicts if given is None else join_labels(verdicts, given)
+
+
+def list_names(names: Names) -> list[str]:
+    """Lists names that are given in a list, or in one text with commas."""
+    return names.split(",") if isinstance(names, str) else list(names)
+
+
+def have_texts(scored: ScoredSet) -> bool:
+    """Whether some example has a text."""
+    return any(not example.is_empty for example in scored.examples)
 
 
 def _choose_scorers(texts: ScoredSet, request: Request) -> ScoredSet:
@@ -69,15 +137,273 @@ def _choose_scorers(texts: ScoredSet, request: Request) -> ScoredSet:
     texts = choose_people(texts, people, request.judges)
     if texts.scores:
         has_people = bool(texts.aspects) or "people" not in request.needs
-        require(request, {"text": True, "people": has_people, "judges": has_people}, [*texts.scores])
+        _require(
+            request,
+            {
+                "text": True,
+                "people": has_people,
+                "judges": has_people,
+            },
+            [*texts.scores],
+        )
     return texts
 
 
-def have_texts(scored: ScoredSet) -> bool:
-    """Whether some example has a text."""
-    return any(not example.is_empty for example in scored.examples)
+# ---- one table ------------------------------------------------------------------------------------------------------
 
 
-def list_names(names: Names) -> list[str]:
-    """Lists names that are given in a list, or in one text with commas."""
-    return names.split(",") if isinstance(names, str) else list(names)
+def _read_table(file: InputFile, request: Request) -> ScoredSet:
+    """Reads the examples of rows, with the labels of people and the verdicts of judges that their columns hold.
+
+    Raises QuestionError where no column says that it holds what is needed, SettingError for names that nothing has, and
+    InputError for faults of the file.
+    """
+    faults: list[str] = []
+    rows = [row for _, row in read_objects(file, faults)]
+    if faults or not rows:
+        return read_scored(file)  # which names the faults
+    header = list_columns(rows)
+    named = [*request.people, *request.judges]
+    problems = list_spellings(name for name in header if name not in named)
+    if problems:
+        raise InputError([fault(file.path, 0, problem) for problem in problems])
+    fields = dict(name_fields(tuple(header), file.columns).fields)
+    fixed = {key for key, name in fields.items() if name in NO_LABELS or name.startswith((RATING, SCORE))}
+    candidates = [name for name in list_candidates(rows, header, file.levels) if name in named or name not in fixed]
+    people, judges = _choose_columns(
+        request,
+        header,
+        candidates,
+        fields,
+    )
+    taken = [*people, *judges]
+    rater = find_rater(header) or dict(file.columns).get("rater", (None,))[0]
+    columns = (
+        name_columns(
+            header,
+            people,
+            judges,
+            rater,
+        )
+        if taken
+        else {}
+    )
+    file = replace(file, columns=tuple({**columns, **dict(file.columns)}.items()))
+    names = {name for _, name in name_fields(tuple(header), file.columns).fields}
+    other_people = [name for name in request.people if name not in header]
+    other_judges = [name for name in request.judges if name not in header]
+    has_texts = bool(names & {"text", "turns"})
+    are_named = bool(other_people or other_judges)
+    is_there = {
+        "text": has_texts,
+        "people": are_named or _have(names, "ratings", RATING),
+        "judges": are_named or _have(names, "scores", SCORE),
+    }
+    if not all(is_there[role] for role in request.needs):
+        key = find_key(header)
+        if key and len(list_words(rows, key)) < len(rows) and not (rater or has_texts or "system" in names):
+            rule = f"rows with one {key} must be of several raters, but no column says who rated"
+            hint = f"{setting('columns.rater', 'COLUMN')} names it; verdicts of several judges are columns"
+            raise SettingError(f"{rule}: {hint}, or labels are a file of their own")
+        of_rows = [row["scores"] for row in rows if isinstance(row.get("scores"), Mapping)]
+        scorers = [str(name) for scores in of_rows for name in scores]
+        free = [name for name in candidates if name not in taken and len(list_words(rows, name)) > 1]
+        lengths = {
+            name: max(map(len, list_words(rows, name)), default=0)
+            for name in header
+            if name not in candidates and not names_rater(name)
+        }
+        _require(
+            request,
+            is_there,
+            [*dict.fromkeys(scorers), *free],
+            taken=taken,
+            raters=list_words(rows, rater) if rater else (),
+            text=max(lengths, key=lengths.__getitem__, default=None),
+        )
+    texts: ScoredSet = read_scored(replace(file, needs_text=has_texts))
+    if taken:
+        parts = {
+            "labels of people: ": ", ".join(people),
+            "one row by ": rater,
+            "verdicts of judges: ": ", ".join(judges),
+            "rows named by ": dict(file.columns).get("id", ("id",))[0],
+            "not read: ": ", ".join([name for name in candidates if name not in {*taken, *fields}][:SHOWN_COLUMNS]),
+        }
+        note = "; ".join(f"{what}{shown}" for what, shown in parts.items() if shown)
+        texts = replace(texts, notes=(f"{file.path.name}: {note}", *texts.notes))
+    return choose_people(
+        texts,
+        other_people,
+        other_judges,
+        candidates,
+    )
+
+
+def _have(names: Collection[str], whole: str, prefix: str) -> bool:
+    """Whether some column gives ratings, or scores: all of them, or those of one aspect or metric."""
+    return any(name == whole or name.startswith(prefix) for name in names)
+
+
+def _choose_columns(
+    request: Request,
+    header: Sequence[str],
+    candidates: Sequence[str],
+    fields: Mapping[str, str],
+) -> tuple[list[str], list[str]]:
+    """The columns of people and of judges: those that are asked for, else those whose names say so."""
+    people, judges = ([name for name in names if name in header] for names in (request.people, request.judges))
+    free = [name for name in candidates if name not in {*request.people, *request.judges}]
+    people = people or [name for name in free if says(name) == "people"]
+    judges = judges or [name for name in free if says(name) == "judges"]
+    if is_batch(header):
+        people = people or [*candidates]
+    elif request.is_of_people and not (people or _have(fields.values(), "ratings", RATING)):
+        labels = [name for name in candidates if fields.get(name) == LABEL]
+        people = labels or [*candidates] * (len(candidates) == 1)
+    taken = [*people, *judges]
+    for name in taken:
+        if taken.count(name) > 1:
+            raise SettingError(f"a column is of people or of a judge, but {printable(name)} is given twice")
+    return people, judges
+
+
+def _require(
+    request: Request,
+    is_there: Mapping[str, bool],
+    candidates: Sequence[str],
+    *,
+    taken: Sequence[str] = (),
+    raters: Sequence[str] = (),
+    text: str | None = None,
+) -> None:
+    """Raises QuestionError if something that is needed is not there.
+
+    `candidates` are columns and scorers that can be labels, `taken` those that were read already, `raters` those of
+    rows, and `text` is the column with the longest texts.
+    """
+    lacking = [role for role in request.needs if not is_there[role]]
+    if "people" in lacking and "judges" not in request.needs:
+        candidates = candidates or taken
+    elif "people" in lacking and is_there["judges"]:
+        candidates = [name for name in candidates if not MODELS.search(name)]
+    if lacking:
+        raise ask(
+            lacking,
+            candidates,
+            raters,
+            text,
+        )
+
+
+# ---- labels in separate files ---------------------------------------------------------------------------------------
+
+
+def read_labels(
+    source: Labels,
+    levels: GivenLevels | None = None,
+    folders: Sequence[Path] = (),
+    people: Sequence[str] = (),
+) -> GivenLabels:
+    """Reads labels of people from a separate file, rows or a DataFrame: an id, and one column or row per person.
+
+    Several files are read as one; if no column names annotators, each file is one annotator. From the file of an
+    annotation tool its ratings are read. Rows of a sheet that `judge label` wrote get the ids of its design, a file
+    that is beside the labels or in one of the `folders`. The labels are in the columns that `people` names, else in
+    those whose names say so (`human`, `label`, `rating:ASPECT`), else in the only column that can hold them.
+
+    Raises QuestionError if several columns can be labels or none is, InputError for faults of the file.
+    """
+    sources: list[Any] = [source]
+    if isinstance(source, list | tuple) and all(isinstance(part, str | Path) for part in source):
+        sources = [*source] or sources
+    files = [_open_labels(part, levels) for part in sources]
+    file = files[0]
+    if file.tool_file is not None and len(files) == 1:
+        return _keep_rated(GivenLabels(read_scored(replace(file, needs_text=False))))
+    name = ", ".join(part.path.name for part in files)
+    located = [row for part in files for row in _read_rows(part, are_several=len(files) > 1)]
+    rows = [row for _, row in located]
+    if are_answers(rows):
+        rows, people = to_labels(rows)
+    header = list(dict.fromkeys(column for row in rows for column in row))
+    item = find_column(header, ITEM)
+    is_drawn = item is not None and is_sheet(row.get(item) for row in rows)
+    key = item if is_drawn else find_key(header) or find_column(header, GROUP)
+    if key is None:
+        rule = f"{name} needs a column with the ids of the verdicts, such as id"
+        raise SettingError(f"{rule}, found {', '.join(header)}")
+    ids = [row.get(key) for row in rows]
+    epoch = find_column(header, "epoch")
+    if is_drawn:
+        label = find_column(header, LABEL) or LABEL
+        if all(is_missing(row.get(label)) for row in rows):
+            raise _refuse_empty(name)
+        design = read_design([*map(str, ids)], [*_list_folders(sources), *folders])
+        ids = [design[str(place)] for place in ids]
+        rows = [{column: row[column] for column in row if fold_name(column) not in SHEET_FIELDS} for row in rows]
+    elif epoch is not None:
+        ids = [f"{name_of(place)}-{name_of(row.get(epoch))}" for place, row in zip(ids, rows, strict=True)]
+    named = rows
+    if is_drawn or epoch or key == GROUP:
+        named = []
+        for place, row in zip(ids, rows, strict=True):
+            rest = {column: cell for column, cell in row.items() if column not in (key, epoch)}
+            named.append({"id": place, **rest})
+    asked = [column for column in people if column in list_columns(named)]
+    file = replace(
+        file,
+        path=file.path if len(files) == 1 else Path(name),
+        records=named,
+        lines=[line for line, _ in located],
+        needs_text=False,
+    )
+    labelled = _read_table(file, Request(asked, needs=["people"], is_of_people=True))
+    return _keep_rated(
+        GivenLabels(
+            labelled,
+            key=key,
+            is_drawn=is_drawn,
+            people=asked,
+        )
+    )
+
+
+def _open_labels(source: Any, levels: GivenLevels | None) -> InputFile:
+    """A file of labels, or rows; raises SettingError for anything else."""
+    file = open_rows(source, LABELS, levels=levels)
+    if file is None:
+        raise SettingError(f"labels must be a table with ids and labels, but {LABELS} is not one")
+    return file
+
+
+def _read_rows(file: InputFile, *, are_several: bool) -> Rows:
+    """The rows of a file with their lines; of several files, each may be of one person. Raises InputError for none."""
+    faults: list[str] = []
+    rows = [*read_objects(file, faults)]
+    if not (faults or rows):
+        faults.append(fault(file.path, 0, "labels need at least one row, found none"))
+    if faults:
+        raise InputError(faults)
+    if are_several and find_rater(name for _, row in rows for name in row) is None:
+        return [(line, {**row, USUAL_RATERS[0]: file.path.stem}) for line, row in rows]
+    return rows
+
+
+def _list_folders(sources: Sequence[Any]) -> list[Path]:
+    """Lists the folders of files, where the design of a sheet may be."""
+    paths = [source.path if isinstance(source, InputFile) else source for source in sources]
+    return [Path(path).parent for path in paths if isinstance(path, str | Path)]
+
+
+def _keep_rated(given: GivenLabels) -> GivenLabels:
+    """The labels without rows that have none; raises InputError if no row has one."""
+    labelled = given.labelled
+    rated = [i for i, example in enumerate(labelled.examples) if example.ratings]
+    if not rated:
+        raise _refuse_empty(labelled.name)
+    return replace(given, labelled=replace(labelled.take(rated), scores={}))
+
+
+def _refuse_empty(name: str) -> InputError:
+    return InputError([fault(name, 0, "at least one row needs a label, but all are empty")])

@@ -14,14 +14,13 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
 from torch import Tensor
-from tqdm import tqdm
 
 from core.errors import SettingError
 from data.words import is_clitic
@@ -29,7 +28,7 @@ from mars.masking import Blank, Kept, Template
 from mars.planning import NO_WORD, TIE, Embeddings, is_settled, plan_states
 from mars.references import Augmentation, Augmented, Fill, Job
 from mars.writable_tokens import WritableTokens
-from models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from models.batching import pad, read_in_batches
 from models.causal import CausalLM
 from models.model import plain_token_ids
 from models.windows import cut_end
@@ -37,7 +36,7 @@ from models.windows import cut_end
 PAPER = Augmentation()
 
 
-@dataclass(frozen=True)
+@dataclass
 class TokenBlank:
     """A blank: the number of tokens to write, the kept text after it, and the tokens of that text to plan toward.
 
@@ -45,8 +44,8 @@ class TokenBlank:
     """
 
     length: int
-    after: tuple[int, ...]
-    sought: tuple[int, ...]
+    after: list[int] = field(default_factory=list)
+    sought: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -56,9 +55,11 @@ class Filling:
     template: Template
     # the start token, the context, the kept text before the first blank, and what has been filled
     text: list[int]
-    blanks: tuple[TokenBlank, ...]
+    blanks: list[TokenBlank] = field(default_factory=list)
     dropped: int = 0
     fills: list[Fill] = field(default_factory=list)
+    # the tokens of the next fill
+    written: list[int] = field(default_factory=list)
     divergences: list[float] = field(default_factory=list)
 
     @property
@@ -116,118 +117,89 @@ class SelfPlanningAugmenter:
         return WritableTokens(self.lm.tokenizer, len(self.embeddings), self.lm.device)
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented | str]:
-        """Fills the blanks of every job, in order. A template without a blank needs no model.
+        """Fills the blanks of every job, in order.
 
         A template that is too long for the model even without context has the reason in place of a text.
         """
-        results: list[Augmented | str] = []
-        for job in jobs:
-            kept = [part.text for part in job.template if isinstance(part, Kept)]
-            results.append(Augmented("".join(kept), fills=(), kl=0.0, dropped_context=0))
-        with_blanks = [i for i, job in enumerate(jobs) if any(isinstance(part, Blank) for part in job.template)]
-        if not with_blanks:
-            return results
         self.lm.model.eval()
-        rows: dict[int, Filling] = {}
-        for i, row in zip(with_blanks, self.tokenize([jobs[i] for i in with_blanks]), strict=True):
-            if isinstance(row, str):
-                results[i] = row
-            else:
-                rows[i] = row
-        places = list(rows)
+        read = list(map(self.tokenize, jobs))
+        rows = [row for row in read if isinstance(row, Filling)]
 
         def fill(batch: list[int]) -> list[Filling]:
-            return self.fill([deepcopy(rows[places[k]]) for k in batch])
+            return self.fill([deepcopy(rows[i]) for i in batch])
 
-        batches = batches_by_budget([row.max_length for row in rows.values()], self.token_budget)
-        for batch in tqdm(
-            batches,
-            desc="augmented references",
-            delay=3,
-            leave=False,
-            disable=None,
-        ):
-            filled = halve_when_out_of_memory(fill, batch)
-            for k, row in zip(batch, filled, strict=True):
-                results[places[k]] = row.finish()
-        return results
+        costs = [row.max_length for row in rows]
+        filled = iter(read_in_batches(costs, self.token_budget, fill, "augmented references"))
+        return [row if isinstance(row, str) else next(filled).finish() for row in read]
 
-    def tokenize(self, jobs: Sequence[Job]) -> list[Filling | str]:
-        """Returns the jobs in tokens, or the reasons why they are too long; equal texts are encoded once."""
-        contexts = [job.context.rstrip() if self.settings.use_context else "" for job in jobs]
-        templates = list(map(separate_from_context, [job.template for job in jobs], contexts))
-        kept = [part.text for part in chain.from_iterable(templates) if isinstance(part, Kept)]
-        texts = list(dict.fromkeys([*contexts, *kept]))
-        ids = dict(zip(texts, plain_token_ids(self.lm.tokenizer, texts), strict=True))
-        for text in texts:
-            if text.startswith(" ") and not self.tokens.bytes[ids[text][0]].startswith(b" "):
+    def tokenize(self, job: Job) -> Filling | str:
+        """Returns the job in tokens, or the reason why it is too long."""
+        context = job.context.rstrip() if self.settings.use_context else ""
+        template = separate_from_context(job.template, context)
+        texts = [part.text for part in template if isinstance(part, Kept)]
+        begun, *encoded = plain_token_ids(self.lm.tokenizer, [context, *texts])
+        for text, ids in zip(texts, encoded, strict=True):
+            if text.startswith(" ") and not self.tokens.bytes[ids[0]].startswith(b" "):
                 raise ValueError(
                     "MARS needs a tokenizer that keeps the white space before a text, but "
                     f"{type(self.lm.tokenizer).__name__} of {self.lm.tokenizer.name_or_path!r} drops it"
                 )
-        rows: list[Filling | str] = []
-        for job, context, template in zip(jobs, contexts, templates, strict=True):
-            row = Filling(job.template, [self.lm.start], ())
-            for part in template:
-                if isinstance(part, Blank):
-                    row.blanks += (TokenBlank(part.count + self.settings.max_guess, (), ()),)
-                elif row.blanks:
-                    after = tuple(ids[part.text])
-                    sought = tuple(token for token in after if not self.tokens.is_mark(token))
-                    row.blanks = (*row.blanks[:-1], TokenBlank(row.blanks[-1].length, after, sought))
-                else:
-                    row.text += ids[part.text]
-            most = self.lm.max_length
-            if row.max_length > most:
-                rows.append(f"the model reads {most} tokens at once, but the reference alone has {row.max_length}")
-                continue
-            fitting, row.dropped = cut_end(ids[context], min(most - row.max_length, self.settings.max_context))
-            row.text[1:1] = fitting
-            rows.append(row)
-        return rows
+        row = Filling(job.template, [self.lm.start])
+        kept = iter(encoded)
+        for part in template:
+            if isinstance(part, Blank):
+                row.blanks.append(TokenBlank(part.count + self.settings.max_guess))
+            elif row.blanks:
+                blank = row.blanks[-1]
+                blank.after = next(kept)
+                blank.sought = [token for token in blank.after if not self.tokens.is_mark(token)]
+            else:
+                row.text += next(kept)
+        room = self.lm.max_length - row.max_length
+        if room < 0:
+            rule = f"the model reads {self.lm.max_length} tokens at once"
+            return f"{rule}, but the reference alone has {row.max_length}"
+        fitting, row.dropped = cut_end(begun, min(room, self.settings.max_context))
+        row.text[1:1] = fitting
+        return row
 
-    def fill(self, rows: Sequence[Filling]) -> list[Filling]:
+    def fill(self, rows: Sequence[Filling]) -> Sequence[Filling]:
         """Fills the blanks of all rows together: the first blank of each, then the second, and so on (Algorithm 2)."""
-        for number in range(max(len(row.blanks) for row in rows)):
-            filled = [row for row in rows if number < len(row.blanks)]
-            written = self.write(filled)
-            for row, fill, perplexities in zip(filled, written, self.judge(filled, written), strict=True):
-                kept = fill[: choose_length(perplexities)]
+        while unfinished := [row for row in rows if len(row.fills) < len(row.blanks)]:
+            self.write(unfinished)
+            for row, perplexities in zip(unfinished, self.judge(unfinished), strict=True):
+                kept = row.written[: choose_length(perplexities)]
+                row.written = []
                 row.text += [*kept, *row.blank.after]
                 row.fills.append(Fill(self.tokens.text(kept), tuple(kept), tuple(perplexities)))
-        return list(rows)
+        return rows
 
     @torch.inference_mode()
-    def write(self, rows: Sequence[Filling]) -> list[list[int]]:
+    def write(self, rows: Sequence[Filling]) -> None:
         """Writes greedy tokens into the next blank of each row, planned toward the text after it (Eq. 6)."""
         reader = self.lm.read([row.text for row in rows], ())
-        written: list[list[int]] = [[] for _ in rows]
-        writing = list(range(len(rows)))
         chosen = None
-        while writing:
-            allowed = torch.stack([self.find_allowed(rows[i], written[i]) for i in writing])
-            logits = self.plan([rows[i] for i in writing], reader.next_log_probabilities(chosen), allowed)
+        while rows:
+            allowed = torch.stack(list(map(self.find_allowed, rows)))
+            logits = self.plan(rows, reader.next_log_probabilities(chosen), allowed)
             chosen = choose_tokens(logits.masked_fill_(~allowed, -torch.inf))
-            for i, token in zip(writing, chosen.tolist(), strict=True):
-                written[i].append(token)
-            unfinished = [place for place, i in enumerate(writing) if len(written[i]) < rows[i].blank.length]
-            if len(unfinished) < len(writing):
+            for row, token in zip(rows, chosen.tolist(), strict=True):
+                row.written.append(token)
+            unfinished = [place for place, row in enumerate(rows) if len(row.written) < row.blank.length]
+            if len(unfinished) < len(rows):
                 kept = torch.tensor(unfinished, device=self.lm.device, dtype=torch.long)
-                writing = [writing[place] for place in unfinished]
+                rows = [rows[place] for place in unfinished]
                 chosen = chosen[kept]
                 reader.keep(kept)
-        return written
 
-    def find_allowed(
-        self,
-        row: Filling,
-        fill: list[int],
-    ) -> Bool[Tensor, " vocabulary"]:
-        """Says which tokens may follow the tokens of a fill: those that leave room for a whole character and word."""
-        pending = self.tokens.pending(b"", *fill)
-        is_clitic_so_far = bool(fill) and not pending and is_clitic(self.tokens.text(fill))
-        is_after_word = is_clitic_so_far if fill else self.tokens.ends_in_word(row.text)
-        return self.tokens.allowed(pending, row.blank.length - len(fill) - 1, is_after_word)
+    def find_allowed(self, row: Filling) -> Bool[Tensor, " vocabulary"]:
+        """Says which tokens may follow the written ones: those that leave room for a whole character and word."""
+        pending = self.tokens.pending(b"", *row.written)
+        is_after_word = self.tokens.ends_in_word(row.text)
+        if row.written:
+            is_after_word = not pending and is_clitic(self.tokens.text(row.written))
+        room = row.blank.length - len(row.written) - 1
+        return self.tokens.allowed(pending, room, is_after_word)
 
     def plan(
         self,
@@ -259,11 +231,7 @@ class SelfPlanningAugmenter:
             rows[i].divergences.append(divergence)
         return logits
 
-    def judge(
-        self,
-        rows: Sequence[Filling],
-        written: Sequence[Sequence[int]],
-    ) -> list[list[float]]:
+    def judge(self, rows: Sequence[Filling]) -> list[list[float]]:
         """Computes PPL(t_1 ... t_m T | s) of every length m of each fill, under the model without planning.
 
         s is the text before the blank, t_1 t_2 ... the fill, T the kept text after it. A length that would cut a
@@ -272,18 +240,19 @@ class SelfPlanningAugmenter:
         """
         pairs: list[tuple[list[int], list[int]]] = []
         places: list[tuple[int, int]] = []
-        for i, (row, fill) in enumerate(zip(rows, written, strict=True)):
-            for m in range(1, len(fill) + 1):
-                if not self.tokens.pending(b"", *fill[:m]):
-                    pairs.append((row.text, [*fill[:m], *row.blank.after]))
+        for i, row in enumerate(rows):
+            for m in range(len(row.written)):
+                fill = row.written[: m + 1]
+                if not self.tokens.pending(b"", *fill):
+                    pairs.append((row.text, [*fill, *row.blank.after]))
                     places.append((i, m))
-        perplexities = [[math.inf] * len(fill) for fill in written]
+        perplexities = [[math.inf] * len(row.written) for row in rows]
         for (i, m), scores in zip(places, self.lm.log_probabilities(pairs), strict=True):
-            perplexities[i][m - 1] = perplexity(scores.tolist())
+            perplexities[i][m] = perplexity(scores)
         return perplexities
 
 
-def perplexity(log_probabilities: Sequence[float]) -> float:
+def perplexity(log_probabilities: ArrayLike) -> float:
     """Computes exp of the mean negative log-probability; lower is more fluent.
 
     >>> round(perplexity([math.log(0.025), math.log(0.9)]), 4)

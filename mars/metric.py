@@ -237,10 +237,9 @@ class MARS(BaseMetric):
         best = int(np.nanargmax(scores))
         score = float(scores[best])
         references = comparison.references[best]
-        by_ratio = {reference.ratio: reference for reference in references}
         weights = ratio_weights(len(self.ratios), self.q)
-        parts = zip(self.ratios, weights.tolist(), cosines[best].tolist(), strict=True)
-        ratios = [by_ratio[ratio].explain(weight, cosine) for ratio, weight, cosine in parts]
+        parts = zip(columns, weights.tolist(), cosines[best].tolist(), strict=True)
+        ratios = [references[column].explain(weight, cosine) for column, weight, cosine in parts]
         return score, {
             "reference": references[0].reference,
             "score": score,

@@ -41,7 +41,7 @@ class NaiveAugmenter:
             context = self._encode(job.context) if self.use_context else []
             kept, dropped = cut_end(context, room)
             rows.append(self.lm.framed(kept, text))
-            results.append(Augmented("", (), 0.0, dropped))
+            results.append(Augmented("", dropped_context=dropped))
         tokens = iter(most_likely_at_masks(self.lm, rows, self.token_budget))
         for i, (job, result) in enumerate(zip(jobs, results, strict=True)):
             if isinstance(result, Augmented):
@@ -77,4 +77,4 @@ class NaiveAugmenter:
             words = str(decoded).strip()
             text += f" {words}" if text else words
             fills.append(Fill(words, tuple(chosen), ()))
-        return Augmented(text, tuple(fills), 0.0, dropped)
+        return Augmented(text, tuple(fills), dropped_context=dropped)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import chain
 from math import isinf
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -39,10 +39,14 @@ class Augmentation:
 
 @dataclass(frozen=True)
 class Job:
-    """A template whose blanks are to be filled, and its context, which may be empty."""
+    """A template, and its context, which may be empty. One without a blank is the human text, which no model reads."""
 
     context: str
     template: Template
+
+    @property
+    def has_blank(self) -> bool:
+        return any(isinstance(part, Blank) for part in self.template)
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,10 @@ class Augmented:
     """An augmented reference: the text with its blanks filled, and how they were filled."""
 
     text: str  # the template with its blanks filled
-    fills: tuple[Fill, ...]  # one per blank
+    fills: tuple[Fill, ...] = ()  # one per blank
     # KL divergence of the planned from the plain next-token distribution in nats, averaged over planned tokens
-    kl: float
-    dropped_context: int  # how many tokens at the end of the context did not fit into the model
+    kl: float = 0.0
+    dropped_context: int = 0  # how many tokens at the end of the context did not fit into the model
     # how many tokens were planned, also those that were not kept; tokens whose choice was settled
     # (`mars.planning.is_settled`) were not
     planned: int = 0
@@ -167,32 +171,32 @@ def augment_references(
 
     The arguments are those of `MARS`. Returns, by (context, reference), the augmented references or why there are none.
     """
-    keys = list(dict.fromkeys(key for example in examples for key in list_reference_keys(example)))
-    planned = [make_templates(reference, context, ratios, documents) for context, reference in keys]
-    if augmenter is None:
-        filled: list[Augmented | str] = [Augmented(reference, (), 0.0, 0) for _, reference in keys]
-    else:
-        jobs: list[Job] = []
-        for (context, _), templates in zip(keys, planned, strict=True):
-            jobs += [Job(context, template) for template in templates]
-        filled = load_or_augment(augmenter, jobs, kept)
+    jobs: dict[ReferenceKey, list[Job]] = {}
+    for context, reference in dict.fromkeys(key for example in examples for key in list_reference_keys(example)):
+        templates = make_templates(reference, context, ratios, documents)
+        jobs[context, reference] = [Job(context, template) for template in templates]
+    filled: Mapping[Job, Augmented | str] = {}
+    if augmenter is not None:
+        with_blanks = [job for job in chain.from_iterable(jobs.values()) if job.has_blank]
+        filled = load_or_augment(augmenter, with_blanks, kept)
     augmentations: dict[ReferenceKey, Augmentations] = {}
-    remaining = iter(filled)
-    for key, templates in zip(keys, planned, strict=True):
+    for key, by_ratio in jobs.items():
         row: list[AugmentedReference] = []
         reasons: list[str] = []
-        for ratio, template, text in zip(ratios, templates, islice(remaining, len(templates)), strict=True):
+        human = Augmented(key[1])
+        for ratio, job in zip(ratios, by_ratio, strict=True):
+            text = filled.get(job, human)
             if isinstance(text, str):
                 reasons.append(text)
             else:
-                row.append(AugmentedReference(*key, ratio, template, text))
+                row.append(AugmentedReference(*key, ratio, job.template, text))
         augmentations[key] = reasons[0] if reasons else tuple(row)
     refused = [row for row in augmentations.values() if isinstance(row, str)]
     if refused:
-        log.warning("%d of %d references cannot be augmented: %s", len(refused), len(augmentations), refused[0])
-    bare = sum(not context for context, _ in augmentations)
+        log.warning("%d of %d references cannot be augmented: %s", len(refused), len(jobs), refused[0])
+    bare = sum(not context for context, _ in jobs)
     if bare and augmenter is not None and augmenter.depends["use_context"]:
-        log.warning("%d of %d references have no context: they are augmented without one", bare, len(augmentations))
+        log.warning("%d of %d references have no context: they are augmented without one", bare, len(jobs))
     return augmentations
 
 
@@ -200,27 +204,29 @@ def load_or_augment(
     augmenter: Augmenter,
     jobs: Sequence[Job],
     kept: Path | None,
-) -> list[Augmented | str]:
+) -> dict[Job, Augmented | str]:
     """Returns the augmented reference of every job, or the reason why there is none. Equal jobs are done once.
 
     Results are kept in a cache in the folder `kept`, so that a killed run continues where it stopped.
     """
-    keys = list(map(_name_job, jobs))
-    wanted = dict(zip(keys, jobs, strict=True))
+    keys = {job: _name_job(job) for job in jobs}
     cache = None
     if kept is not None:
         code = [load_or_augment, type(augmenter)]
         cache = Stages(kept).open_cache("augmented_references", augmenter.depends, code=code)
     known = {} if cache is None else cache
-    results: dict[str, Augmented | str] = {key: AUGMENTED.validate_python(known[key]) for key in wanted if key in known}
-    missing = [key for key in wanted if key not in results]
+    results: dict[Job, Augmented | str] = {}
+    for job, key in keys.items():
+        if key in known:
+            results[job] = AUGMENTED.validate_python(known[key])
+    missing = [job for job in keys if job not in results]
     for start in range(0, len(missing), AT_ONCE):
         chunk = missing[start : start + AT_ONCE]
-        made = dict(zip(chunk, augmenter.augment([wanted[key] for key in chunk]), strict=True))
+        made = dict(zip(chunk, augmenter.augment(chunk), strict=True))
         results |= made
         if cache is not None:
-            cache.add({key: asdict(text) for key, text in made.items() if isinstance(text, Augmented)})
-    return [results[key] for key in keys]
+            cache.add({keys[job]: asdict(text) for job, text in made.items() if isinstance(text, Augmented)})
+    return results
 
 
 def _name_job(job: Job) -> str:

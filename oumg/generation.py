@@ -15,14 +15,13 @@ from core.example import Example
 from core.settings import Count, Seed, Several, Text, checked_dataclass
 from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide
 from models.causal import CausalLM
 from models.model import decode_tokens, plain_token_ids
 from models.sampling import pad_prompts, sample_continuations, sample_in_batches
 from oumg.guidance import Guidance, GuidanceRule, Guide, GuidedStep
 from oumg.pieces import normalise_text, split_pieces
 
-GuideModel = CausalGuide | Discriminator
+GuideModel = Discriminator
 MakeGuidance = Callable[..., Guidance]
 INCOMPLETE = "\ufffd"  # stands for the first bytes of a character whose other bytes are in the next token
 

@@ -21,7 +21,6 @@ from core.errors import SettingError
 from core.settings import Count, NonNegative, check
 from discriminators.architectures import Guide
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide
 
 Scores = Float[Tensor, "rows vocabulary"]
 OfCandidates = Float[Tensor, "rows k"]
@@ -95,12 +94,12 @@ def find_parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]
     return None if bool((parents < 0).any()) else parents
 
 
-def adapt_guide(guide: CausalGuide | Discriminator | Guide, tokenizer: PreTrainedTokenizerBase) -> Guide:
+def adapt_guide(guide: Discriminator | Guide, tokenizer: PreTrainedTokenizerBase) -> Guide:
     """Makes a guide for the tokens of `tokenizer` from a trained classifier; another guide stays as it is.
 
     Raises SettingError if it reads other tokens.
     """
-    if isinstance(guide, CausalGuide | Discriminator):
+    if isinstance(guide, Discriminator):
         return guide.as_guide(tokenizer)
     return guide
 
@@ -136,7 +135,7 @@ class Guidance(LogitsProcessor):
 
     def __init__(
         self,
-        guide: CausalGuide | Discriminator | Guide,
+        guide: Discriminator | Guide,
         tokenizer: PreTrainedTokenizerBase,
         strength: float,
         k: int = 32,

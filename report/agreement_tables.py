@@ -34,13 +34,9 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
         "counting does (both are fitted to these ratings), ceiling how well a perfect metric would. Intervals: 95 %, "
         "drawn over inputs; between systems, over systems."
     )
-    by_aspect: dict[tuple[str, str], list[Agreement]] = {}
-    for row in rows:
-        by_aspect.setdefault((row.set, row.aspect), []).append(row)
-    shown: list[Row] = []
-    for of_aspect in by_aspect.values():
-        for row in sorted(of_aspect, key=_rank):
-            shown.append(pick(row, AGREEMENT_CELLS))
+    places = [*dict.fromkeys((row.set, row.aspect) for row in rows)]
+    ranked = sorted(rows, key=lambda row: (places.index((row.set, row.aspect)), *_rank(row)))
+    shown = [pick(row, AGREEMENT_CELLS) for row in ranked]
     return Table("Agreement with ratings", caption, shown, AGREEMENT_SHOWN, key=AGREEMENT)
 
 

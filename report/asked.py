@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from core.errors import SettingError
 from core.example import Example
@@ -17,31 +14,20 @@ from core.scores import Scores
 from data.preferences import ANSWERS
 from data.text_files import open_atomically
 from meta_eval.design import Floats
-from meta_eval.preferences import PairAnswer, Preferences, Verdicts, settle_orders
+from meta_eval.preferences import (
+    PairAnswer,
+    Preferences,
+    Verdicts,
+    settle_orders,
+)
 from meta_eval.scored_set import ScoredSet
 from report.wording import format_number
 
 ENDING = ".jsonl"
-SHOWN_FIELDS = ("context", "prefix", "label")  # of an example, that a reader needs beside its text
+CONTEXT = ("context", "prefix", "label")  # of an example, that a reader needs beside its text
 DIGITS = 6  # of verdicts
 WORDS = {1.0: "system_a", 0.0: "system_b"}  # the field that names the winner of an outcome
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A text, or a pair of outputs, with all that judges answered about it."""
-
-    # the id of the text, or the input and both systems
-    name: str
-    # what there is to read, by what it is
-    texts: Mapping[str, str]
-    # what people and judges say, in words
-    people: str
-    judged: str
-    # how far judges are from people, larger is farther; NaN where one of them said nothing
-    gap: float
-    # its line in the file of answers, as JSON values
-    record: Mapping[str, Any]
+Line = Mapping[str, Any]  # what was asked about a text or a pair, and what was answered, as JSON values
 
 
 def record_answer(
@@ -58,11 +44,10 @@ def record_answer(
         answer: what the judge wrote; None for a question that was not answered.
         reason: why there is no verdict, else None.
     """
-    shown = to_number(verdict)
     return {
         "judge": judge,
         "about": about,
-        "verdict": shown,
+        "verdict": to_number(verdict),
         "answer": answer,
         "reason": reason,
     }
@@ -73,9 +58,14 @@ def to_number(value: float) -> float | None:
     return None if math.isnan(value) else round(float(value), DIGITS)
 
 
-def sort_by_gap(asked: Sequence[Asked]) -> list[Asked]:
-    """Sorts disagreements of judges with people first, the largest gap first; all others follow in their old order."""
-    return sorted(asked, key=lambda item: -np.nan_to_num(item.gap, nan=-1.0))
+def leave_out_empty(fields: Line) -> dict[str, Any]:
+    """Returns the fields that are not empty."""
+    return {name: value for name, value in fields.items() if value not in (None, {})}
+
+
+def list_context(example: Example) -> dict[str, str | None]:
+    """Lists what a reader needs besides the text of an example: the input and so on."""
+    return {name: getattr(example, name) or None for name in CONTEXT}
 
 
 # ---- pairs ----------------------------------------------------------------------------------------------------------
@@ -87,7 +77,7 @@ def list_asked_pairs(
     verdicts: Verdicts,
     outputs: ScoredSet,
     places: Mapping[tuple[str, str], int],
-) -> list[Asked]:
+) -> list[Line]:
     """Lists the pairs that a judge was asked about, with the judge's answers.
 
     `people` has people's outcome of each pair, NaN if there is none.
@@ -97,41 +87,25 @@ def list_asked_pairs(
         by_pair.setdefault(answer.pair, []).append(answer)
     outcomes = {name: settle_orders(first) for name, first in verdicts.by_judge.items()}
     (name, joint), *single = outcomes.items()
-    asked: list[Asked] = []
+    lines: list[Line] = []
     for pair, answers in by_pair.items():
         systems = {"system_a": pairs.systems_a[pair], "system_b": pairs.systems_b[pair]}
         group = pairs.inputs[pair]
         first, second = (outputs.examples[places[system, group]] for system in systems.values())
-        human = float(people[pair])
-        judged = float(joint[pair])
-        record = {
+        line = {
             "group": group,
             **systems,
-            "winner": name_winner(judged, systems),
+            "winner": name_winner(float(joint[pair]), systems),
             "rater": name,
             "judges": {other: name_winner(float(values[pair]), systems) for other, values in single},
-            "people": name_winner(human, systems),
+            "people": name_winner(float(people[pair]), systems),
+            **list_context(first),
             "text_a": first.full_text,
             "text_b": second.full_text,
             ANSWERS: [record_pair_answer(answer, systems) for answer in answers],
         }
-        read = {systems["system_a"]: first.full_text, systems["system_b"]: second.full_text}
-        asked.append(
-            Asked(
-                name=f"{group}: {systems['system_a']} and {systems['system_b']}",
-                texts={**list_context(first), **read},
-                people=describe_winner(human, systems),
-                judged=describe_winner(judged, systems),
-                gap=abs(human - judged),
-                record=leave_out_empty(record),
-            )
-        )
-    return asked
-
-
-def leave_out_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields that are not empty."""
-    return {name: value for name, value in fields.items() if value not in (None, {})}
+        lines.append(leave_out_empty(line))
+    return lines
 
 
 def record_pair_answer(answer: PairAnswer, systems: Mapping[str, str]) -> dict[str, Any]:
@@ -140,7 +114,13 @@ def record_pair_answer(answer: PairAnswer, systems: Mapping[str, str]) -> dict[s
     The verdict is 1 if the output that was shown first is better, 0 if the second is better, or a value between.
     """
     about = f"{systems['system_b' if answer.is_reversed else 'system_a']} first"
-    record = record_answer(answer.judge, about, answer.first, answer.answer, answer.reason)
+    record = record_answer(
+        answer.judge,
+        about,
+        answer.first,
+        answer.answer,
+        answer.reason,
+    )
     return {**record, "question": answer.question} if answer.question else record
 
 
@@ -153,27 +133,39 @@ def name_winner(outcome: float, systems: Mapping[str, str]) -> str | float | Non
     return "tie" if outcome == 0.5 else to_number(outcome)
 
 
-def describe_winner(outcome: float, systems: Mapping[str, str]) -> str:
-    """Describes a winner in words."""
-    winner = name_winner(outcome, systems)
-    if winner is None:
-        return "no verdict"
+def sort_pairs(lines: Sequence[Line]) -> list[Line]:
+    """Lists the lines about pairs, those first where the judge is farthest from people; last where one says nothing."""
+    return sorted((line for line in lines if "system_a" in line), key=lambda line: -measure_gap(line))
+
+
+def measure_gap(line: Line) -> float:
+    """Measures how far the judge is from people, from 0 to 1; -1 where one of them says nothing.
+
+    >>> pair = {"system_a": "new", "system_b": "old", "people": "old"}
+    >>> [measure_gap(pair | {"winner": winner}) for winner in ("new", "tie", 0.25)]
+    [1.0, 0.5, 0.25]
+    """
+    outcomes = {line["system_a"]: 1.0, line["system_b"]: 0.0, "tie": 0.5}
+    winners = [line[field] for field in ("people", "winner") if field in line]
+    if len(winners) < 2:
+        return -1.0
+    first, second = (outcomes.get(winner, winner) for winner in winners)
+    return abs(first - second)
+
+
+def describe_winner(line: Line, field: str) -> str:
+    """Describes the winner in a field in words."""
+    winner = line.get(field, "no verdict")
     if isinstance(winner, str):
         return winner
-    likelier = systems["system_a" if outcome > 0.5 else "system_b"]
-    return f"{likelier} ({format_number(max(outcome, 1 - outcome))})"
-
-
-def list_context(example: Example) -> dict[str, str]:
-    """Lists what a reader needs besides the text of an example: the input, the references and so on."""
-    fields = {name: getattr(example, name) for name in SHOWN_FIELDS}
-    return {name: value for name, value in fields.items() if value}
+    likelier = line["system_a" if winner > 0.5 else "system_b"]
+    return f"{likelier} ({format_number(max(winner, 1 - winner))})"
 
 
 # ---- texts ----------------------------------------------------------------------------------------------------------
 
 
-def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
+def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Line]:
     """Lists the texts that judges were asked about, with the judges' answers.
 
     With `has_own_ratings`, the lines also have the ratings of people. Ratings from a separate file of labels are left
@@ -184,20 +176,27 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
         if any(map(list_explained, scores.explanations)):
             judges[name] = scores
     columns = ScoredSet(scored.name, scored.examples, judges).split_aspects()
-    gaps = measure_gaps(columns)
-    asked: list[Asked] = []
+    lines: list[Line] = []
     for place, example in enumerate(scored.examples if judges else ()):
         answers: list[dict[str, Any]] = []
         for name, scores in judges.items():
             for aspect, explained in list_explained(scores.explanations[place]).items():
                 verdict = float(scores.values[aspect][place])
                 reason = scores.reasons[place] if math.isnan(verdict) else None
-                answers.append(record_answer(name, aspect, verdict, explained.get("answer"), reason))
+                answers.append(
+                    record_answer(
+                        name,
+                        aspect,
+                        verdict,
+                        explained.get("answer"),
+                        reason,
+                    )
+                )
         verdicts: dict[str, float | None] = {}
         for name, scores in columns.scores.items():
             (values,) = scores.values.values()
             verdicts[name] = to_number(float(values[place]))
-        record = {
+        line = {
             "id": example.id,
             "group": example.group,
             "system": example.system,
@@ -207,17 +206,8 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
             "scores": verdicts,
             ANSWERS: answers,
         }
-        asked.append(
-            Asked(
-                name=example.id if example.system is None else f"{example.id} ({example.system})",
-                texts={**list_context(example), "text": example.full_text},
-                people=describe_numbers(example.ratings),
-                judged=describe_numbers(verdicts),
-                gap=float(gaps[place]),
-                record=leave_out_empty(record),
-            )
-        )
-    return asked
+        lines.append(leave_out_empty(line))
+    return lines
 
 
 def list_explained(explanation: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -227,41 +217,6 @@ def list_explained(explanation: Mapping[str, Any]) -> dict[str, Mapping[str, Any
         for aspect, explained in explanation.items()
         if isinstance(explained, Mapping) and {"answer", "tokens"} <= explained.keys()
     }
-
-
-def describe_numbers(values: Mapping[str, float | None]) -> str:
-    """Writes ratings or scores as text."""
-    known = [f"{name} {format_number(value)}" for name, value in values.items() if value is not None]
-    return ", ".join(known) or "nothing"
-
-
-def measure_gaps(columns: ScoredSet) -> Floats:
-    """Measures how far a text's rank by judges is from its rank by people, as a share; NaN if a rank is missing.
-
-    With several judges or aspects, the largest gap counts.
-    """
-    gaps = np.full(len(columns), np.nan)
-    for name, scores in columns.scores.items():
-        own = name.rpartition("/")[2].partition(" by ")[0]
-        aspects = [own] if own in columns.aspects else columns.aspects[:1]
-        (values,) = scores.values.values()
-        for aspect in aspects:
-            ratings = columns.ratings(aspect)
-            known = ~np.isnan(values) & ~np.isnan(ratings)
-            apart = np.abs(rank_shares(values[known]) - rank_shares(ratings[known]))
-            gaps[known] = np.fmax(gaps[known], apart)
-    return gaps
-
-
-def rank_shares(values: Floats) -> Floats:
-    """Computes the rank of each value as a share from 0 to 1; equal values get their mean rank.
-
-    >>> rank_shares(np.array([3.0, 1.0, 3.0])).tolist()
-    [0.75, 0.0, 0.75]
-    """
-    _, numbers, counts = np.unique(values, return_inverse=True, return_counts=True)
-    below = np.cumsum(counts) - counts
-    return (below + (counts - 1) / 2)[numbers] / max(len(values) - 1, 1)
 
 
 def are_answers(rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -297,14 +252,14 @@ def check_answers(answers: Path | str | None) -> Path | None:
     return path
 
 
-def write_answers(asked: Sequence[Asked], path: Path | None) -> tuple[Path, ...]:
+def write_answers(lines: Sequence[Line], path: Path | None) -> tuple[Path, ...]:
     """Writes a file with a line for each text or pair.
 
     Returns its path; an empty tuple if there is no `path` or no judge was asked.
     """
-    if path is None or not asked:
+    if path is None or not lines:
         return ()
     with open_atomically(path) as file:
-        for item in asked:
-            file.write(json.dumps(item.record, ensure_ascii=False, allow_nan=False) + "\n")
+        for line in lines:
+            file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
     return (path,)

@@ -16,7 +16,7 @@ from meta_eval.agreement import CHEAP_CUES
 from meta_eval.estimates import Estimate
 from report import model_cards, results
 from report.agreement_tables import AGREEMENT
-from report.asked import Asked, sort_by_gap, write_answers
+from report.asked import Line, describe_winner, sort_pairs, write_answers
 from report.plots import draw_svg
 from report.study import Study
 from report.tables import list_reasons
@@ -44,7 +44,7 @@ def write_run(
     results.write_models(outcome, folder)
     model_cards.write_cards(outcome, found, folder)
     results.write_scores(outcome, folder)
-    results.write_tables(outcome, folder)
+    results.write_tables(outcome.tables, folder / "tables")
     write_answers(outcome.asked, folder / "answers.jsonl")
     write_report(outcome, found, config, folder)
     results.write_json(found, folder / "results.json")
@@ -70,16 +70,18 @@ def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
-    environment.filters["breakable"] = break_names
+    environment.filters |= {"breakable": break_names, "code": mark_code, "winner": describe_winner}
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     tables = outcome.filled
-    columns = {name for table in outcome.tables for name in table.columns}
+    columns = {name for table in tables for name in table.known}
+    meanings = {name: meaning for name, meaning in define_columns().items() if name in columns}
     return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
         run={**run, "config": config},
         heading=name_run(outcome, run["verb"] or run["experiment"]),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-        terms={name: meaning for name, meaning in define_columns().items() if name in columns},
+        meanings=meanings,
+        terms=group_names(meanings),
         tables=tables,
         notes=[*outcome.notes, *list_reasons(tables)],
         plots=[
@@ -97,16 +99,16 @@ def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
     )
 
 
-def choose_asked(asked: Sequence[Asked]) -> list[Asked]:
-    """Chooses questions to judges for the page, disagreements first, as many as there is room for."""
+def choose_asked(lines: Sequence[Line]) -> list[Line]:
+    """Chooses pairs that a judge was asked about for the page, disagreements first, as many as there is room for."""
     left = MOST_ANSWERED
-    chosen: list[Asked] = []
-    for item in sort_by_gap(asked):
-        left -= sum(len(text) for text in item.texts.values())
-        left -= sum(len(answer["answer"] or "") for answer in item.record[ANSWERS])
+    chosen: list[Line] = []
+    for line in sort_pairs(lines):
+        left -= len(line["text_a"]) + len(line["text_b"])
+        left -= sum(len(answer["answer"] or "") for answer in line[ANSWERS])
         if left < 0:
             break
-        chosen.append(item)
+        chosen.append(line)
     return chosen
 
 
@@ -144,6 +146,27 @@ def define_columns() -> dict[str, str]:
         names = re.findall("`([^`]+)`", row[1])
         meanings |= dict.fromkeys(names, row[2])
     return meanings
+
+
+def group_names(meanings: Mapping[str, str]) -> dict[str, list[str]]:
+    """Groups the names that have the same meaning.
+
+    >>> group_names({"ties": "how many", "n": "texts", "wins": "how many"})
+    {'how many': ['ties', 'wins'], 'texts': ['n']}
+    """
+    names: dict[str, list[str]] = {}
+    for name, meaning in meanings.items():
+        names.setdefault(meaning, []).append(name)
+    return names
+
+
+def mark_code(text: str) -> Markup:
+    """Writes text as HTML, with what stands between backticks as code.
+
+    >>> mark_code("`a` < b")
+    Markup('<code>a</code> &lt; b')
+    """
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def duration(seconds: float) -> str:

@@ -54,13 +54,23 @@ def wrap(text: str, width: int = NAME) -> str:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Writes a figure on white paper, in the form of the path's ending: .png, .svg or .pdf."""
-    _write(figure, path, format=path.suffix[1:], facecolor="white")
+    _write(
+        figure,
+        path,
+        format=path.suffix[1:],
+        facecolor="white",
+    )
 
 
 def draw_svg(figure: Figure) -> str:
     """Draws the figure as an SVG element without background, in the colour of the text around it."""
     buffer = io.StringIO()
-    _write(figure, buffer, format="svg", facecolor="none")
+    _write(
+        figure,
+        buffer,
+        format="svg",
+        facecolor="none",
+    )
     drawn = buffer.getvalue()
     return drawn[drawn.index("<svg") :].replace("#000000", "currentColor")
 
@@ -73,7 +83,12 @@ def _write(figure: Figure, target: Path | io.StringIO, **form: Any) -> None:
         words.set_parse_math(False)
         words.set_text("\n".join(map(printable, words.get_text().split("\n"))))
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # equal runs write equal files
-    figure.savefig(target, dpi=300, metadata=dates.get(form["format"]), **form)
+    figure.savefig(
+        target,
+        dpi=300,
+        metadata=dates.get(form["format"]),
+        **form,
+    )
 
 
 @styled
@@ -97,7 +112,12 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     }
     for panel, metric in zip(panels, scored.scores, strict=True):
         values = np.clip(scored.values(metric, aspect), -LARGEST, LARGEST)
-        panel.scatter(ratings + jitter, values, color="C0", **style)
+        panel.scatter(
+            ratings + jitter,
+            values,
+            color="C0",
+            **style,
+        )
         panel.set_title(f"{wrap(metric, PANEL)}\n{describe_correlation(values, ratings)}")
     kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(wrap(kind, TITLE))
@@ -155,7 +175,12 @@ def draw_intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
     for place, name in enumerate(names):
         estimate = estimates[name]
         axes.plot([estimate.low, estimate.high], [place, place], color="C0")
-        axes.plot(estimate.value, place, marker="o", color="C0")
+        axes.plot(
+            estimate.value,
+            place,
+            marker="o",
+            color="C0",
+        )
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="x", linewidth=0.3, alpha=0.5)
     axes.axvline(0, color="black", linewidth=0.6)
@@ -174,7 +199,13 @@ def plot_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
         for name, color, marker, texts in LOSSES:
             steps = [point["step"] for point in points if name in point]
             losses = [point[name] for point in points if name in point]
-            panel.plot(steps, losses, color=color, marker=marker, label=texts)
+            panel.plot(
+                steps,
+                losses,
+                color=color,
+                marker=marker,
+                label=texts,
+            )
         panel.set_xlim(left=0)
         panel.locator_params(axis="x", nbins=4, integer=True)
         panel.locator_params(axis="y", nbins=5)

@@ -10,7 +10,13 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain, count
@@ -22,11 +28,11 @@ from filelock import FileLock, Timeout
 
 from core.errors import SettingError
 from core.notes import TINY, write_note
-from core.scores import Scores
 from core.stages import FILES, check_place, fingerprint
 from data.text_files import open_atomically
 from meta_eval.scored_set import ScoredSet
 from report.study import Study
+from report.tables import Table
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes
@@ -51,7 +57,12 @@ def to_json(value: Any) -> Any:
 
 def encode_json(value: Any, indent: int | None = None) -> str:
     """Writes the value as strict JSON (`to_json`), with a line break at its end."""
-    text = json.dumps(to_json(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        to_json(value),
+        indent=indent,
+        ensure_ascii=False,
+        allow_nan=False,
+    )
     return f"{text}\n"
 
 
@@ -86,47 +97,34 @@ def name_machine() -> str:
 
     All of them change trained models.
     """
-    named = f"{name_processor()} ({os.cpu_count()} cores)"
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return named
-    named = f"{named}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
-    if not torch.cuda.is_initialized():
-        return named
-    names = [named]
-    for i in range(torch.cuda.device_count()):
-        if torch.cuda.max_memory_allocated(i):
-            names.append(torch.cuda.get_device_name(i))
-    return ", ".join(names)
-
-
-def name_processor() -> str:
-    """Names the model of the processor, as Linux or Python does."""
     info = Path("/proc/cpuinfo")
-    if info.is_file():
-        model = re.search(r"^model name\s*: (.+)$", info.read_text("utf-8"), re.MULTILINE)
-        if model is not None:
-            return model[1]
-    return platform.processor() or platform.machine()
-
-
-def score_lines(outcome: Study) -> Iterator[dict[str, Any]]:
-    """Yields one record per set and example: ratings, scores by metric and aspect, and reasons for null scores.
-
-    The hash of the text tells whether two runs scored the same texts.
-    """
-    for scored in outcome.scored:
-        for number in range(len(scored)):
-            yield score_line(scored, number)
+    content = info.read_text("utf-8") if info.is_file() else ""
+    model = re.search(r"^model name\s*: (.+)$", content, re.MULTILINE)
+    processor = model[1] if model else platform.processor() or platform.machine()
+    named = [f"{processor} ({os.cpu_count()} cores)"]
+    if torch := sys.modules.get("torch"):
+        named += [f"{torch.get_num_threads()} threads", torch.backends.cpu.get_cpu_capability()]
+        gpus = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
+        named += [torch.cuda.get_device_name(i) for i in gpus if torch.cuda.max_memory_allocated(i)]
+    return ", ".join(named)
 
 
 def score_line(scored: ScoredSet, number: int) -> dict[str, Any]:
-    """Makes the record of one example of a set."""
+    """Makes the record of one example of a set: ratings, scores by metric and aspect, and reasons for null scores.
+
+    The hash of the text tells whether two runs scored the same texts.
+    """
     example = scored.examples[number]
-    dropped = {name: scores.dropped_tokens[number] for name, scores in scored.scores.items()}
-    reasons = {name: scores.reasons[number] for name, scores in scored.scores.items()}
-    explained = {name: scores for name, scores in scored.scores.items() if scores.explanations}
-    explanations = {name: scores.explanations[number] for name, scores in explained.items()}
+    values: dict[str, Any] = {}
+    found: dict[str, dict[str, Any]] = {"dropped_tokens": {}, "reasons": {}, "explanations": {}}
+    for name, scores in scored.scores.items():
+        values[name] = {aspect: column[number] for aspect, column in scores.values.items()}
+        if scores.dropped_tokens[number]:
+            found["dropped_tokens"][name] = scores.dropped_tokens[number]
+        if scores.reasons[number] is not None:
+            found["reasons"][name] = scores.reasons[number]
+        if scores.explanations:
+            found["explanations"][name] = scores.explanations[number]
     return {
         "set": scored.name,
         "id": example.id,
@@ -134,16 +132,9 @@ def score_line(scored: ScoredSet, number: int) -> dict[str, Any]:
         "group": example.group,
         "text_hash": fingerprint(example.full_text),
         "ratings": dict(example.ratings),
-        "scores": {name: score_aspects(scores, number) for name, scores in scored.scores.items()},
-        "dropped_tokens": {name: count for name, count in dropped.items() if count},
-        "reasons": {name: reason for name, reason in reasons.items() if reason is not None},
-        "explanations": explanations,
+        "scores": values,
+        **found,
     }
-
-
-def score_aspects(scores: Scores, number: int) -> dict[str, Any]:
-    """Returns the scores of one example by aspect."""
-    return {aspect: values[number] for aspect, values in scores.values.items()}
 
 
 def check_run_folder(folder: Path, setting: str = "hydra.run.dir", beside: Collection[str] = ()) -> None:
@@ -211,7 +202,12 @@ def write_models(outcome: Study, folder: Path) -> None:
     """
     for name, model in outcome.models.items():
         copy = folder / "models" / name
-        shutil.copytree(model.folder, copy, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
+        shutil.copytree(
+            model.folder,
+            copy,
+            copy_function=_link,
+            ignore=shutil.ignore_patterns(FILES),
+        )
         if outcome.synthetic:
             write_note(copy, TINY)
 
@@ -246,16 +242,15 @@ def write_plots(outcome: Study, folder: Path, endings: Sequence[str] = ("png",))
             save_figure(outcome.plots[name], folder / "plots" / f"{file}.{ending}")
 
 
-def write_tables(outcome: Study, folder: Path) -> None:
-    """Writes every table of the outcome as `tables/NAME.csv`, `.md` and `.tex`."""
-    tables = {table.name.lower(): table for table in outcome.tables if table.rows}
-    for name, file in name_files(tables).items():
-        path = folder / "tables" / file
-        path.parent.mkdir(exist_ok=True)
-        with path.with_name(f"{file}.csv").open("w", encoding="utf-8", newline="") as csv:
-            tables[name].write_csv(csv)
-        path.with_name(f"{file}.md").write_text(tables[name].to_markdown(), encoding="utf-8")
-        path.with_name(f"{file}.tex").write_text(tables[name].to_latex(), encoding="utf-8")
+def write_tables(tables: Iterable[Table], folder: Path) -> None:
+    """Writes each table that has rows as `NAME.csv`, `.md` and `.tex`."""
+    by_name = {table.name.lower(): table for table in tables if table.rows}
+    for name, file in name_files(by_name).items():
+        folder.mkdir(exist_ok=True)
+        with (folder / f"{file}.csv").open("w", encoding="utf-8", newline="") as csv:
+            by_name[name].write_csv(csv)
+        (folder / f"{file}.md").write_text(by_name[name].to_markdown(), encoding="utf-8")
+        (folder / f"{file}.tex").write_text(by_name[name].to_latex(), encoding="utf-8")
 
 
 def write_scores(outcome: Study, folder: Path) -> None:
@@ -263,8 +258,8 @@ def write_scores(outcome: Study, folder: Path) -> None:
     if not outcome.scored:
         return
     with open_atomically(folder / "scores.jsonl") as file:
-        for line in score_lines(outcome):
-            file.write(encode_json(line))
+        for scored in outcome.scored:
+            file.writelines(encode_json(score_line(scored, number)) for number in range(len(scored)))
 
 
 def write_json(content: Any, path: Path) -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # keeps matplotlib out of the start
     from rich.console import Console
 
     from meta_eval.scored_set import ScoredSet
-    from report.asked import Asked
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,8 @@ class Study:
     scored: Sequence[ScoredSet] = ()
     # sets that are not in `scores.jsonl`, that the page shows too
     shown: Sequence[ScoredSet] = ()
-    # what judges were asked and what they answered (`answers.jsonl`)
-    asked: Sequence[Asked] = ()
+    # what judges were asked and what they answered (`answers.jsonl`, `report.asked`)
+    asked: Sequence[Mapping[str, Any]] = ()
     # by name
     models: Mapping[str, SavedModel] = field(default_factory=dict)
     # points of the learning curve of each model that was trained here, by the name of its training (`curve.json`)

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from html import escape
 from itertools import chain
-from typing import IO, Any, TypeAlias
+from typing import (
+    IO,
+    Any,
+    TypeAlias,
+)
 
 from rich import box
 from rich.cells import cell_len
@@ -23,7 +34,16 @@ from rich.table import Table as TerminalTable
 from core.errors import printable
 from core.extras import suggest_extra
 from meta_eval.estimates import Estimate
-from report.wording import csv_field, format_cell, join_lines, join_names, latex_text, literal, markdown_text, shorten
+from report.wording import (
+    csv_field,
+    format_cell,
+    join_lines,
+    join_names,
+    latex_text,
+    literal,
+    markdown_text,
+    shorten,
+)
 
 Row: TypeAlias = Mapping[str, Any]
 MOST_SHOWN = 8  # columns of a terminal
@@ -114,7 +134,13 @@ class Table:
             estimates = [cell for cell in row.values() if isinstance(cell, Estimate)]
             reasons = dict.fromkeys(cell.reason for cell in estimates if cell.reason)
             reason = row.get("reason") or "; ".join(reasons)
-            rows.append({**cells, "reason": reason, "table": self.name})
+            rows.append(
+                {
+                    **cells,
+                    "reason": reason,
+                    "table": self.name,
+                }
+            )
         return rows
 
     def to_frame(self) -> Any:
@@ -183,8 +209,21 @@ class Table:
         """Writes all columns as CSV; an apostrophe keeps spreadsheets from evaluating a text as a formula."""
         rows = self.flatten({*self.columns, "reason"})
         head = dict.fromkeys(name for row in rows for name in row)
-        writer = csv.DictWriter(file, [*head], lineterminator="\n")
-        for row in [dict(zip(head, head, strict=True)), *rows]:
+        writer = csv.DictWriter(
+            file,
+            [*head],
+            lineterminator="\n",
+        )
+        for row in [
+            dict(
+                zip(
+                    head,
+                    head,
+                    strict=True,
+                )
+            ),
+            *rows,
+        ]:
             writer.writerow({name: csv_field(cell) for name, cell in row.items()})
 
     def to_terminal(self, width: int) -> Group:

@@ -1,14 +1,13 @@
 """Chooses the texts of a scored set that fit into the page, with their scores."""
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from meta_eval.scored_set import ScoredSet
 from report.explanations import read_explanation
-from report.results import encode_json
+from report.results import encode_json, score_line
 
 FIELDS = ("context", "prefix", "label", "references", "system", "group")  # of an example, where it has them
 MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file
@@ -61,20 +60,16 @@ def list_texts(scored: ScoredSet) -> TextRows:
 def make_row(scored: ScoredSet, columns: ScoredSet, number: int) -> Mapping[str, Any]:
     """Makes the row of an example with its scores; `columns` is the set with a metric for each aspect."""
     example = scored.examples[number]
+    line = score_line(scored, number)
     fields = {name: getattr(example, name) for name in FIELDS}
-    reasons = {name: scores.reasons[number] for name, scores in scored.scores.items()}
-    explained: dict[str, Any] = {}
-    for name, scores in scored.scores.items():
-        if scores.explanations:
-            explained[name] = list_pieces(scores.explanations[number])
     return {
         "id": example.id,
         "text": example.full_text,
         **{name: value for name, value in fields.items() if value},
-        "ratings": [example.ratings.get(aspect, math.nan) for aspect in scored.aspects],
+        "ratings": [line["ratings"].get(aspect) for aspect in scored.aspects],
         "scores": [next(iter(scores.values.values()))[number] for scores in columns.scores.values()],
-        "reasons": {name: reason for name, reason in reasons.items() if reason is not None},
-        "explained": explained,
+        "reasons": line["reasons"],
+        "explained": {name: list_pieces(explanation) for name, explanation in line["explanations"].items()},
     }
 
 

@@ -5,13 +5,13 @@ In an odd sentence two nouns have exchanged their roles ("The ball kicked the bo
 
 import random
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from operator import attrgetter
 from typing import TypeAlias
 
 from core.example import Example
 from data.builtin import damage
-from data.builtin.damage import Damaged
-from data.builtin.grammar import collect, distinct, drafts, is_reserved, read_world
+from data.builtin.grammar import collect, distinct, draw_reserved, is_reserved, read_world
 
 FILE, SAID, _ = read_world("concepts")
 PARTS = ("verb", "agent", "object", "instrument", "place")
@@ -34,7 +34,7 @@ def generate_concept_sentences(
         example = write_sentence(random_event(rng), rng)
         return None if is_reserved(str(example.group)) else example
 
-    return collect(f"concepts-{seed}", n, draw, exclude, key=attrgetter("group"))
+    return collect(f"concepts-{seed}", n, draw, exclude, attrgetter("group"))
 
 
 def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
@@ -44,16 +44,17 @@ def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
     """
     rng = random.Random(seed)
 
-    def damaged() -> Iterator[Damaged]:
-        events = drafts(random_event, rng, name_concepts, reserved=True)
+    def damaged() -> Iterator[Example]:
+        events = draw_reserved(random_event, rng, name_concepts)
         for event in distinct(events, name_concepts):
             state = rng.getstate()
             variants = [event, make_odd(event, rng), make_senseless(event)]
             for level, variant in enumerate(variants):
                 rng.setstate(state)  # so that the three are written alike
-                yield write_sentence(variant, rng, LEVELS[level]), {"commonsense": level}
+                ratings = {"commonsense": 1 - level / 2}
+                yield replace(write_sentence(variant, rng), label=LEVELS[level], ratings=ratings)
 
-    return damage.rate(f"concepts-rated-{seed}", n, damaged(), {"commonsense": len(LEVELS) - 1})
+    return damage.number(f"concepts-rated-{seed}", n, damaged())
 
 
 def random_event(rng: random.Random) -> Event:
@@ -84,11 +85,7 @@ def _exchange(event: Event, one: str, other: str) -> Event:
     return {**event, one: event[other], other: event[one]}
 
 
-def write_sentence(
-    event: Event,
-    rng: random.Random,
-    label: str | None = None,
-) -> Example:
+def write_sentence(event: Event, rng: random.Random) -> Example:
     """Makes the example of an event: its concepts as the first turn, a sentence about it as the second."""
     concepts = name_concepts(event)
     verb, verbs = event["verb"].split("/")
@@ -100,6 +97,5 @@ def write_sentence(
         "",
         text=text,
         turns=(concepts, text),
-        label=label,
         group=concepts,
     )

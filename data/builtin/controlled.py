@@ -5,16 +5,17 @@ its prefix, attribute relevance by a wrong label in half of the text or in all o
 """
 
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from core.example import Example, count_words
 from data.builtin import damage
-from data.builtin.damage import Damaged
-from data.builtin.grammar import Section, collect, drafts
-from data.damage import permute
+from data.builtin.grammar import Section, collect, distinct, draw_reserved, is_reserved
+from data.damage import permute_anew
 
 MOST = 7  # sentences of a text
 LEAST_RATED = 4  # sentences of a rated text: three that can be damaged
@@ -43,12 +44,20 @@ Labels = Callable[[int], Sequence[str]]  # gives the labels of n sentences
 
 
 class Prompt(NamedTuple):
-    """The beginning of a text: its prefix, the rest of the first sentence, and the facts that fill its slots."""
+    """The beginning of a text: an opening, and the facts that fill its slots."""
 
-    prefix: str
-    rest: str
     facts: Mapping[str, str]
     opening: Opening
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the text."""
+        return self.opening[0].format_map(self.facts)
+
+    @property
+    def first(self) -> str:
+        """The first sentence."""
+        return "".join(self.opening).format_map(self.facts)
 
     def mentions(self, slot: str) -> bool:
         """Whether the opening has this slot (a name in braces, which a fact fills)."""
@@ -92,11 +101,12 @@ def generate_texts(
     """
     rng = random.Random(f"{world.name} {seed}")
     comments = random.Random(f"{world.name} verdicts {seed}")
-    prompts = random_prompts(world, rng, reserved=False)
 
-    def draw(i: int) -> Example:
+    def draw(i: int) -> Example | None:
+        prompt = random_prompt(world, rng)
+        if is_reserved(prompt.first):
+            return None
         label = world.labels[i % len(world.labels)]
-        prompt = next(prompts)
         sentences = world.compose(rng, prompt, repeat_label(label))
         return Example(
             "",
@@ -146,7 +156,7 @@ def rated_texts(
     donors = draw_foreign_sentences(world, rng)
     levels = _deal_levels(world, len(prompts), rng)
 
-    def damaged() -> Iterator[Damaged]:
+    def damaged() -> Iterator[Example]:
         for i, prompt in enumerate(prompts):
             label = world.labels[i % len(world.labels)]
             for system in SYSTEMS:
@@ -162,17 +172,17 @@ def rated_texts(
                     length=length,
                 )
                 damaged_sentences = damage_coherence(sentences, level["coherence"], rng, donors)
-                example = Example(
+                yield Example(
                     "",
                     text=" ".join(damaged_sentences),
                     prefix=prompt.prefix,
                     label=label,
                     system=system,
                     group=f"{label}: {prompt.prefix}",
+                    ratings={aspect: 1 - level[aspect] / worst for aspect, worst in WORST.items()},
                 )
-                yield example, level
 
-    return damage.rate(f"builtin-rated-{world.name}-{seed}", n, damaged(), WORST)
+    return damage.number(f"builtin-rated-{world.name}-{seed}", n, damaged())
 
 
 def read_openings(section: Section) -> list[list[Opening]]:
@@ -193,28 +203,15 @@ def join_sentences(sentences: Sequence[Sentence]) -> str:
     return " ".join(sentence.text for sentence in sentences)
 
 
-def fill_opening(facts: Mapping[str, str], opening: Opening) -> Prompt:
-    """Fills an opening with facts."""
-    slots = {**facts, "subject": "{subject}"}
-    prefix, rest = (template.format(**slots) for template in opening)
-    return Prompt(prefix, rest, facts, opening)
+def random_prompt(world: World, rng: random.Random) -> Prompt:
+    """Draws an opening, and facts for its slots."""
+    openings = rng.choice(world.openings)
+    return Prompt(world.facts(rng), rng.choice(openings))
 
 
-def random_prompts(
-    world: World,
-    rng: random.Random,
-    reserved: bool,
-) -> Iterator[Prompt]:
-    """Yields prompts without end.
-
-    With `reserved`, yields only prompts kept for rated sets, otherwise only the other prompts.
-    """
-
-    def draw(rng: random.Random) -> Prompt:
-        openings = rng.choice(world.openings)
-        return fill_opening(world.facts(rng), rng.choice(openings))
-
-    return drafts(draw, rng, lambda prompt: prompt.prefix + prompt.rest, reserved)
+def reserved_prompts(world: World, rng: random.Random) -> Iterator[Prompt]:
+    """Yields prompts that are kept for rated sets, without end."""
+    return draw_reserved(partial(random_prompt, world), rng, attrgetter("first"))
 
 
 def repeat_label(label: str) -> Labels:
@@ -228,12 +225,10 @@ def draw_inputs(
     n: int,
 ) -> list[Prompt]:
     """Draws `n` prompts with different prefixes."""
-    by_prefix: dict[str, Prompt] = {}
-    for prompt in random_prompts(world, rng, reserved=True):
-        if len(by_prefix) >= n:
-            break
-        by_prefix.setdefault(prompt.prefix, prompt)
-    return list(by_prefix.values())
+    prompts = reserved_prompts(world, rng)
+    inputs = [*islice(distinct(prompts, attrgetter("prefix")), n)]
+    next(prompts)  # unused, but a seed keeps its texts
+    return inputs
 
 
 def _deal_levels(
@@ -246,19 +241,14 @@ def _deal_levels(
     Of the texts sorted by length, each four neighbours go to the four systems; the levels of a system are distributed
     over each eight neighbours among its texts.
     """
-    lengths = _draw_lengths(world, n * len(SYSTEMS), rng)
-    by_system: dict[str, list[int]] = {system: [] for system in SYSTEMS}
-    for start in range(0, len(lengths), len(SYSTEMS)):
-        neighbours = rng.sample(lengths[start : start + len(SYSTEMS)], len(SYSTEMS))
-        for system, length in zip(SYSTEMS, neighbours, strict=True):
-            by_system[system].append(length)
+    all_lengths = _draw_lengths(world, n * len(SYSTEMS), rng)
+    starts = range(0, len(all_lengths), len(SYSTEMS))
+    neighbours = [rng.sample(all_lengths[start : start + len(SYSTEMS)], len(SYSTEMS)) for start in starts]
     dealt: dict[str, list[tuple[int, dict[str, int]]]] = {}
-    for system, good_aspects in SYSTEMS.items():
-        columns = [by_system[system]]
-        for aspect, (good, careless) in SHARES.items():
-            shares = good if aspect in good_aspects else careless
-            columns.append(_repeat_shares(shares, n, rng))
-        rows = [(length, dict(zip(SHARES, levels, strict=True))) for length, *levels in zip(*columns, strict=True)]
+    for (system, good_aspects), lengths in zip(SYSTEMS.items(), zip(*neighbours, strict=True), strict=True):
+        columns = [_deal(shares[aspect not in good_aspects], n, rng) for aspect, shares in SHARES.items()]
+        levels = [dict(zip(SHARES, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = [*zip(lengths, levels, strict=True)]
         dealt[system] = rng.sample(rows, n)
     return dealt
 
@@ -269,27 +259,20 @@ def _draw_lengths(
     rng: random.Random,
 ) -> list[int]:
     """The numbers of words of `n` texts, in ascending order."""
-    lengths: list[int] = []
-    prompts = random_prompts(world, rng, reserved=True)
-    while len(lengths) < n:
-        prompt = next(prompts)
-        label = rng.choice(world.labels)
-        sentences = world.compose(rng, prompt, repeat_label(label))
-        if len(sentences) >= LEAST_RATED:
-            lengths.append(count_words(join_sentences(sentences)))
-    return sorted(lengths)
+    prompts = reserved_prompts(world, rng)
+    texts = (world.compose(rng, prompt, repeat_label(rng.choice(world.labels))) for prompt in prompts)
+    long_texts = (sentences for sentences in texts if len(sentences) >= LEAST_RATED)
+    return sorted(count_words(join_sentences(sentences)) for sentences in islice(long_texts, n))
 
 
-def _repeat_shares(
+def _deal(
     shares: Sequence[int],
     n: int,
     rng: random.Random,
-) -> list[int]:
+) -> Iterable[int]:
     """`n` levels: the levels of `shares` again and again, each time in a random order."""
-    levels: list[int] = []
-    while len(levels) < n:
-        levels += rng.sample(shares, len(shares))
-    return levels[:n]
+    rounds = [rng.sample(shares, len(shares)) for _ in range(0, n, len(shares))]
+    return islice(chain.from_iterable(rounds), n)
 
 
 def damage_consistency(
@@ -305,12 +288,12 @@ def damage_consistency(
     least = float("inf")
     for _ in range(DRAWS):
         other = prompt if level == 0 else _other_prompt(world, rng, prompt, another_kind=level == 2)
-        sentences = world.compose(rng, other, labels)
+        first, *others = world.compose(rng, other, labels)
+        text = prompt.prefix + first.text.removeprefix(other.prefix)
+        sentences = [first._replace(text=text), *others]
         distance = abs(count_words(join_sentences(sentences)) - length)
         if len(sentences) >= LEAST_RATED and distance < least:
-            text = prompt.prefix + sentences[0].text.removeprefix(other.prefix)
-            first = sentences[0]._replace(text=text)
-            best = [first, *sentences[1:]]
+            best = sentences
             least = distance
         if least == 0:
             break
@@ -328,19 +311,17 @@ def _other_prompt(
     taken = world.identity if another_kind else changed
     while True:
         facts = world.facts(rng)
-        if any(facts[slot] == prompt.facts[slot] for slot in changed):
-            continue
         new_facts = {slot: facts[slot] for slot in taken}
-        other = fill_opening({**prompt.facts, **new_facts}, prompt.opening)
-        if len(other.prefix.split()) == len(prompt.prefix.split()):
+        other = prompt._replace(facts={**prompt.facts, **new_facts})
+        is_other = all(facts[slot] != prompt.facts[slot] for slot in changed)
+        if is_other and len(other.prefix.split()) == len(prompt.prefix.split()):
             return other
 
 
 def draw_foreign_sentences(world: World, rng: random.Random) -> list[Sentence]:
     """Draws sentences of other texts, except first sentences and sentences that name a thing."""
-    prompts = islice(random_prompts(world, rng, reserved=True), DONORS)
     foreign: list[Sentence] = []
-    for prompt in prompts:
+    for prompt in islice(reserved_prompts(world, rng), DONORS):
         for label in world.labels:
             _, *others = world.compose(rng, prompt, repeat_label(label))
             foreign += [sentence for sentence in others if not sentence.naming]
@@ -366,13 +347,7 @@ def damage_coherence(
     replaced = rng.sample(free, min(damages - displaced, len(free)))
     here = {thing for sentence in sentences for thing in sentence.about}
     for i in replaced:
-        label = sentences[i].label
-        fitting = [donor.text for donor in donors if donor.label == label and here.isdisjoint(donor.about)]
-        pool = damage.by_word_count(text for text in fitting if text not in texts)
-        texts = damage.replace_sentence(texts, i, pool, rng)
-    unchanged = [i for i in body if i not in replaced]
-    exchanged = rng.sample(unchanged, displaced)
-    moved = texts
-    while exchanged and moved == texts:
-        moved = permute(texts, exchanged, rng)
-    return moved
+        fitting = [donor for donor in donors if donor.label == sentences[i].label and here.isdisjoint(donor.about)]
+        texts = damage.replace_sentence(texts, i, (donor.text for donor in fitting if donor.text not in texts), rng)
+    exchanged = rng.sample([i for i in body if i not in replaced], displaced)
+    return permute_anew(texts, exchanged, rng) if exchanged else texts

@@ -1,4 +1,4 @@
-"""The damage of all built-in rated sets, and their rating: 1 without damage, 0 at the worst level.
+"""The damage of all built-in rated sets.
 
 A function that damages the facts of a dialogue lists all ways to do so, each as new words at their places. Code that
 trains a metric must never import this module.
@@ -15,7 +15,6 @@ from core.example import Example
 from data.damage import replace_unit
 
 Turns: TypeAlias = tuple[str, ...]  # of a dialogue, or the sentences of a text
-Damaged: TypeAlias = tuple[Example, Mapping[str, int]]  # a text and its level of damage by aspect
 
 FactKey: TypeAlias = tuple[int, str]  # owner (0 or 1: a speaker, 2: both) and kind of a fact
 Place: TypeAlias = tuple[int, int]  # a turn, and the position of a word in it
@@ -25,18 +24,13 @@ Words: TypeAlias = Mapping[Place, str]  # new words, by their places
 WORD = re.compile(r"\w+")
 
 
-def rate(
+def number(
     name: str,
     n: int,
-    damaged: Iterable[Damaged],
-    worst: Mapping[str, int],
+    damaged: Iterable[Example],
 ) -> tuple[Example, ...]:
-    """Gives the first `n` texts ids (NAME-0, NAME-1 ...) and ratings: 1 - level / worst level in each aspect."""
-    rated: list[Example] = []
-    for i, (text, levels) in enumerate(islice(damaged, n)):
-        ratings = {aspect: 1 - level / worst[aspect] for aspect, level in levels.items()}
-        rated.append(replace(text, id=f"{name}-{i}", ratings=ratings))
-    return tuple(rated)
+    """Takes the first `n` damaged texts and gives them the ids NAME-0, NAME-1 ..."""
+    return tuple(replace(text, id=f"{name}-{i}") for i, text in enumerate(islice(damaged, n)))
 
 
 def damage_labels(
@@ -59,26 +53,19 @@ def damage_labels(
     return draw
 
 
-def by_word_count(sentences: Iterable[str]) -> dict[int, tuple[str, ...]]:
-    """Groups the distinct sentences by their number of words, in the order of their first appearance."""
-    groups: dict[int, list[str]] = {}
-    for sentence in dict.fromkeys(sentences):
-        groups.setdefault(len(sentence.split()), []).append(sentence)
-    return {count: tuple(group) for count, group in groups.items()}
-
-
 def replace_sentence(
     sentences: Turns,
     i: int,
-    pool: Mapping[int, Sequence[str]],
+    pool: Iterable[str],
     rng: random.Random,
 ) -> Turns:
     """Replaces a sentence by one of the pool with the same, or the nearest, number of words."""
     wanted = len(sentences[i].split())
-    least = min(abs(wanted - count) for count in pool)
-    nearest = [count for count in pool if abs(wanted - count) == least]
-    count, *_ = rng.sample(nearest, len(nearest))
-    return replace_unit(sentences, i, rng.choice(pool[count]))
+    counts = {sentence: len(sentence.split()) for sentence in pool}
+    least = min(abs(wanted - count) for count in counts.values())
+    nearest = dict.fromkeys(count for count in counts.values() if abs(wanted - count) == least)
+    chosen, *_ = rng.sample([*nearest], len(nearest))
+    return replace_unit(sentences, i, rng.choice([sentence for sentence, count in counts.items() if count == chosen]))
 
 
 def rewrite_turns(turns: Turns, words: Words) -> Turns:
@@ -98,12 +85,9 @@ def falsify(
 
     `options` are the possible values of the kinds of fact that may change.
     """
-    ways: list[Words] = []
-    for key in mentions:
-        for value in options.get(key[1], ()):
-            if value not in values.values():
-                ways.append(_rename(mentions, {key: value}))
-    return ways
+    taken = values.values()
+    others = ((key, value) for key in mentions for value in options.get(key[1], ()) if value not in taken)
+    return [_rename(mentions, {key: value}) for key, value in others]
 
 
 def misplace(
@@ -112,12 +96,9 @@ def misplace(
     kinds: Collection[str],
 ) -> list[Words]:
     """Exchanges the values of two facts of different kinds, wherever they are mentioned."""
-    ways: list[Words] = []
-    movable = [key for key in mentions if key[1] in kinds]
-    for one, other in combinations(movable, 2):
-        if one[1] != other[1]:
-            ways.append(_rename(mentions, {one: values[other], other: values[one]}))
-    return ways
+    pairs = combinations([key for key in mentions if key[1] in kinds], 2)
+    exchanged = ({one: values[other], other: values[one]} for one, other in pairs if one[1] != other[1])
+    return [_rename(mentions, changed) for changed in exchanged]
 
 
 def exchange_owners(
@@ -132,15 +113,11 @@ def exchange_owners(
     there on, so that a reader sees the fault.
     """
     exchanged = {(owner, kind): values[1 - owner, kind] for owner in (0, 1) for kind in kinds}
-    known = [mentions.get((owner, kinds[0])) for owner in (0, 1)]
+    known = [mentions.get((owner, kinds[0]), ()) for owner in (0, 1)]
     if not all(known):
         return []
-    spans = [(places[0][0], places[-1][0]) for places in known if places]
-    ways: list[Words] = []
-    for start in starts:
-        if any(first < start <= last for first, last in spans):
-            ways.append(_rename(mentions, exchanged, start))
-    return ways
+    seen = {turn for places in known for turn in range(places[0][0] + 1, places[-1][0] + 1)}
+    return [_rename(mentions, exchanged, start) for start in starts if start in seen]
 
 
 def _rename(
@@ -149,7 +126,5 @@ def _rename(
     start: int = 0,
 ) -> Words:
     """The changed values of facts at all their places, from the turn `start` on."""
-    words: dict[Place, str] = {}
-    for key, value in changed.items():
-        words |= {place: value for place in mentions.get(key, ()) if place[0] >= start}
-    return words
+    places = ((place, value) for key, value in changed.items() for place in mentions.get(key, ()))
+    return {place: value for place, value in places if place[0] >= start}

@@ -9,15 +9,16 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
+from itertools import chain, islice, product
 from operator import attrgetter
 from typing import NamedTuple
 
 from core.example import Example, count_words
 from data.builtin import damage
-from data.builtin.damage import Damaged, FactKey, Place, Turns, Words
-from data.builtin.grammar import Block, collect, distinct, drafts, read_world, table
+from data.builtin.damage import FactKey, Place, Turns, Words
+from data.builtin.grammar import TEXT, Block, collect, distinct, draw_reserved, is_reserved, read_world, table
 
 WORST = 3  # kinds of damage in a dialogue
 MOST_TURNS = 12
@@ -38,16 +39,6 @@ class Topic(NamedTuple):
     closings: tuple[Block, ...]  # last blocks that take up the topic
 
 
-class Dialogue(NamedTuple):
-    """A dialogue with what is known about its turns."""
-
-    topic: str
-    turns: Turns
-    values: Mapping[FactKey, str]  # of all facts, mentioned or not
-    mentions: Mapping[FactKey, Sequence[Place]]  # where each fact is mentioned
-    body: range  # the indices of the turns between opening and closing
-
-
 def read_topic(name: str) -> Topic:
     """Reads a topic from `worlds/dialogues/NAME.txt`."""
     world, *_ = read_world(f"dialogues/{name}")
@@ -56,23 +47,66 @@ def read_topic(name: str) -> Topic:
 
 
 SMALL_TALK, _, WORDS = read_world("dialogues/small_talk")
-OPENINGS = SMALL_TALK["openings"]
-CLOSINGS = SMALL_TALK["closings"]
 TOPICS: Mapping[str, Topic] = {name: read_topic(name) for name in WORDS["topics"]}
 LISTS = table(SMALL_TALK["lists"])  # the values of facts that no key implies, by kind
+COLUMNS = {
+    kind: tuple(dict.fromkeys(column))
+    for topic in TOPICS.values()
+    for kind, column in zip(topic.kinds, zip(*topic.rows, strict=True), strict=True)
+}
+VALUES = {"topic": tuple(TOPICS), **LISTS, **COLUMNS}  # all values that a fact of a kind may have
 
 
-def _list_values() -> dict[str, tuple[str, ...]]:
-    """All values that a fact of a kind may have."""
-    values = {"topic": tuple(TOPICS), **LISTS}
-    for topic in TOPICS.values():
-        columns = zip(*topic.rows, strict=True)
-        for kind, column in zip(topic.kinds, columns, strict=True):
-            values[kind] = tuple(dict.fromkeys(column))
-    return values
+@dataclass
+class Dialogue:
+    """A dialogue with what is known about its turns."""
 
+    topic: str
+    values: Mapping[FactKey, str]  # of all facts, mentioned or not
+    turns: Turns = ()
+    mentions: dict[FactKey, list[Place]] = field(default_factory=dict)  # where each fact is mentioned
+    closing: int = 0  # its first turn
 
-VALUES: Mapping[str, tuple[str, ...]] = _list_values()
+    @property
+    def text(self) -> str:
+        """All turns."""
+        return "\n".join(self.turns)
+
+    def list_known(self) -> set[FactKey]:
+        """Lists the facts that were mentioned or follow from a key that was."""
+        key, *following = TOPICS[self.topic].kinds
+        owners = [owner for owner, kind in self.mentions if kind == key]
+        return {(BOTH, "topic"), *self.mentions, *product(owners, following)}
+
+    def add_block(
+        self,
+        blocks: Sequence[Block],
+        rng: random.Random,
+        room: int = MOST_TURNS,
+    ) -> Block:
+        """Adds a random block of at most `room` turns whose new facts are new here and whose other facts are known.
+
+        Blocks that recall a fact are preferred, because few of them fit.
+        """
+        known = self.list_known()
+        weights: dict[Block, int] = {}
+        for block in blocks:
+            news, needs, recalls = _script(block, TOPICS[self.topic].kinds, len(self.turns) % 2)
+            if needs <= known and news.isdisjoint(self.mentions) and len(block) <= room:
+                weights[block] = RECALL_WEIGHT if recalls else 1
+        (block,) = rng.choices([*weights], [*weights.values()])
+        for paraphrases in block:
+            self.say(rng.choice(paraphrases))
+        return block
+
+    def say(self, phrase: str) -> None:
+        """Adds a turn: a phrase with the values of its facts."""
+        place = len(self.turns)
+        slots = _slots(phrase, place % 2)
+        for position, fact, _ in slots:
+            self.mentions.setdefault(fact, []).append((place, position))
+        values = [self.values[fact] for _, fact, _ in slots]
+        self.turns += (SLOT.sub("{}", phrase).format(*values),)
 
 
 def generate_dialogues(
@@ -81,12 +115,13 @@ def generate_dialogues(
     exclude: Collection[Turns] = (),
 ) -> tuple[Example, ...]:
     """Generates sensible dialogues of 6 to 12 turns."""
-    dialogues = random_dialogues(random.Random(seed), reserved=False)
+    rng = random.Random(seed)
 
-    def draw(_: int) -> Example:
-        return Example("", turns=next(dialogues).turns)
+    def draw(_: int) -> Example | None:
+        dialogue = random_dialogue(rng)
+        return None if is_reserved(dialogue.text) else Example("", turns=dialogue.turns)
 
-    return collect(f"builtin-{seed}", n, draw, exclude, key=TURNS)
+    return collect(f"builtin-{seed}", n, draw, exclude, TURNS)
 
 
 def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
@@ -98,39 +133,30 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     nothing about quality.
     """
     rng = random.Random(f"dialogues rated {seed}")
-    clean: list[tuple[Dialogue, dict[str, Words]]] = []
-    dialogues = random_dialogues(random.Random(seed), reserved=True)
-    while len(clean) < n:
-        dialogue = next(dialogues)
-        damages = _draw_damages(dialogue, rng)
-        if len(damages) >= WORST:
-            clean.append((dialogue, damages))
-    by_length = sorted(range(n), key=lambda i: _count_words(clean[i][0].turns))
+    drawn = ((dialogue, _draw_damages(dialogue, rng)) for dialogue in reserved_dialogues(random.Random(seed)))
+    clean = [*islice((pair for pair in drawn if len(pair[1]) >= WORST), n)]
+    by_length = sorted(range(n), key=lambda i: count_words(clean[i][0].text))
     levels: dict[int, int] = {}
     for start in range(0, n, WORST + 1):
         alike = by_length[start : start + WORST + 1]
-        dealt = rng.sample(range(WORST + 1), len(alike))
-        levels.update(zip(alike, dealt, strict=True))
+        levels |= zip(alike, rng.sample(range(WORST + 1), len(alike)), strict=True)
 
-    def damaged() -> Iterator[Damaged]:
+    def damaged() -> Iterator[Example]:
         used: Counter[str] = Counter()
         for i, (dialogue, damages) in enumerate(clean):
-            by_use = sorted(damages, key=used.__getitem__)
-            kinds = by_use[: levels[i]]
+            kinds = sorted(damages, key=used.__getitem__)[: levels[i]]
             used.update(kinds)
-            words: dict[Place, str] = {}
-            for kind in kinds:
-                words |= damages[kind]
-            example = Example(
+            words = chain.from_iterable(damages[kind].items() for kind in kinds)
+            yield Example(
                 "",
-                turns=damage.rewrite_turns(dialogue.turns, words),
+                turns=damage.rewrite_turns(dialogue.turns, dict(words)),
                 label="+".join(sorted(kinds)) or None,
                 group=f"builtin-clean-{seed}-{i}",
+                ratings={"quality": 1 - levels[i] / WORST},
                 extra={"possible_damage": "+".join(sorted(damages))},
             )
-            yield example, {"quality": levels[i]}
 
-    return damage.rate(f"builtin-rated-{seed}", n, damaged(), {"quality": WORST})
+    return damage.number(f"builtin-rated-{seed}", n, damaged())
 
 
 def list_damages(dialogue: Dialogue) -> dict[str, list[Words]]:
@@ -142,7 +168,7 @@ def list_damages(dialogue: Dialogue) -> dict[str, list[Words]]:
         "false_fact": damage.falsify(*content, false),
         "misplaced_words": damage.misplace(*content, {*following, *LISTS} - {"name"}),
         "wrong_topic": damage.falsify(*content, {"topic": VALUES["topic"]}),
-        "wrong_name": damage.exchange_owners(*content, ["name"], [dialogue.body.stop]),
+        "wrong_name": damage.exchange_owners(*content, ["name"], [dialogue.closing]),
         "exchanged_owners": damage.exchange_owners(*content, [key, *following], range(1, len(dialogue.turns))),
     }
 
@@ -160,66 +186,30 @@ def _draw_damages(dialogue: Dialogue, rng: random.Random) -> dict[str, Words]:
     return drawn
 
 
-def _count_words(turns: Turns) -> int:
-    return count_words("\n".join(turns))
-
-
-def random_dialogues(rng: random.Random, reserved: bool) -> Iterator[Dialogue]:
-    """Yields different dialogues without end.
-
-    With `reserved`, yields only dialogues kept for rated sets, otherwise only the other dialogues.
-    """
-    dialogues = drafts(random_dialogue, rng, lambda dialogue: "\n".join(dialogue.turns), reserved)
-    return distinct(dialogues, key=TURNS)
+def reserved_dialogues(rng: random.Random) -> Iterator[Dialogue]:
+    """Yields different dialogues that are kept for rated sets, without end."""
+    return distinct(draw_reserved(random_dialogue, rng, TEXT), TURNS)
 
 
 def random_dialogue(rng: random.Random) -> Dialogue:
     """Draws a dialogue of 6 to 12 turns: an opening, different blocks about one topic, and a closing."""
     name = rng.choice(tuple(TOPICS))
     topic = TOPICS[name]
-    values: dict[FactKey, str] = {(BOTH, "topic"): name}
+    values = {(BOTH, "topic"): name}
     for owner, row in enumerate(rng.sample(topic.rows, 2)):
-        for kind, value in zip(topic.kinds, row, strict=True):
-            values[owner, kind] = value
+        values |= {(owner, kind): value for kind, value in zip(topic.kinds, row, strict=True)}
     for kind, options in LISTS.items():
-        for owner, value in enumerate(rng.sample(options, 3)):
-            values[owner, kind] = value
-
-    turns: list[str] = []
-    mentions: dict[FactKey, list[Place]] = {}
-    known: set[FactKey] = {(BOTH, "topic")}  # what was mentioned or follows from it
-
-    def add_block(blocks: Sequence[Block], room: int = MOST_TURNS) -> Block:
-        """Adds a random block of at most `room` turns whose new facts are new here and whose other facts are known.
-
-        Blocks that recall a fact are preferred, because few of them fit.
-        """
-        fitting: list[Block] = []
-        weights: list[int] = []
-        for block in blocks:
-            news, needs, recalls = _script(block, topic.kinds, len(turns) % 2)
-            if needs <= known and news.isdisjoint(mentions) and len(block) <= room:
-                fitting.append(block)
-                weights.append(RECALL_WEIGHT if recalls else 1)
-        (block,) = rng.choices(fitting, weights)
-        for paraphrases in block:
-            phrase = rng.choice(paraphrases)
-            slots = _slots(phrase, len(turns) % 2)
-            for position, (owner, kind), _ in slots:
-                mentions.setdefault((owner, kind), []).append((len(turns), position))
-                kinds = topic.kinds if kind == topic.kinds[0] else (kind,)
-                known.update([(owner, known_kind) for known_kind in kinds])
-            turns.append(SLOT.sub("{}", phrase).format(*[values[key] for _, key, _ in slots]))
-        return block
-
-    add_block(OPENINGS)
+        values |= {(owner, kind): value for owner, value in enumerate(rng.sample(options, 3))}
+    dialogue = Dialogue(name, values)
+    dialogue.add_block(SMALL_TALK["openings"], rng)
     unused = list(topic.blocks)
     goal = rng.randint(4, MOST_TURNS - 3)  # a block has two or three turns, a closing two
-    while len(turns) < goal:
-        unused.remove(add_block(unused, room=MOST_TURNS - 2 - len(turns)))
-    body = range(2, len(turns))
-    add_block(topic.closings if rng.random() < TOPIC_CLOSINGS else CLOSINGS)
-    return Dialogue(name, tuple(turns), values, mentions, body)
+    while len(dialogue.turns) < goal:
+        room = MOST_TURNS - 2 - len(dialogue.turns)
+        unused.remove(dialogue.add_block(unused, rng, room))
+    dialogue.closing = len(dialogue.turns)
+    dialogue.add_block(topic.closings if rng.random() < TOPIC_CLOSINGS else SMALL_TALK["closings"], rng)
+    return dialogue
 
 
 @cache
@@ -230,13 +220,8 @@ def _slots(phrase: str, speaker: int) -> tuple[tuple[int, FactKey, bool], ...]:
         "your": 1 - speaker,
         "our": BOTH,
     }
-    slots: list[tuple[int, FactKey, bool]] = []
-    for i, word in enumerate(phrase.split()):
-        match = SLOT.search(word)
-        if match:
-            new, owner, kind = match.groups()
-            slots.append((i, (owners[owner], kind), bool(new)))
-    return tuple(slots)
+    found = ((i, *match.groups()) for i, word in enumerate(phrase.split()) for match in SLOT.finditer(word))
+    return tuple((i, (owners[owner], kind), bool(new)) for i, new, owner, kind in found)
 
 
 @cache
@@ -250,6 +235,7 @@ def _script(
     The third value says whether one of these recalls a fact that an earlier turn must have mentioned. `kinds` are those
     of the topic, the key first.
     """
+    key, *following = kinds
     news: set[FactKey] = set()
     needs: set[FactKey] = set()
     mentioned: set[FactKey] = set()  # by every paraphrase of the turns so far
@@ -260,11 +246,9 @@ def _script(
                 continue
             owner, kind = fact
             (news if is_new else needs).add(fact)
-            if kind in kinds[1:] and (owner, kinds[0]) not in mentioned:
-                needs.add((owner, kinds[0]))  # the cat is mentioned before its food
-        facts = {fact for _, fact, _ in chain.from_iterable(paraphrases)}
-        for slots in paraphrases:
-            facts &= {fact for _, fact, _ in slots}
-        mentioned |= facts
+            if kind in following and (owner, key) not in mentioned:
+                needs.add((owner, key))  # the cat is mentioned before its food
+        facts_of = [{fact for _, fact, _ in slots} for slots in paraphrases]
+        mentioned |= set.intersection(*facts_of)
     needs -= news
     return news, needs, any(kind in LISTS for _, kind in needs)

@@ -8,8 +8,9 @@ comment. Slots of a phrase are names in braces; `str.format` fills them.
 import random
 import re
 import zlib
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -72,10 +73,15 @@ def table(section: Section) -> dict[str, tuple[str, ...]]:
     return {key: tuple(others) for key, *others in lines}
 
 
-def pronouns(name: str, women: Collection[str]) -> dict[str, str]:
-    """Returns the pronouns of a person for the slots {she}, {She}, {her} (whose) and {obj} (whom)."""
-    words = "she She her her" if name in women else "he He his him"
-    return dict(zip(("she", "She", "her", "obj"), words.split(), strict=True))
+def draw_person(
+    rng: random.Random,
+    words: Mapping[str, Sequence[str]],
+    slot: str,
+) -> dict[str, str]:
+    """Draws a name for a slot, and its pronouns for the slots {she}, {She}, {her} (whose) and {obj} (whom)."""
+    name = rng.choice([*words["women"], *words["men"]])
+    pronouns = "she She her her" if name in words["women"] else "he He his him"
+    return {slot: name, **dict(zip(("she", "She", "her", "obj"), pronouns.split(), strict=True))}
 
 
 def is_reserved(text: str) -> bool:
@@ -83,29 +89,22 @@ def is_reserved(text: str) -> bool:
     return zlib.crc32(text.encode()) % RESERVED_SHARE == 0
 
 
-def drafts(
+def draw_reserved(
     draw: Callable[[random.Random], T],
     rng: random.Random,
     key: Callable[[T], str],
-    reserved: bool,
 ) -> Iterator[T]:
-    """Yields draws without end.
-
-    With `reserved`, yields only draws whose key is kept for rated sets, otherwise only the other draws.
-    """
-    while True:
-        draft = draw(rng)
-        if is_reserved(key(draft)) == reserved:
-            yield draft
+    """Yields draws without end: those whose key is reserved for rated sets."""
+    return (draft for draft in map(draw, repeat(rng)) if is_reserved(key(draft)))
 
 
 def distinct(values: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[T]:
     """Yields the first value of each key."""
     seen: set[Hashable] = set()
-    for draft in values:
-        if key(draft) not in seen:
-            seen.add(key(draft))
-            yield draft
+    for value in values:
+        if key(value) not in seen:
+            seen.add(key(value))
+            yield value
 
 
 def collect(

@@ -7,15 +7,14 @@ thing ("The soup"); beginnings fit both sentiments. Small models learn these tex
 import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice, product
 from typing import Literal, NamedTuple
 
 from core.example import Example
 from core.settings import check
 from data.builtin import damage
 from data.builtin.controlled import Labels, name_label, read_openings, repeat_label
-from data.builtin.damage import Damaged
-from data.builtin.grammar import collect, is_reserved, read_world
+from data.builtin.grammar import TEXT, collect, draw_reserved, is_reserved, read_world
 from data.builtin.reviews import LABELS as SENTIMENTS
 
 OPENED_SHARE = 0.5  # of remarks with an opening
@@ -35,6 +34,7 @@ class Part(NamedTuple):
 
 FILE, SAID, WORDS = read_world("remarks")
 TOPICS = WORDS["topics"]
+ORDER = [(sentiment, topic) for topic, sentiment in product(TOPICS, SENTIMENTS)]  # of the remarks, again and again
 OPENINGS = [opening for (opening,) in read_openings(FILE["openings"])]
 
 
@@ -60,11 +60,11 @@ def generate_remarks(
     rng = random.Random(f"remark {seed}")
 
     def draw(i: int) -> Example | None:
-        sentiment, topic = _take_turns(i)
+        sentiment, topic = ORDER[i % len(ORDER)]
         drawn = _compose(rng, topic, repeat_label(sentiment))
-        remark = replace(drawn, label=sentiment)
+        remark = drawn
         if rng.random() < verdicts:
-            remark = name_label(remark, rng, SAID["verdicts"], WORDS)
+            remark = name_label(replace(drawn, label=sentiment), rng, SAID["verdicts"], WORDS)
         if is_reserved(drawn.text):
             return None
         return replace(remark, label=sentiment if labels == "sentiment" else topic)
@@ -80,40 +80,21 @@ def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """
     rng = random.Random(f"rated remark {seed}")
 
-    def damaged() -> Iterator[Damaged]:
-        lengths: dict[tuple[str, str], int] = {}
-        for i in range(n):
-            asked, topic = _take_turns(i)
-            level = i // (len(SENTIMENTS) * len(TOPICS)) % 3
-            drawn = islice(_draw_reserved(rng, topic, asked, level), DRAWS if level else 1)
-            wanted = lengths.get((asked, topic), 0) if level else 0
-            distances = {remark: abs(remark.word_count - wanted) for remark in drawn}
-            remark = min(distances, key=distances.__getitem__)
-            lengths[asked, topic] = wanted or remark.word_count
-            yield replace(remark, label=asked), {"attribute_relevance": level}
+    lengths: dict[tuple[str, str], int] = {}
 
-    return damage.rate(f"builtin-rated-remark-{seed}", n, damaged(), {"attribute_relevance": 2})
-
-
-def _draw_reserved(
-    rng: random.Random,
-    topic: str,
-    asked: str,
-    level: int,
-) -> Iterator[Example]:
-    """Reserved remarks without end, with this level of damage to the sentiment that was asked for."""
-    (other,) = {*SENTIMENTS} - {asked}
-    while True:
+    def draw(place: int) -> Example:
+        round_number, i = divmod(place, len(ORDER))
+        level = round_number % 3
+        asked, topic = ORDER[i]
+        (other,) = {*SENTIMENTS} - {asked}
         labels = damage.damage_labels(level, asked, other, rng)
-        remark = _compose(rng, topic, labels)
-        if is_reserved(remark.text):
-            yield remark
+        drawn = draw_reserved(lambda rng: _compose(rng, topic, labels), rng, TEXT)
+        wanted = lengths.get(ORDER[i], 0) if level else 0
+        remark = min(islice(drawn, DRAWS if level else 1), key=lambda remark: abs(remark.word_count - wanted))
+        lengths[ORDER[i]] = wanted or remark.word_count
+        return replace(remark, label=asked, ratings={"attribute_relevance": 1 - level / 2})
 
-
-def _take_turns(i: int) -> tuple[str, str]:
-    """The sentiment and the topic of the i-th remark; the sentiment changes faster."""
-    round_number, place = divmod(i, len(SENTIMENTS))
-    return SENTIMENTS[place], TOPICS[round_number % len(TOPICS)]
+    return damage.number(f"builtin-rated-remark-{seed}", n, map(draw, count()))
 
 
 def _compose(

@@ -4,11 +4,11 @@ The prefix names a thing; the statements fit its kind, and hundreds of phrases s
 """
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
-from data.builtin.grammar import pronouns, read_world
+from data.builtin.grammar import draw_person, read_world
 
 LABELS: tuple[str, ...] = ("negative", "positive")
 # Shares of the texts that have each part.
@@ -18,42 +18,31 @@ RELATIVE_SHARE = 0.6
 LATER_SHARE = 0.6
 CONCESSION_SHARE = 0.3
 
-Phrases = Mapping[str, tuple[str, ...]]  # by sentiment
-
 
 class Kind(NamedTuple):
     """A kind of thing to review: the phrases of "I `got` it to `use`", and the good and bad sides of its parts."""
 
     got: str
-    uses: tuple[str, ...]
-    parts: Mapping[str, Phrases]
+    uses: Sequence[str]
+    parts: Sequence[Sequence[str]]  # the name, two good sides, two bad sides
 
 
 FILE, SAID, WORDS = read_world("reviews")
 
 
-def _read_kind(got: str, uses: Sequence[str], lines: Iterable[Sequence[str]]) -> Kind:
-    parts: dict[str, Phrases] = {}
-    for part, *phrases in lines:
-        good, better, bad, worse = phrases
-        parts[part] = {"positive": (good, better), "negative": (bad, worse)}
-    return Kind(got, tuple(uses), parts)
-
-
-KINDS: Mapping[str, Kind] = {noun: _read_kind(got, uses, lines) for (noun, got, *uses), *lines in FILE["kinds"]}
+KINDS: Mapping[str, Kind] = {noun: Kind(got, uses, lines) for (noun, got, *uses), *lines in FILE["kinds"]}
 
 
 def _facts(rng: random.Random) -> dict[str, str]:
     noun = rng.choice(tuple(KINDS))
-    kin = rng.choice(WORDS["women"] + WORDS["men"])
+    person = draw_person(rng, WORDS, "kin")
     return {
+        **person,
         "name": rng.choice(WORDS["names"]),
         "noun": noun,
         "got": KINDS[noun].got,
         "city": rng.choice(WORDS["cities"]),
         "month": rng.choice(WORDS["months"]),
-        "kin": kin,
-        **pronouns(kin, WORDS["women"]),
     }
 
 
@@ -85,7 +74,7 @@ def _compose(
     stages += ["relatives {label}"] * (prompt.mentions("kin") and rng.random() < RELATIVE_SHARE)
     stages += ["laters"] * (rng.random() < LATER_SHARE)
     *sides, last = labels(len(stages) + 1)
-    sentences = [Sentence(prompt.prefix + prompt.rest, (facts["noun"],), naming=True)]
+    sentences = [Sentence(prompt.first, (facts["noun"],), naming=True)]
     if rng.random() < PLAN_SHARE:
         sentences.append(sentence(rng.choice(SAID["plans"])))
     for stage, side in zip(stages, sides, strict=True):
@@ -103,12 +92,11 @@ def _compose(
 
 def _opinions(kind: Kind, rng: random.Random) -> Iterator[Mapping[str, str]]:
     """Statements about the parts of a thing by sentiment: each part once, and then again in other words."""
-    parts = rng.sample(tuple(kind.parts), len(kind.parts))
-    first = [rng.randrange(2) for _ in parts]
-    for again in (0, 1):
-        for part, variant in zip(parts, first, strict=True):
-            chosen = (variant + again) % 2
-            yield {label: f"{part} {said[chosen]}" for label, said in kind.parts[part].items()}
+    parts = rng.sample(kind.parts, len(kind.parts))
+    variants = [rng.randrange(2) for _ in parts]
+    for chosen in (variants, [1 - variant for variant in variants]):
+        for (part, *phrases), variant in zip(parts, chosen, strict=True):
+            yield {"positive": f"{part} {phrases[variant]}", "negative": f"{part} {phrases[2 + variant]}"}
 
 
 REVIEWS = World(

@@ -7,13 +7,13 @@ reference cannot rely on shared words.
 import random
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from core.example import Example
 from data.builtin import damage
-from data.builtin.damage import Damaged
-from data.builtin.grammar import collect, distinct, drafts, pronouns, read_world
+from data.builtin.grammar import collect, distinct, draw_person, draw_reserved, is_reserved, read_world
 
 REACTION_SHARE = 0.5  # the share of contexts with a fourth sentence
 ATTEMPTS = 100  # number of worse endings to draw before another right ending is tried
@@ -23,33 +23,39 @@ FILE, SAID, WORDS = read_world("stories")
 # Goal -> its aim, which follows "wanted to", preparations and results; obstacle -> ways to say it and solutions.
 GOALS = {name: clauses for (name,), *clauses in FILE["goals"]}
 OBSTACLES = {name: clauses for (name,), *clauses in FILE["obstacles"]}
-RESULTS = {name: clauses[-1] for name, clauses in GOALS.items()}
-SOLUTIONS = {name: clauses[-1] for name, clauses in OBSTACLES.items()}
+CAUSES = {"solution": OBSTACLES, "result": GOALS}  # what the parts of an ending belong to
 ALIKE = [set(line.split()) for line in SAID["alike"]]
+
+Clause: TypeAlias = tuple[str, int]  # an obstacle or a goal, and the number of its solution or its result
 
 
 class Ending(NamedTuple):
     """The ending of a story: the solution of an obstacle, the result of a goal, and the frame of the sentence."""
 
-    solution: tuple[str, int]
-    result: tuple[str, int]
+    parts: Mapping[str, Clause]
     frame: str
+
+    def differs(self, other: "Ending") -> bool:
+        """Whether neither part is the same."""
+        return all(self.parts[part] != other.parts[part] for part in CAUSES)
 
 
 class Story(NamedTuple):
-    """The beginning of a story, with its goal and its obstacle; `words` are the name and pronouns of the person."""
+    """The beginning of a story, with its obstacle and its goal; `words` are the name and pronouns of the person."""
 
-    goal: str
-    obstacle: str
+    causes: Mapping[str, str]
     words: Mapping[str, str]
     context: str
 
     def write(self, ending: Ending) -> str:
         """Writes the last sentence, about the person of this story."""
-        (obstacle, i), (goal, j), frame = ending
-        solution = SOLUTIONS[obstacle][i].format(**self.words)
-        result = RESULTS[goal][j].format(**self.words)
-        return frame.format(solution=solution, result=result) + "."
+        clauses = {part: list_clauses(part, name)[i] for part, (name, i) in ending.parts.items()}
+        return f"{ending.frame}.".format_map(clauses).format_map(self.words)
+
+
+def list_clauses(part: str, cause: str) -> tuple[str, ...]:
+    """Lists the solutions of an obstacle, or the results of a goal."""
+    return CAUSES[part][cause][-1]
 
 
 def generate_stories(
@@ -59,10 +65,11 @@ def generate_stories(
 ) -> tuple[Example, ...]:
     """Generates stories as `text`, with their beginning as `context`."""
     rng = random.Random(seed)
-    stories = drafts(random_story, rng, CONTEXT, reserved=False)
 
-    def draw(_: int) -> Example:
-        story = next(stories)
+    def draw(_: int) -> Example | None:
+        story = random_story(rng)
+        if is_reserved(story.context):
+            return None
         ending = story.write(right_ending(story, rng))
         return Example("", text=f"{story.context} {ending}", context=story.context)
 
@@ -78,53 +85,41 @@ def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """
     rng = random.Random(seed)
 
-    def damaged() -> Iterator[Damaged]:
-        stories = drafts(random_story, rng, CONTEXT, reserved=True)
+    def damaged() -> Iterator[Example]:
+        stories = draw_reserved(random_story, rng, CONTEXT)
         for i, story in enumerate(distinct(stories, CONTEXT)):
             reference, *candidates = _reference_and_candidates(story, rng)
-            for candidate in candidates:
-                foreign = _name_foreign(story, candidate)
-                example = Example(
+            for level, candidate in enumerate(candidates):
+                foreign = [part for part, (name, _) in candidate.parts.items() if name != story.causes[part]]
+                yield Example(
                     "",
                     text=story.write(candidate),
                     context=story.context,
                     label="+".join(foreign) or None,
                     references=(story.write(reference),),
                     group=f"builtin-context-{seed}-{i}",
+                    ratings={"quality": 1 - level / 2},
                 )
-                yield example, {"quality": len(foreign)}
 
-    return damage.rate(f"builtin-ending-{seed}", n, damaged(), {"quality": 2})
-
-
-def _name_foreign(story: Story, ending: Ending) -> list[str]:
-    """The parts of an ending that do not fit its story."""
-    foreign: list[str] = []
-    if ending.solution[0] != story.obstacle:
-        foreign.append("solution")
-    if ending.result[0] != story.goal:
-        foreign.append("result")
-    return foreign
+    return damage.number(f"builtin-ending-{seed}", n, damaged())
 
 
 def right_ending(story: Story, rng: random.Random) -> Ending:
     """Draws a solution of the obstacle and a result of the goal."""
-    solution = rng.randrange(len(SOLUTIONS[story.obstacle]))
-    result = rng.randrange(len(RESULTS[story.goal]))
-    return Ending((story.obstacle, solution), (story.goal, result), rng.choice(SAID["endings"]))
+    parts = {part: (name, rng.randrange(len(list_clauses(part, name)))) for part, name in story.causes.items()}
+    return Ending(parts, rng.choice(SAID["endings"]))
 
 
-def _reference_and_candidates(story: Story, rng: random.Random) -> tuple[Ending, ...]:
+def _reference_and_candidates(story: Story, rng: random.Random) -> list[Ending]:
     """A reference, and an ending of each level of damage with equal length and equally many shared words."""
     while True:
         reference = right_ending(story, rng)
-        right = right_ending(story, rng)
-        if reference.solution == right.solution or reference.result == right.result:
-            continue
-        half = next(_foreign_endings(story, reference, right, rng, level=1), None)
-        none = next(_foreign_endings(story, reference, right, rng, level=2), None)
-        if half is not None and none is not None:
-            return reference, right, half, none
+        endings = [reference, right_ending(story, rng)]
+        if endings[1].differs(reference):
+            for level in (1, 2):
+                endings += islice(_foreign_endings(story, *endings[:2], rng, level), 1)
+            if len(endings) == 4:
+                return endings
 
 
 def _foreign_endings(
@@ -137,15 +132,14 @@ def _foreign_endings(
     """Endings with `level` foreign parts, without a part of the reference, and with the counts of the right ending."""
     wanted = _counts(story, right, reference)
     for _ in range(ATTEMPTS):
-        (obstacle, i), (goal, j), _ = right_ending(story, rng)
-        foreign = rng.choice(("solution", "result"))
-        if level == 2 or foreign == "solution":
-            obstacle = foreign_name(obstacle, OBSTACLES, rng)
-        if level == 2 or foreign == "result":
-            goal = foreign_name(goal, GOALS, rng)
-        ending = Ending((obstacle, i), (goal, j), right.frame)
-        differs = ending.solution != reference.solution and ending.result != reference.result
-        if differs and _counts(story, ending, reference) == wanted:
+        parts = {**right_ending(story, rng).parts}
+        drawn = rng.choice(("solution", "result"))
+        for part, causes in CAUSES.items():
+            name, i = parts[part]
+            if level == 2 or part == drawn:
+                parts[part] = (foreign_name(name, causes, rng), i)
+        ending = Ending(parts, right.frame)
+        if ending.differs(reference) and _counts(story, ending, reference) == wanted:
             yield ending
 
 
@@ -163,12 +157,11 @@ def _counts(
     story: Story,
     ending: Ending,
     reference: Ending,
-) -> tuple[int, int, int]:
+) -> list[int]:
     """The number of words of an ending, and the numbers that it shares with the reference and with the context."""
     counts = word_counts(story.write(ending))
-    with_reference = counts & word_counts(story.write(reference))
-    with_context = counts & word_counts(story.context)
-    return counts.total(), with_reference.total(), with_context.total()
+    others = (word_counts(story.write(reference)), word_counts(story.context))
+    return [counts.total(), *((counts & other).total() for other in others)]
 
 
 def word_counts(text: str) -> Counter[str]:
@@ -180,22 +173,21 @@ def random_story(rng: random.Random) -> Story:
     """Draws the goal, the obstacle and the words of a story."""
     goal = rng.choice(tuple(GOALS))
     obstacle = rng.choice(tuple(OBSTACLES))
-    name = rng.choice(WORDS["women"] + WORDS["men"])
-    person = {
-        "name": name,
+    words = {
+        **draw_person(rng, WORDS, "name"),
         "kin": rng.choice(WORDS["kin"]),
         "season": rng.choice(WORDS["seasons"]),
-        **pronouns(name, WORDS["women"]),
     }
     (aim,), preparations, _ = GOALS[goal]
     troubles, *_ = OBSTACLES[obstacle]
     clauses = {
-        "preparation": rng.choice(preparations).format(**person),
-        "trouble": rng.choice(troubles).format(**person),
-        "aim": aim.format(**person),
+        **words,
+        "preparation": rng.choice(preparations),
+        "trouble": rng.choice(troubles),
+        "aim": aim,
     }
     frames = [rng.choice(SAID[part]) for part in ("openings", "preparations", "troubles")]
     if rng.random() < REACTION_SHARE:
         frames.append(rng.choice(SAID["reactions"]))
-    sentences = [frame.format(**person, **clauses) + "." for frame in frames]
-    return Story(goal, obstacle, person, " ".join(sentences))
+    context = ". ".join([*frames, ""]).rstrip()
+    return Story({"solution": obstacle, "result": goal}, words, context.format_map(clauses).format_map(words))

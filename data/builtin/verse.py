@@ -1,8 +1,10 @@
 """Built-in verse: synthetic Chinese poems after invented tunes (`worlds/verse.txt`), with themes, rhymes, tones."""
 
 import random
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from core.example import Example
@@ -30,8 +32,8 @@ def read_theme(lines: Sequence[Sequence[str]]) -> Theme:
 
 THEMES = {name: read_theme(lines) for (name,), *lines in FILE["themes"]}
 RHYMES: Mapping[str, tuple[str, ...]] = table(FILE["rhymes"])
-MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}
-SHAPES = {len(shape): shape for shape in SAID["shapes"]}  # a letter for each character, see the file
+MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}  # others are oblique, too
+SHAPES = {len(shape): re.findall("p|v|mm|nn", shape) for shape in SAID["shapes"]}  # a letter for each character
 
 
 def generate_verse(
@@ -78,32 +80,25 @@ def write_poem(
     }
     used: set[str] = set()
 
-    def draw_new(choices: tuple[str, ...]) -> str:
-        unused = [word for word in choices if word not in used]
-        word = rng.choice(unused)
+    def draw_new(choices: Sequence[str]) -> str:
+        word = rng.choice([word for word in choices if word not in used])
         used.add(word)
         return word
 
-    def draw_phrase(tones: str) -> str:
+    text = ""
+    for *tones, punctuation in pattern:
+        ends = iter(tones)
         verb = rng.choice(theme.verbs)
-        shape = SHAPES[len(tones)]
-        text = ""
-        while len(text) < len(tones):
-            match shape[len(text)]:
+        for unit in SHAPES[len(tones)]:
+            *_, tone = islice(ends, len(unit))
+            match unit:
                 case "p":
                     text += rng.choice(WORDS["person verbs"])
                 case "v":
                     text += verb
-                case "m":
-                    tone = tones[len(text) + 1]
-                    text += draw_new(MODIFIERS["平" if tone == "平" else "仄"])
+                case "mm":
+                    text += draw_new(MODIFIERS.get(tone, MODIFIERS["仄"]))
                 case _:
-                    tone = tones[len(text) + 1]
                     text += draw_new(nouns[tone])
-        return text
-
-    phrases = []
-    for phrase in pattern:
-        tones, punctuation = phrase[:-1], phrase[-1]
-        phrases.append(draw_phrase(tones) + punctuation)
-    return "".join(phrases)
+        text += punctuation
+    return text

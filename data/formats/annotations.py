@@ -46,7 +46,13 @@ def read_label_studio(rows: Rows, path: Path) -> Rows:
         results = list(_list_results(task))
         pairs = [(person, result) for person, result in results if result.get("type") == "pairwise"]
         if pairs:
-            yield from _read_pairs(given, name, pairs, path, line)
+            yield from _read_pairs(
+                given,
+                name,
+                pairs,
+                path,
+                line,
+            )
             continue
         ratings: dict[str, dict[str, Any]] = defaultdict(dict)
         unread: dict[str, None] = {}
@@ -58,7 +64,12 @@ def read_label_studio(rows: Rows, path: Path) -> Rows:
                 ratings[str(result.get("from_name"))][person] = value
         row = {
             "id": name,
-            **_read_text(given, results, path, line),
+            **_read_text(
+                given,
+                results,
+                path,
+                line,
+            ),
             "ratings": dict(ratings),
         }
         scores = {**_read_predictions(task), **{key: given.get(key) for key in verdicts}}

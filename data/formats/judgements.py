@@ -3,13 +3,14 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product, takewhile
 from pathlib import Path
 from typing import Any
 
 from data.columns import find_rater
 from data.formats.tool_file import REMARK, Row, Rows, describe, list_values, pick, refuse, text_of
+from data.numeric import is_missing
 
 QUESTIONS = ("question_id", "group", "id", "uid", "conversation_id", "question", "prompt")  # the first names the input
 PROMPTS = ("prompt", "question", "instruction", "input", "conversations")
@@ -48,6 +49,22 @@ def read_alpaca_outputs(rows: Rows, path: Path) -> Rows:
         )
 
 
+def _judge(
+    group: str,
+    systems: Sequence[str],
+    winner: Any,
+    rater: Any = None,
+) -> Row:
+    """A judgement of two systems."""
+    return {
+        "group": group,
+        "system_a": systems[0],
+        "system_b": systems[1],
+        "winner": winner,
+        "rater": rater,
+    }
+
+
 def _name_again(seen: Counter[Any], asked: str, *systems: str) -> str:
     """The instruction; where these systems are asked it again, with the number of times."""
     seen[asked, *systems] += 1
@@ -62,40 +79,32 @@ def read_alpaca_annotations(rows: Rows, path: Path) -> Rows:
     remark = f"{copies} exact {'copy' if copies == 1 else 'copies'} of another row" if copies else ""
     seen: Counter[Any] = Counter()
     for line, row in listed:
-        first, second, asked, preference = (
-            row[key] for key in ("generator_1", "generator_2", "instruction", "preference")
-        )
-        group = _name_again(seen, asked, first, second)
-        for system, text in ((first, row["output_1"]), (second, row["output_2"])):
+        systems = [row["generator_1"], row["generator_2"]]
+        asked = row["instruction"]
+        group = _name_again(seen, asked, *systems)
+        for side, system in enumerate(systems, start=1):
             yield (
                 line,
                 {
                     "system": system,
                     "group": group,
                     "context": asked,
-                    "text": text,
+                    "text": row[f"output_{side}"],
                 },
             )
-        if preference is None or preference != preference:
-            winner = None
-        elif preference == 0 or 1 <= preference <= 2:
+        preference = row["preference"]
+        winner = None
+        if not is_missing(preference):
+            if preference and not 1 <= preference <= 2:
+                raise refuse(path, line, f'"preference" must be from 1 to 2, or 0 for a tie, found {preference}')
             winner = 2 - preference if preference else 0.5
-        else:
-            raise refuse(path, line, f'"preference" must be from 1 to 2, or 0 for a tie, found {preference}')
-        judged = {
-            "group": group,
-            "system_a": first,
-            "system_b": second,
-            "winner": winner,
-        }
-        yield (
-            line,
-            {
-                **judged,
-                "rater": row.get("annotator"),
-                REMARK: remark,
-            },
+        judged = _judge(
+            group,
+            systems,
+            winner,
+            row.get("annotator"),
         )
+        yield line, {**judged, REMARK: remark}
 
 
 # ---- FastChat's judge (MT-Bench) ----
@@ -105,41 +114,33 @@ def read_mt_pairs(rows: Rows, path: Path) -> Rows:
     """Reads one judgement per row. A system wins if both games name it; an error in a game leaves no verdict."""
     for line, row in rows:
         group = f"{row['question_id']}-{row.get('turn') or 1}"
-        models = {side: row[f"model_{side}"] for side in "12"}
-        answers = [_find_answer(row["g1_user_prompt"], side) for side in (" A", " B")]
-        if all(answers):
-            for system, answer in zip(models.values(), answers, strict=True):
-                yield (
-                    line,
-                    {
-                        "system": system,
-                        "group": group,
-                        **(answer or {}),
-                    },
-                )
+        models = [row["model_1"], row["model_2"]]
+        answers = [answer for side in (" A", " B") if (answer := _find_answer(row["g1_user_prompt"], side))]
+        for system, answer in zip(models, answers, strict=True) if len(answers) == 2 else ():
+            yield (
+                line,
+                {
+                    "system": system,
+                    "group": group,
+                    **answer,
+                },
+            )
         games = {row["g1_winner"], row["g2_winner"]}
         unknown = games - {"model_1", "model_2", "tie", "error"}
         if unknown:
             raise refuse(
                 path, line, f'"g1_winner" and "g2_winner" must be model_1, model_2 or tie, found {describe([*unknown])}'
             )
-        winner = "tie"
-        if len(games) == 1:
-            (named,) = games
-            winner = row.get(named, "tie")
+        winner = None if "error" in games else row.get(games.pop(), "tie") if len(games) == 1 else "tie"
         judge = next(iter(list_values(row.get("judge"))), None)
-        judged = {
-            "group": group,
-            "system_a": models["1"],
-            "system_b": models["2"],
-        }
         yield (
             line,
-            {
-                **judged,
-                "winner": None if "error" in games else winner,
-                "rater": judge,
-            },
+            _judge(
+                group,
+                models,
+                winner,
+                judge,
+            ),
         )
 
 
@@ -201,29 +202,22 @@ def read_battles(rows: Rows, path: Path) -> Rows:
         if isinstance(row.get("turn"), int) and row["turn"] > 1 and "question_id" in row:
             group += f"-{row['turn']}"
         person = row.get(rater)
-        judged = {
-            "group": group,
-            "system_a": row["model_a"],
-            "system_b": row["model_b"],
-            "winner": row["winner"],
-        }
-        remark = (
-            "" if name is not None else f"without a question ({', '.join(QUESTIONS)}) each row is an input of its own"
+        models = {side: row[f"model_{side}"] for side in answers}
+        name_of_rater = str(person) if isinstance(person, str | int) else None
+        judged = _judge(
+            group,
+            [*models.values()],
+            row["winner"],
+            name_of_rater,
         )
-        yield (
-            line,
-            {
-                **judged,
-                "rater": str(person) if isinstance(person, str | int) else None,
-                REMARK: remark,
-            },
-        )
+        unnamed = f"without a question ({', '.join(QUESTIONS)}) each row is an input of its own"
+        yield line, {**judged, REMARK: "" if name is not None else unnamed}
         for side, answer in answers.items():
             if answer:
                 yield (
                     line,
                     {
-                        "system": row[f"model_{side}"],
+                        "system": models[side],
                         "group": group,
                         **answer,
                     },
@@ -243,16 +237,11 @@ def read_games(rows: Rows, path: Path) -> Rows:
     """Reads Arena-Hard's `model_judgment`. A row has two games: the first shows the baseline as A, the second as B."""
     for line, row in rows:
         sides = [row.get("baseline") or "baseline", row["model"]]
-        for game, (a, b) in zip(row["games"], (sides, sides[::-1]), strict=False):
+        for game, systems in zip(row["games"], (sides, sides[::-1]), strict=False):
             verdict = (game or {}).get("score")
             if verdict is not None and verdict not in GAMES:
                 raise refuse(path, line, f'"score" must be one of {", ".join(GAMES)}, found {describe(verdict)}')
-            judged = {
-                "group": str(pick(row, *QUESTIONS)),
-                "system_a": a,
-                "system_b": b,
-            }
-            yield line, {**judged, "winner": None if verdict is None else GAMES[verdict]}
+            yield line, _judge(str(pick(row, *QUESTIONS)), systems, GAMES.get(verdict))
 
 
 # ---- chosen and rejected answers ----
@@ -292,16 +281,8 @@ def read_chosen(rows: Rows, path: Path) -> Rows:
                         **answer,
                     },
                 )
-        for better, worse in product(*named.values()):
-            yield (
-                line,
-                {
-                    "group": of_input["group"],
-                    "system_a": better,
-                    "system_b": worse,
-                    "winner": "a",
-                },
-            )
+        for systems in product(*named.values()):
+            yield line, _judge(of_input["group"], systems, "a")
 
 
 def _name_answers(system: str, value: Any) -> Iterator[tuple[str, Any]]:

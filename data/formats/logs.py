@@ -3,6 +3,7 @@
 import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from glob import escape
 from itertools import chain
 from pathlib import Path
@@ -55,7 +56,11 @@ def read_lm_eval(rows: Rows, path: Path) -> Rows:
         yield line, {**named, **_read_answer(row, path, line)}
 
 
-def _read_answer(row: Row, path: Path, line: int) -> Row:
+def _read_answer(
+    row: Row,
+    path: Path,
+    line: int,
+) -> Row:
     """The prompt, the answer and the references; of choices, the one with the highest log-likelihood."""
     requests = [list_values(request) for request in list_values(row["arguments"])] or [[]]
     if not requests[0]:
@@ -111,7 +116,8 @@ def find_lower_lm_eval(names: Iterable[str], path: Path) -> list[str]:
     lower: set[str] = set()
     for results in _read_results(path):
         by_task = results.get("higher_is_better") or {}
-        directions = by_task.get(task) or (next(iter(by_task.values())) if len(by_task) == 1 else {})
+        only = [*by_task.values()][:1] if len(by_task) == 1 else []
+        directions = by_task.get(task) or next(iter(only), {})
         lower |= {metric for metric, is_higher in directions.items() if is_higher is False}
     return [name for name in names if name.partition("/")[0] in lower]
 
@@ -136,65 +142,67 @@ def unpack_inspect(path: Path) -> Row:
         }
 
 
-def list_inspect(log: Row, path: Path) -> Iterator[tuple[int, Row]]:
+def list_inspect(log: Row, path: Path) -> Rows:
     """Lists the samples of a log with the model, in the order of epochs and ids."""
     model = log["eval"].get("model")
     if not isinstance(model, str):
         raise refuse(path, 0, f'an Inspect log needs "eval" with "model", found {describe(log["eval"])}')
     if not log.get("samples"):
         raise refuse(path, 0, "this Inspect log has no samples (a header alone, or a run that stopped at once)")
-    rows = [
-        (
-            line,
-            {
-                "epoch": 1,
-                **sample,
-                "model": model,
-            },
-        )
-        for line, sample in enumerate(log["samples"], start=1)
-    ]
-    return iter(sorted(rows, key=lambda row: (row[1]["epoch"], str(row[1]["id"]).zfill(20))))
+    rows: list[tuple[int, Row]] = []
+    for line, sample in enumerate(log["samples"], start=1):
+        rows.append((line, {"epoch": 1, **sample, "model": model}))
+    rows.sort(key=lambda row: str(row[1]["id"]).zfill(20))
+    rows.sort(key=lambda row: row[1]["epoch"])
+    return rows
 
 
 def read_inspect(rows: Rows, path: Path) -> Rows:
     """Reads one text per sample and epoch, the input. Scores are `SCORER`, or `SCORER/NAME` of several."""
     for line, sample in rows:
-        if not isinstance(sample["id"], str | int):
-            raise refuse(path, line, f'"id" must be a text or a whole number, found {describe(sample["id"])}')
-        name = str(sample["id"])
-        attached = sample.get("attachments") or (sample.get("transcript") or {}).get("content") or {}
+        name = sample["id"]
+        if not isinstance(name, str | int):
+            raise refuse(path, line, f'"id" must be a text or a whole number, found {describe(name)}')
         scores: Row = {}
         unread: list[str] = []
         for scorer, score in (sample.get("scores") or {}).items():
-            given = score["value"]
-            for part, value in (given if isinstance(given, Mapping) else {"": given}).items():
-                label = f"{scorer}/{part}" if part else scorer
-                number = INSPECT_VALUES.get(str(value), to_number(value))
-                if number is None and not is_missing(value):
+            value = score["value"]
+            parts = (
+                {f"{scorer}/{part}": value[part] for part in value} if isinstance(value, Mapping) else {scorer: value}
+            )
+            for label, given in parts.items():
+                number = INSPECT_VALUES.get(str(given), to_number(given))
+                if number is None and not is_missing(given):
                     unread.append(label)
                 else:
                     scores[label] = number
+        output = sample.get("output") or {}
         target = sample.get("target")
-        texts = [(sample.get("output") or {}).get("choices", [])[:1], sample["input"]]
-        texts += target if isinstance(target, list) else [target]
-        plain = [text_of(text) for text in texts]
-        text, context, *references = [text and attached.get(text.removeprefix("attachment://"), text) for text in plain]
+        targets = target if isinstance(target, list) else [target]
+        read = partial(_read_attached, sample)
         remark = f"scores of {' and '.join(unread)} that are lists or words left out" if unread else ""
         yield (
             line,
             {
                 "id": f"{name}-{sample['epoch']}",
-                "group": name,
+                "group": str(name),
                 "system": sample["model"],
                 "epoch": sample["epoch"],
-                "text": text,
-                "context": context,
-                "references": [r.strip() for r in references if r and r.strip()],
+                "text": read(output.get("choices", [])[:1]),
+                "context": read(sample["input"]),
+                "references": [text.strip() for text in map(read, targets) if text and text.strip()],
                 "scores": scores,
                 REMARK: remark,
             },
         )
+
+
+def _read_attached(sample: Row, content: Any) -> str | None:
+    """The text of a message, which may stand among the attachments of its sample."""
+    text = text_of(content)
+    transcript = sample.get("transcript") or {}
+    attached = sample.get("attachments") or transcript.get("content") or {}
+    return text and attached.get(text.removeprefix("attachment://"), text)
 
 
 # ---- promptfoo ----
@@ -316,7 +324,12 @@ def read_ragas(rows: Rows, path: Path) -> Rows:
         question = pick(row, "user_input", "question")
         if not isinstance(question, str) or question.startswith("[{"):
             raise refuse(path, line, f"a sample of several turns is not read, found {describe(question)}")
-        reference = pick(row, "reference", "ground_truth", "ground_truths")
+        reference = pick(
+            row,
+            "reference",
+            "ground_truth",
+            "ground_truths",
+        )
         references = (parse_list(reference) or [reference]) if isinstance(reference, str) else list_values(reference)
         yield (
             line,

@@ -110,7 +110,12 @@ def _read_path(path: Path, split: str | None) -> ToolFile | None:
     if form not in (".json", ".jsonl", ".parquet", *TABLES):
         return None
     faults: list[str] = []
-    rows = iterate_objects(path, ".jsonl" if form == ".json" else form, faults, split)
+    rows = iterate_objects(
+        path,
+        ".jsonl" if form == ".json" else form,
+        faults,
+        split,
+    )
     first = next(rows, None)
     if first is None or _find_tool(first[1]) is None:
         return None
@@ -156,7 +161,11 @@ def _read_rows(rows: Located, path: Path) -> ToolFile | None:
     return read_tool(tool, rows, path)
 
 
-def read_tool(tool: Tool, rows: Rows, path: Path) -> ToolFile:
+def read_tool(
+    tool: Tool,
+    rows: Rows,
+    path: Path,
+) -> ToolFile:
     """Reads all rows of a tool's file; a row of another layout is a fault at its line."""
     at = [0]
 
@@ -173,7 +182,11 @@ def read_tool(tool: Tool, rows: Rows, path: Path) -> ToolFile:
 
 
 @contextmanager
-def _refuse_odd(tool: Tool, path: Path, at: Sequence[int]) -> Iterator[None]:
+def _refuse_odd(
+    tool: Tool,
+    path: Path,
+    at: Sequence[int],
+) -> Iterator[None]:
     """Turns what a row of another layout raises into a fault at its line, the element of `at`."""
     try:
         yield
@@ -182,7 +195,12 @@ def _refuse_odd(tool: Tool, path: Path, at: Sequence[int]) -> Iterator[None]:
         raise refuse(path, at[0], f"a row must be as in {tool.name}, but here {what}".replace("'", '"')) from error
 
 
-def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None = None) -> ToolFile:
+def recognise_chosen(
+    path: Path,
+    form: str,
+    columns: Columns,
+    split: str | None = None,
+) -> ToolFile:
     """Reads rows of a chosen and a rejected answer, whose columns `columns` names; several columns are several answers.
 
     Raises SettingError for a name in `columns` that means nothing here, and InputError with all faults of the file.
@@ -192,7 +210,12 @@ def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None 
     faults: list[str] = []
     seen: dict[str, None] = {}
     rows: list[tuple[int, Row]] = []
-    for line, row in iterate_objects(path, form, faults, split):
+    for line, row in iterate_objects(
+        path,
+        form,
+        faults,
+        split,
+    ):
         nested = add_nested(row, columns)
         seen |= dict.fromkeys(nested)
         named = dict(row)

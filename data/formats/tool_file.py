@@ -37,7 +37,12 @@ class ToolFile:
     remark: str = ""
 
     @classmethod
-    def of(cls, tool: str, rows: Rows, lower_is_better: Collection[str] = ()) -> "ToolFile":
+    def of(
+        cls,
+        tool: str,
+        rows: Rows,
+        lower_is_better: Collection[str] = (),
+    ) -> "ToolFile":
         """Separates rows into texts, which get ids of their own, and judgements, the rows with `system_a`.
 
         In a file with judgements, the text of a system for an input counts once. Rows without a text or a winner are
@@ -57,7 +62,12 @@ class ToolFile:
         missing = {"a text": len(answers) - len(texts), "a verdict": len(judged) - len(pairs)}
         left_out = [f"{count} without {what} left out" for what, count in missing.items() if count]
         named = list(_name_texts(texts, lower_is_better))
-        return cls(tool, named, pairs, ", ".join(filter(None, [*left_out, *remarks])))
+        return cls(
+            tool,
+            named,
+            pairs,
+            ", ".join(filter(None, [*left_out, *remarks])),
+        )
 
     def __str__(self) -> str:
         """One line, such as `lm-eval samples, 40 texts, exact_match as score`."""
@@ -97,7 +107,11 @@ def _name_texts(texts: Located, lower_is_better: Collection[str]) -> Iterator[tu
         yield line, {**filled, "text": row["text"]}
 
 
-def refuse(path: Path, line: int, what: str) -> InputError:
+def refuse(
+    path: Path,
+    line: int,
+    what: str,
+) -> InputError:
     """Makes the InputError for a file whose layout its reader does not know."""
     return InputError([fault(path, line, what)])
 
@@ -139,7 +153,12 @@ def list_objects(document: Any, path: Path) -> Located:
     return rows
 
 
-def iterate_objects(path: Path, form: str, faults: list[str], part: str | None = None) -> Iterator[tuple[int, Row]]:
+def iterate_objects(
+    path: Path,
+    form: str,
+    faults: list[str],
+    part: str | None = None,
+) -> Iterator[tuple[int, Row]]:
     """Yields the lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers.
 
     `part` is the sheet to read from a workbook with several sheets.

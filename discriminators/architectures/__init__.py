@@ -2,9 +2,11 @@
 
 import pkgutil
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 from jaxtyping import Bool, Float, Int
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
@@ -36,19 +38,30 @@ class Guide(Protocol):
 class Network(nn.Module):
     """A network of a discriminator: `forward(ids, mask)` gives one logit per row, or one per label.
 
-    Its arguments are the size of a vocabulary, or an encoder, then settings by name and `outputs`, the number of
-    logits.
+    Its arguments are `vocabulary_size`, or an encoder, then settings by name and, for several labels, `outputs`.
     """
 
     def as_guide(self, tokens: Any, tokenizer: PreTrainedTokenizerBase) -> Guide:
-        """Makes a guide for the tokens of a generator, where the network can be one.
-
-        Raises SettingError for a network that reads other tokens.
-        """
+        """Makes a guide for the generator of `tokenizer`, whose tokens it reads. Raises SettingError if it cannot."""
         raise SettingError(
             f"a guide must read the tokens of its generator, but a discriminator of the kind {find_kind(self)} reads "
             "its own: train the guide on the generator's tokens"
         )
+
+    def save(self, folder: Path) -> None:
+        """Writes the weights."""
+        save_file(self.state_dict(), folder / "model.safetensors")
+
+
+class PrefixNetwork(Network, Guide):
+    """A network that is a guide itself: `forward(ids, mask)` gives a logit at each position, of the prefix up to it."""
+
+    def as_guide(self, tokens: Any, tokenizer: PreTrainedTokenizerBase) -> Guide:
+        return self
+
+    def know_only(self, seen: Bool[Tensor, " vocabulary"]) -> None:
+        """Marks the tokens that are not in `seen`, those of the training texts, as unknown."""
+        raise NotImplementedError
 
 
 def find_kind(network: nn.Module) -> str:

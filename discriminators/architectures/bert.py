@@ -1,12 +1,16 @@
 """An encoder with a head: the mean over real tokens, dropout, logits."""
 
+from pathlib import Path
+
 from jaxtyping import Float
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from core.errors import SettingError
 from discriminators.architectures import Network
 from discriminators.networks import Ids, Mask, drop_single_axis
+from discriminators.vocabulary import EncoderTokens
 from models.encoders import mean_pool
 from models.model import get_layers
 
@@ -33,6 +37,11 @@ class BertClassifier(Network):
         encoded = self.encoder(input_ids=ids, attention_mask=mask.long())
         pooled = mean_pool(encoded.last_hidden_state, mask)
         return drop_single_axis(self.head(self.dropout(pooled)))
+
+    def save(self, folder: Path) -> None:
+        """Writes the encoder in the Hugging Face form, and the weights of the head."""
+        self.encoder.save_pretrained(folder / EncoderTokens.folder)
+        save_file(self.head.state_dict(), folder / "head.safetensors")
 
 
 NETWORK = BertClassifier

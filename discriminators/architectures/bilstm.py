@@ -12,10 +12,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from core.errors import SettingError
 from discriminators.architectures import Guide, Network
 from discriminators.networks import Hidden, Ids, Mask, attention_pool, drop_single_axis
-from discriminators.vocabulary import Vocabulary
 
 AT_ONCE = 2**16  # padded tokens that a guide reads at once
 NOT_READ = -1  # for special tokens, which the guide does not read
@@ -75,26 +73,20 @@ class AttentionBiLSTM(Network):
         return onward + reverse.take_along_dim(backwards, dim=1)
 
     def as_guide(self, tokens: Any, tokenizer: PreTrainedTokenizerBase) -> Guide:
-        """Makes the paper's guide. Raises SettingError for a network that reads other tokens than the generator."""
-        return BiLSTMGuide(self, tokens, tokenizer)
+        """Makes the paper's guide."""
+        return BiLSTMGuide(self, map_tokens(tokens.first, tokenizer))
 
 
 NETWORK = AttentionBiLSTM
 
 
-def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
+def map_tokens(first: int, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
     """Maps each token id of the generator to the guide's id; NOT_READ for special tokens and unknown ids.
 
-    Ids beyond the last token of the tokenizer are unknown. Raises SettingError for a guide of another vocabulary.
+    `first` is the guide's id of token 0. Ids beyond the last token of the tokenizer are unknown.
     """
     size = len(tokenizer)
-    if vocabulary.tokenizer.get_vocab() != tokenizer.get_vocab():
-        raise SettingError(
-            "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
-            f"{len(vocabulary)} tokens and the generator's {size} different ones: train the guide on the tokens of the "
-            "generator"
-        )
-    token_map = vocabulary.first + torch.arange(size + 1)
+    token_map = first + torch.arange(size + 1)
     token_map[[*tokenizer.all_special_ids, size]] = NOT_READ
     return token_map
 
@@ -114,14 +106,9 @@ class BiLSTMGuide:
     Special tokens are not read, so a special candidate gets the logit of the prefix. A text without tokens gets 0.
     """
 
-    def __init__(
-        self,
-        network: AttentionBiLSTM,
-        vocabulary: Vocabulary,
-        tokenizer: PreTrainedTokenizerBase,
-    ) -> None:
+    def __init__(self, network: AttentionBiLSTM, token_map: Int[Tensor, " ids"]) -> None:
         self.network = network.eval()  # a guide steers without dropout
-        self.token_map = map_tokens(vocabulary, tokenizer).to(network.w.device)
+        self.token_map = token_map.to(network.w.device)
 
     @property
     def device(self) -> torch.device:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from discriminators.architectures import PrefixNetwork
 from discriminators.networks import (
     Hidden,
     Ids,
@@ -55,7 +56,7 @@ class CausalState(NamedTuple):
         return Pool(self.m, self.z, self.r)
 
 
-class CausalLSTM(nn.Module):
+class CausalLSTM(PrefixNetwork):
     """Embedding, LSTM, attention over the prefix, tanh, dropout, one logit per position.
 
     Ids beyond the `vocabulary_size` tokens of the generator are read as an unknown token.
@@ -95,6 +96,7 @@ class CausalLSTM(nn.Module):
 
     @property
     def device(self) -> torch.device:
+        """Where its weights are."""
         return self.w.device
 
     @torch.no_grad()

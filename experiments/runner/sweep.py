@@ -4,14 +4,13 @@ import json
 import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from hydra.conf import HydraConf
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
@@ -39,16 +38,15 @@ class JointTable(Callback):
 
         folder = Path(config.hydra.sweep.dir).resolve()
         options = [word for word in config.hydra.overrides.hydra if not word.startswith("hydra.mode=")]
-        exit_code = FAILED
+        command = name_command(config.hydra, "-m", *options)
         try:
-            jobs = sorted(map(read_job, folder.rglob(JOB)), key=itemgetter("number"))
-            content = {"command": name_command(config.hydra, "-m", *options), "jobs": jobs}
-            write_json(content, folder / "sweep.json")
-            show(jobs, folder)
-            if jobs:
-                exit_code = max(job["exit_code"] for job in jobs)
+            jobs = sorted(map(read_job, folder.rglob(JOB)), key=lambda job: job["number"])
+            write_json({"command": command, "jobs": jobs}, folder / "sweep.json")
+            show(jobs, folder, command)
+            exit_code = max((job["exit_code"] for job in jobs), default=FAILED)
         except Exception:
             terminal.say(traceback.format_exc())
+            exit_code = FAILED
         raise SystemExit(exit_code)
 
 
@@ -67,12 +65,8 @@ def write_job(
     is_dry: bool,
 ) -> None:
     """Writes a file into the folder of a job: its exit code, its settings, and whether it has results."""
-    job = {
-        "number": hydra.job.num,
-        "settings": split_settings(hydra.overrides.task),
-        "exit_code": exit_code,
-        "has_results": exit_code == FINE and not is_dry,
-    }
+    job = {"number": hydra.job.num, "settings": split_settings(hydra.overrides.task), "exit_code": exit_code}
+    job["has_results"] = exit_code == FINE and not is_dry
     (folder / JOB).write_text(json.dumps(job) + "\n", encoding="utf-8")
 
 
@@ -80,15 +74,14 @@ def name_job(hydra: HydraConf) -> str:
     """Names a job by the settings that vary in the sweep, with the job's values."""
     from report.joint import name_settings
 
-    settings = split_settings(hydra.overrides.task)
     file = Path(hydra.sweep.dir) / "multirun.yaml"  # which Hydra's own sweeper writes
-    if not file.is_file():
-        return f"job {hydra.job.num}"
-    sweep = OmegaConf.load(file).hydra
-    overrides = OverridesParser.create().parse_overrides(list(sweep.overrides.task))
-    swept = filter(Override.is_sweep_override, overrides)
-    varied = [override.get_key_element().lstrip("+") for override in swept]
-    return name_settings(settings, [*varied, *(sweep.sweeper.params or ())]) or f"job {hydra.job.num}"
+    varied: list[str] = []
+    if file.is_file():
+        sweep = OmegaConf.load(file).hydra
+        overrides = OverridesParser.create().parse_overrides(list(sweep.overrides.task))
+        varied += [override.get_key_element().lstrip("+") for override in overrides if override.is_sweep_override()]
+        varied += sweep.sweeper.params or ()
+    return name_settings(split_settings(hydra.overrides.task), varied) or f"job {hydra.job.num}"
 
 
 def split_settings(settings: Sequence[str]) -> dict[str, str]:
@@ -110,34 +103,28 @@ def read_job(file: Path) -> dict[str, Any]:
     return job | {key: results[key] for key in KEPT if key in results}
 
 
-def show(jobs: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def show(jobs: Sequence[Mapping[str, Any]], folder: Path, command: Sequence[str]) -> None:
     """Prints the joint table of the jobs with results, and lists the jobs that failed.
 
-    Writes the table in several forms if jobs have different settings.
+    Writes the table in several forms if there are several jobs.
     """
     from report.joint import Job, join_jobs  # with numpy, which a start without a run does not need
+    from report.results import write_tables
     from report.wording import literal
 
-    out = terminal.console()
-    width = terminal.table_width(out)
+    console = terminal.console()
     finished = [job for job in jobs if job["has_results"]]
     if finished:
-        joint = join_jobs([Job.read(Path(job["folder"]), job["settings"]) for job in finished])
-        for table in joint.fit_tables(width):
-            out.print(table.to_terminal(width))
-        for table in joint.tables[:1]:
-            out.print(f"[dim italic]{literal(table.caption)}[/]")
+        joint = join_jobs([Job.read(Path(job["folder"]), job["settings"]) for job in finished], command)
         notes = list_notes([job["notes"] for job in finished])
-        for note in [*joint.notes, *notes]:
-            out.print(f"[bold yellow]![/] {literal(note)}")
-        if finished[1:] and joint.whole.rows:
-            joint.write(folder)
-            out.print(literal(f"{folder}/joint.md"))
+        replace(joint, notes=[*joint.notes, *notes]).print(console)
+        if len(finished) > 1:
+            write_tables(joint.tables, folder)
+            console.print(literal(f"{folder}/joint.md"))
     for job in jobs:
         if job["exit_code"] != FINE:
-            failed = f"job {job['number']} failed ({job['exit_code']})"
-            out.print(literal(f"{failed}: {job['folder']}/run.log"))
-    out.print(literal(f"{folder}/sweep.json"))
+            console.print(literal(f"job {job['number']} failed ({job['exit_code']}): {job['folder']}/run.log"))
+    console.print(literal(f"{folder}/sweep.json"))
 
 
 def list_notes(by_job: Sequence[Sequence[str]]) -> list[str]:
@@ -145,6 +132,4 @@ def list_notes(by_job: Sequence[Sequence[str]]) -> list[str]:
     counts = Counter(chain.from_iterable(map(dict.fromkeys, by_job)))
     shared = [note for note, count in counts.items() if count == len(by_job)]
     others = len(counts) - len(shared)
-    if others:
-        shared.append(f"{others} more notes are in the reports of single jobs")
-    return shared
+    return [*shared, f"{others} more notes are in the reports of single jobs"] if others else shared

@@ -9,8 +9,7 @@ import gradio as gr
 from core.errors import SettingError
 from core.example import Example
 from data.scored import read_scored
-from judge.browser.judging import CHARACTERS, judge_by, list_fitting, make_example
-from judge.browser.loading import DemoModels
+from judge.browser.judging import CHARACTERS, DemoModels, judge_by, list_fitting, make_example
 from judge.browser.views import NO_MODELS, answer, show_judgements
 from report.wording import shorten
 
@@ -19,6 +18,13 @@ SOURCES = ("texts", "dialogues", "summaries")  # files of examples
 CLICKED = 3  # examples of each file
 BEGINNING = 24  # characters by which they are named
 WITHOUT_MODELS = 3  # metrics that need no model
+FIELDS = {  # lines of a field, and what belongs there
+    "text": (6, "one turn on each line for a dialogue"),
+    "prefix": (1, "how the text had to begin"),
+    "label": (1, "positive or negative, for CTRLEval"),
+    "references": (3, "one on each line"),
+    "context": (3, "what it sums up or answers"),
+}
 JUDGED = (
     "Scores one text by the papers' metrics and the usual ones, and shows which of its parts raise or lower the score."
 )
@@ -29,41 +35,13 @@ def build_judge_tab(models: DemoModels) -> None:
     gr.Markdown(JUDGED)
     examples = list(list_examples())
     first = examples[0][1]
-    text = gr.Textbox(
-        first.full_text, label="text", lines=6, max_length=CHARACTERS, info="one turn on each line for a dialogue"
-    )
-    is_dialogue = gr.Checkbox(label="a dialogue")
-    with gr.Row():
-        prefix = gr.Textbox(
-            first.prefix,
-            label="prefix",
-            max_length=CHARACTERS,
-            info="how the text had to begin",
-        )
-        label = gr.Textbox(
-            first.label,
-            label="label",
-            max_length=100,
-            info="positive or negative, for CTRLEval",
-        )
-    with gr.Row():
-        references = gr.Textbox(
-            "",
-            label="references",
-            max_length=CHARACTERS,
-            lines=3,
-            info="one on each line",
-        )
-        context = gr.Textbox(
-            "",
-            label="context",
-            max_length=CHARACTERS,
-            lines=3,
-            info="what it sums up or answers",
-        )
+    text, is_dialogue, *others = list_fields(first)
+    fields = [make_box("text", text), gr.Checkbox(is_dialogue, label="a dialogue")]
+    for names, values in ((("prefix", "label"), others[:2]), (("references", "context"), others[2:])):
+        with gr.Row():
+            fields += map(make_box, names, values)
     fitting = list_fitting(models.metrics, first)
     chosen = gr.CheckboxGroup(list(models.metrics), value=fitting, label="metrics", render=False)
-    fields = [text, is_dialogue, prefix, label, references, context]
     gr.Examples(
         [[*list_fields(example), list_fitting(models.metrics, example)] for _, example in examples],
         [*fields, chosen],
@@ -77,6 +55,18 @@ def build_judge_tab(models: DemoModels) -> None:
     shown = gr.HTML(elem_classes="result")
 
     score.click(make_scorer(models), [*fields, chosen], shown)
+
+
+def make_box(name: str, value: str | bool) -> gr.Textbox:
+    """Adds a field of the form."""
+    lines, info = FIELDS[name]
+    return gr.Textbox(
+        str(value),
+        label=name,
+        lines=lines,
+        max_length=CHARACTERS,
+        info=info,
+    )
 
 
 def make_scorer(models: DemoModels) -> Callable[..., str]:

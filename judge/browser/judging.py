@@ -1,4 +1,4 @@
-"""Scores one text by the metrics of a folder of models, and explains the scores."""
+"""The models of the page; scores one text by their metrics, and explains the scores."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,18 +12,22 @@ from baselines.word_count import WordCount
 from cdm.discriminative import ClassifierPooler, DiscriminativeCDM
 from core.errors import ExampleError, SettingError
 from core.example import Example
+from core.notes import read_note
 from core.scores import Metric
 from core.selection import has_field
 from ctrl_eval.aspects import ASPECTS
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import CTRLEval
 from discriminators.discriminator import Discriminator
+from discriminators.guides import load_guide
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from judge.inputs import read
 from mars.metric import MARS
+from models.causal import CausalLM
 from report.explanations import Line, read_explanation
 
 CHARACTERS = 2000  # of a text, at most
+GENERATOR, GUIDE = "generator", "guide_"  # folders of models
 JUDGE = "judge of "  # how the name of a judge of a label begins
 SCALES = {  # what the number of a metric says, by the beginning of its name
     "word count": "words; says nothing about quality",
@@ -104,6 +108,40 @@ def choose_pooling(models: Path) -> Literal["classifier", "average"]:
     file = models / "pooler" / "pooler.json"
     has_learned = file.is_file() and not ClassifierPooler.load(file).refusal
     return "classifier" if has_learned else "average"
+
+
+@dataclass(frozen=True)
+class DemoModels:
+    """The models of the page."""
+
+    folder: str  # as the user gave it
+    writer: str  # what the page calls the generator
+    generator: CausalLM | None  # None without a generator and a guide
+    guides: Mapping[str, Discriminator]  # by label
+    metrics: Mapping[str, Metric]  # by name
+    notes: tuple[str, ...] = ()  # what a reader of their scores must know (`core.notes`)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str,
+        generator: str | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> "DemoModels":
+        """Loads the models of a folder, and a generator of another place (a folder or a name of the hub)."""
+        path = Path(folder)
+        source = generator or str(path / GENERATOR)
+        guides = sorted(path.glob(f"{GUIDE}*"))
+        has_generator = bool(guides) and (generator is not None or Path(source).is_dir())
+        return cls(
+            folder,
+            writer="A small language model" if generator is None else Path(generator).name,
+            generator=CausalLM.from_pretrained(source, device, dtype) if has_generator else None,
+            guides={each.name.removeprefix(GUIDE): load_guide(each, device) for each in guides if has_generator},
+            metrics=load_metrics(path, device),
+            notes=tuple(dict.fromkeys(note for each in sorted(path.glob("*")) for note in read_note(each))),
+        )
 
 
 def list_fitting(metrics: Mapping[str, Metric], example: Example) -> list[str]:

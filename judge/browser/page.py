@@ -8,7 +8,7 @@ import gradio as gr
 from gradio import themes
 
 from judge.browser.judge_tab import build_judge_tab
-from judge.browser.loading import DemoModels
+from judge.browser.judging import DemoModels
 from judge.browser.serving import HOST, KEPT_FOR, LARGEST_FILE, MIDDLEWARE, SWEPT_EVERY, refuse_unknown_function
 from judge.browser.steer_tab import build_steer_tab
 

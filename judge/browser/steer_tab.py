@@ -7,8 +7,7 @@ from typing import Any, Literal
 import gradio as gr
 
 from core.errors import InputError, SettingError
-from judge.browser.judging import CHARACTERS, check_length
-from judge.browser.loading import DemoModels
+from judge.browser.judging import CHARACTERS, DemoModels, check_length
 from judge.browser.views import NO_MODELS, show_candidates, show_fault
 from judge.steering import SteeredText, Steering, write_steps
 from models.causal import CausalLM
@@ -22,11 +21,8 @@ MOVED = 0.1  # nats, from which a token is coloured
 NEW_LINE = "⏎"  # stands for a line break: a coloured break would be a bar without text
 PROMPT = "The food"  # of the text on which the page opens
 PROMPTS = ("Yesterday my sister and I", "On Friday I")  # to click
-STRENGTH = 4.0  # alpha at first
-SEED = 0  # at first
 NEW_TOKENS = 30  # at first
 MOST_TOKENS = 60
-CANDIDATES = 32  # k at first
 MOST_CANDIDATES = 64
 STEERED = "{name} continues a prompt twice: with a guide that makes the tokens of a label likelier, and without it."
 CLICK = "Click on a token to see its candidates. A colour says whether guidance made it likelier."
@@ -44,21 +40,21 @@ def build_steer_tab(models: DemoModels) -> None:
         return
     labels = list(models.guides)
     most = min(MOST_CANDIDATES, len(lm.tokenizer))
-    k_at_first = min(CANDIDATES, most)
+    at_first = Steering(k=min(Steering.k, most), new_tokens=NEW_TOKENS)
     prompt = gr.Textbox(PROMPT, label="prompt", max_length=CHARACTERS, lines=2)
     with gr.Row():
         label = gr.Dropdown(labels, value=labels[-1], label="label to steer to")
-        seed = gr.Number(SEED, label="seed", precision=0, minimum=0, maximum=2**31)
+        seed = gr.Number(at_first.seed, label="seed", precision=0, minimum=0, maximum=2**31)
     with gr.Row():
         strength = gr.Slider(
             0,
             10,
-            STRENGTH,
+            at_first.strength,
             step=0.5,
             label="strength (alpha)",
             info="0 is no guidance",
         )
-        k = gr.Slider(2, most, k_at_first, step=1, label="k", info="candidates for each token")
+        k = gr.Slider(2, most, at_first.k, step=1, label="k", info="candidates for each token")
         tokens = gr.Slider(1, MOST_TOKENS, NEW_TOKENS, step=1, label="new tokens", info="at most")
     offered = [[start, name] for start, name in zip(cycle(PROMPTS), labels)]
     named = [f"{start} … ({name})" for start, name in offered]
@@ -66,7 +62,6 @@ def build_steer_tab(models: DemoModels) -> None:
     with gr.Row():
         write = gr.Button("Write", variant="primary")
         stop = gr.Button("Stop")
-    at_first = Steering(STRENGTH, k=k_at_first, new_tokens=NEW_TOKENS, seed=SEED)
     *_, opening = write_steps(lm, models.guides[labels[-1]], PROMPT, at_first)
     with gr.Row():
         views: dict[Side, gr.HighlightedText] = {side: view_side(opening, side) for side in SIDES}

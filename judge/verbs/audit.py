@@ -1,13 +1,26 @@
 """`judge audit`."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    cast,
+)
 
 from pydantic import Field
 
 from core.errors import SettingError, setting
 from core.settings import Count, Seed, Several
-from judge.options import Columns, File, GivenLevels, Metrics, ScoredSet, Source, verb
+from judge.options import (
+    Columns,
+    File,
+    GivenLevels,
+    Metrics,
+    ScoredSet,
+    Source,
+    verb,
+)
 
 if TYPE_CHECKING:
     from report.study import Study
@@ -59,5 +72,14 @@ def audit(
     loaded = load_all(planned)
     chosen = {name: choose_set(sets, name, metric.requires) for name, metric in loaded.items()}
     how = {"texts": texts, "strengths": [*map(float, strengths)], "seed": seed}
-    audits = {name: audit_metric(chosen[name], loaded[name], kept, has_cues=cues, **how) for name in loaded}
+    audits = {
+        name: audit_metric(
+            chosen[name],
+            loaded[name],
+            kept,
+            has_cues=cues,
+            **how,
+        )
+        for name in loaded
+    }
     return present_audits(audits, strengths)

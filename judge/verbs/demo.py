@@ -35,7 +35,7 @@ def demo(
     from judge.browser.serving import check_port, private_uploads
 
     check_port(port)
-    from judge.browser.loading import DemoModels  # needs torch
+    from judge.browser.judging import DemoModels  # needs torch
     from judge.browser.page import build_page, serve_page
 
     loaded = DemoModels.load(models, generator, device, dtype)

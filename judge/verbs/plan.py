@@ -90,10 +90,12 @@ def plan(
     read = None if pilot is None else plans.read_pilot(pilot, of_pilot)
     if isinstance(read, ScoredSet):
         aspect = plans.find_aspect(read, aspect)
-    settings = {"within": within, "texts": texts, "rate": rate, "correlation": correlation}
+    if within is None and isinstance(read, Preferences):
+        raise SettingError("a pilot of preferences plans labels: set within, half of the width of an interval")
     if within is not None:
         if systems:
             raise SettingError("systems are two whose difference is planned: leave them out to plan labels by within")
+        settings = {"within": within, "texts": texts, "rate": rate, "correlation": correlation}
         if read is None:
             quantities = plans.assume_quantities(rate, correlation)
         elif isinstance(read, Preferences):
@@ -101,11 +103,9 @@ def plan(
         else:
             quantities = plans.measure_texts(read, str(aspect))
         found = plans.plan_labels(quantities, within, texts, [] if read else [plans.ASSUMED])
-    elif isinstance(read, Preferences):
-        raise SettingError("a pilot of preferences plans labels: set within, half of the width of an interval")
     else:
         spread = Spread(spread_inputs, spread_raters)
-        if read is not None:
+        if isinstance(read, ScoredSet):
             spread = plans.find_spread(read, str(aspect), systems)
         elif spread_inputs + spread_raters == 0:
             raise SettingError("spread_inputs and spread_raters must not both be 0")

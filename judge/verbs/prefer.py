@@ -63,12 +63,11 @@ def prefer(
     read = read_pairs(source, outputs, **how)
     texts = add_scores(read.texts, planned, kept).split_aspects()
     judged = judge_pairs(read, texts, asking, human_labels)
-    has_people = read.given is not None or human_labels is not None
-    found = study_preferences(judged, texts, has_people=has_people, seed=seed, level=level)
+    found = study_preferences(judged, texts, seed=seed, level=level)
     line = f"preferences|{judged.ranked.name}|n={len(judged.ranked)}|seed={seed}|level={level:g}"
     of_labels = [f"labels={judged.labels}"] if judged.labels else []
     of_judge = [judged.verdicts.signature] if judged.verdicts and read.given is not None else []
-    asked = judged.list_asked(texts, has_people=has_people)
+    asked = judged.list_asked(texts)
     return replace(
         found,
         signature="|".join([line, *of_labels, *texts.signatures, *of_judge]),

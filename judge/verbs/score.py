@@ -38,7 +38,7 @@ def score(
             any length, the result has the first examples.
         stages: a folder for finished chunks: after a kill, the same call continues after them.
         chunk: number of examples to score and keep at once.
-        ray: scores with a pool of Ray actors: workers, cpus, gpus and address of `judge.engines.Ray`.
+        ray: scores with a pool of Ray actors: workers, cpus, gpus and address of `judge.ray_actors.Ray`.
 
     Raises SettingError and InputError as `read` and `load_metric` do, and if no example has what the metric needs.
 

@@ -157,6 +157,8 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
 
 CSV: list[tuple[str | bytes, list[str]]] = [
     ("text\n", [" the file needs at least one example, but has only a header"]),
+    ("# version 1\ntext,label\na,b\nc,d\n", [
+        "1: a table begins with the names of its columns, found a comment: delete this line"]),
     ("id,text\na,b,c\nd\n", ["2: a row must have 2 cells, found 3", "3: a row must have 2 cells, found 1"]),
     ('id,text\na,"b\nb\nb"\nc,d,e\n', ["5: a row must have 2 cells, found 3"]),
     ("id,text,text\na,b,c\n", ['1: a column must occur once, but "text" is repeated']),
@@ -219,6 +221,7 @@ def test_no_file_a_folder_another_suffix(tmp_path: Path):
         "y.txt": '@ found ".txt"',
         "folder": "@ found a folder",
         "x": '@ found ""',
+        "x.numbers": '@ found ".numbers": save it as CSV or .xlsx',
     }.items():
         with pytest.raises(InputError) as found:
             read_examples(tmp_path / name)
@@ -303,11 +306,6 @@ def test_a_json_file_with_an_object_on_each_line_is_read(tmp_path: Path, name: s
     assert [each.text for each in read_examples(tmp_path / name)] == ["a", "b"]
     (tmp_path / "one.json").write_text('[{"text": "a"},\n{"text": "b"}\n]')
     assert [each.text for each in read_examples(tmp_path / "one.json")] == ["a", "b"]
-
-
-def test_what_a_file_is_that_cannot_be_read(tmp_path: Path):
-    with pytest.raises(InputError, match=r'found "\.numbers": save it as CSV or \.xlsx'):
-        read_examples(tmp_path / "x.numbers")
 
 
 def test_a_failure_leaves_the_old_file_as_it_was(tmp_path: Path):
@@ -395,22 +393,6 @@ def test_parquet_is_read_as_json_lines_are(tmp_path: Path):
         read_examples(tmp_path / "z.parquet")
 
 
-def test_a_comment_above_the_header_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("# version 1\ntext,label\na,b\nc,d\n")
-    with pytest.raises(InputError) as error:
-        read_examples(path)
-    assert len(error.value.faults) == 1
-    assert error.value.faults[0].startswith(f"{path}:1: a table begins with the names of its columns, found a comment")
-
-
 def test_faults_come_in_the_order_of_lines() -> None:
     faults = ["x.csv:4: b", "x.csv:2: a", "y.csv:1: c", "x.csv: whole"]
     assert str(InputError(faults)).splitlines() == ["x.csv: whole", "x.csv:2: a", "x.csv:4: b", "y.csv:1: c"]
-
-
-def test_a_file_is_written_into_folders_that_do_not_exist(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "x.jsonl"
-    examples = (Example("1", "So."),)
-    write_examples(path, examples)
-    assert read_examples(path) == examples

@@ -151,6 +151,12 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
         "ragas results, 2 texts, f(mode=f1) as score",
         {"text": "A", "context": "Q", "references": ["R"], "scores": {"f(mode=f1)": 0.5}},
     ),
+    "ragas, the lower is better": (
+        "ragas.csv",
+        "user_input,response,noise_sensitivity(mode=relevant),f\nQ,A,0.2,0.5\n",
+        "ragas results, 1 text, noise_sensitivity(mode=relevant) (negated), f as scores",
+        {"scores": {"noise_sensitivity(mode=relevant) (negated)": -0.2, "f": 0.5}},
+    ),
     "ragas, lists of Python": (
         "ragas.csv",
         "question,contexts,answer,ground_truths\nQ,[],A,\"['R', 'S']\"\n",
@@ -640,13 +646,6 @@ def test_a_metric_that_passes_below_its_threshold_is_negated(tmp_path: Path) -> 
     assert found.values("Bias (negated)", "").tolist() == [-0.9, -0.1]
     assert found.values("Relevancy", "").tolist() == [0.9, 0.1]
     assert "Hallucination" in found.scores
-
-
-def test_noise_sensitivity_is_negated(tmp_path: Path) -> None:
-    content = "user_input,response,noise_sensitivity(mode=relevant),f\nQ,A,0.2,0.5\n"
-    found = read_scored(write(tmp_path, "ragas.csv", content))
-    assert found.values("noise_sensitivity(mode=relevant) (negated)", "").tolist() == [-0.2]
-    assert found.values("f", "").tolist() == [0.5]
 
 
 def test_chosen_and_rejected_answers_in_columns_of_any_name(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Judgements in files: columns and paths, sides and names, one column per winner, repeated and missing judgements."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,37 +28,6 @@ def test_columns_are_named_by_fields_paths_and_judges(tmp_path: Path) -> None:
     found = read_preferences(write(tmp_path / "x.jsonl", row), columns | {"judges": {"gpt": "gpt", "c": "claude"}})
     assert (found.inputs, found.systems_a, found.systems_b) == (("7",), ("x",), ("y",))
     assert {name: each.tolist() for name, each in found.judges.items()} == {"gpt": [0], "c": [0.5]}
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"group": "prompts"}, 'columns needs the column "prompts" for group, found only id, system_a, system_b'),
-        ({"judges.gpt4": "nothing"}, 'columns needs the column "nothing" for judges.gpt4'),
-        ({"system_a": "models.a"}, 'columns needs the column "models.a" for system_a'),
-    ],
-)
-def test_columns_that_do_not_exist_are_refused(tmp_path: Path, columns: dict[str, str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read_preferences(write(tmp_path / "x.jsonl", pair("a")), columns)
-    (tmp_path / "x.csv").write_text("id,system_a,system_b,winner\nq,x,y,a\n")
-    with pytest.raises(InputError, match=message):
-        read_preferences(tmp_path / "x.csv", columns)
-
-
-def test_a_field_that_no_judgement_has_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"ratr is not a setting of columns .* \(did you mean rater"):
-        read_preferences(write(tmp_path / "x.jsonl", pair("a", who="w")), {"ratr": "who"})
-
-
-def test_one_message_lists_the_columns_of_another_layout(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.jsonl", *[{"left": "x", "right": "y", "best": "left"}] * 3)
-    with pytest.raises(InputError) as caught:
-        read_preferences(path)
-    rule = "judgements of two systems (system_a, system_b, winner) are needed, found left, right, best"
-    answers = 'columns={"chosen": ...} and columns={"rejected": ...} those of answers'
-    hint = f'columns={{"system_a": "COLUMN"}} names a column, {answers}'
-    assert caught.value.faults == (f"{path}: {rule}: {hint}",)
 
 
 def test_a_winner_that_may_be_a_side_or_a_name_is_refused(tmp_path: Path) -> None:
@@ -99,8 +69,6 @@ def test_a_column_for_each_winner(tmp_path: Path) -> None:
 def test_lines_without_a_winner_are_left_out_with_a_note(tmp_path: Path) -> None:
     found = read_preferences(write(tmp_path / "x.jsonl", pair("a"), pair(None, group="r"), pair("b", group="s")))
     assert (found.outcomes.tolist(), found.notes) == ([1, 0], ("x.jsonl: 1 row without a winner left out",))
-    with pytest.raises(InputError, match="needs at least one judgement, found none in 1 rows"):
-        read_preferences(write(tmp_path / "y.jsonl", pair(None)))
 
 
 def test_repeated_judgements_are_counted_as_pairs(tmp_path: Path) -> None:
@@ -124,22 +92,11 @@ def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> N
     assert nameless.outcomes.tolist() == [1, 1]  # of two people, as far as the file says
 
 
-def test_texts_in_place_of_judgements_name_the_setting_that_judges_them(tmp_path: Path) -> None:
-    texts = write(tmp_path / "x.jsonl", {"id": "1", "text": "a", "system": "x", "group": "q"})
-    with pytest.raises(InputError, match=r'found texts: .* or judge="llm_judge" to judge the texts'):
-        read_preferences(texts)
-
-
-def test_labels_are_planned_from_pairs_that_were_judged_twice() -> None:
-    rows = [pair("ab"[i % 3 == 0], id=f"q{i // 2}") for i in range(80)]
-    found = judge.plan(read_preferences_of(rows), within=0.05)
+@pytest.mark.parametrize("more", [{}, {"rater": "ann"}])
+def test_labels_are_planned_from_pairs_that_were_judged_twice(more: dict[str, str]) -> None:
+    rows = [pair("ab"[i % 3 == 0], id=f"q{i // 2}", **more) for i in range(80)]
+    found = judge.plan(rows, within=0.05)
     assert found.tables[0].rows[0]["quantity"] == "win rate"
-    named = judge.plan(read_preferences_of([row | {"rater": "ann"} for row in rows]), within=0.05)
-    assert named.tables[0].rows[0]["quantity"] == "win rate"
-
-
-def read_preferences_of(rows: list[dict[str, Any]]) -> Any:
-    return read_preferences(InputFile(Path("pairs"), records=rows))
 
 
 def test_prompts_that_repeat_without_a_group_are_said(tmp_path: Path) -> None:
@@ -157,39 +114,82 @@ def test_prompts_that_repeat_without_a_group_are_said(tmp_path: Path) -> None:
     assert read_preferences(path).notes == ()
 
 
-def test_winners_that_are_0_and_1_are_said_to_be_probabilities(tmp_path: Path) -> None:
+SIDES = {"prompt": "So?", "response_a": "x", "response_b": "y", "human_pref": "A"}
+REFUSED: list[tuple[dict[str, Any], dict[str, str], str]] = [
+    (pair("a"), {"group": "prompts"}, 'needs the column "prompts" for group, found only id, system_a, system_b'),
+    (pair("a"), {"judges.gpt4": "nothing"}, 'columns needs the column "nothing" for judges.gpt4'),
+    (pair("a"), {"system_a": "models.a"}, 'columns needs the column "models.a" for system_a'),
+    (pair("a", who="w"), {"ratr": "who"}, r"ratr is not a setting of columns .* \(did you mean rater"),
+    (pair(None), {}, "needs at least one judgement, found none in 1 rows"),
+    (
+        {"left": "x", "right": "y", "best": "left"},
+        {},
+        r"x: judgements of two systems \(system_a, system_b, winner\) are needed, found left, right, best: .*"
+        'system_a": "COLUMN"} names a column, .*rejected": ...} those of answers$',
+    ),
+    (
+        {"id": "1", "text": "a", "system": "x", "group": "q"},
+        {},
+        r'found texts: .* or judge="llm_judge" to judge the texts',
+    ),
+    # neither side is the chosen one in every row, so a hint must not lead there
+    (SIDES, {}, 'human_pref: columns={"system_a": .*name the columns of the systems of response_a and response_b$'),
+]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize(("row", "columns", "message"), REFUSED)
+def test_what_is_no_judgement_is_refused_in_one_message(
+    form: str,
+    row: dict[str, Any],
+    columns: dict[str, str],
+    message: str,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / f"x.{form}"
+    cells = ["" if cell is None else cell for cell in row.values()]
+    path.write_text(json.dumps(row) if form == "jsonl" else f"{','.join(row)}\n{','.join(cells)}\n")
+    with pytest.raises((InputError, SettingError)) as error:
+        read_preferences(path, columns)
+    assert re.search(message.replace("x: ", rf"x\.{form}: "), str(error.value))
+
+
+@pytest.mark.parametrize(
+    ("winners", "systems", "is_said"),
+    [([0, 1, 1], "xy", True), ([0, 1, 1], "01", False), ([0, 1, 0.5], "xy", False)],
+)
+def test_winners_that_are_0_and_1_are_said_to_be_probabilities(
+    winners: list[float],
+    systems: str,
+    is_said: bool,
+    tmp_path: Path,
+) -> None:
     """They may also be meant as the place of the better system, which turns the verdict round."""
-    rows = [pair(winner, id=f"q{i}") for i, winner in enumerate([0, 1, 1])]
-    (note,) = read_preferences(write(tmp_path / "x.jsonl", *rows)).notes
-    assert note.endswith("1 is read as system_a, 0 as system_b")
-    of_names = [pair(winner, a="0", b="1", id=f"q{i}") for i, winner in enumerate([0, 1, 1])]
-    assert read_preferences(write(tmp_path / "x.jsonl", *of_names)).notes == ()
-    shares = [pair(winner, id=f"q{i}") for i, winner in enumerate([0, 1, 0.5])]
-    assert read_preferences(write(tmp_path / "x.jsonl", *shares)).notes == ()
+    rows = [pair(winner, *systems, id=f"q{i}") for i, winner in enumerate(winners)]
+    notes = read_preferences(write(tmp_path / "x.jsonl", *rows)).notes
+    assert [note.endswith("1 is read as system_a, 0 as system_b") for note in notes] == [True] * is_said
 
 
-def test_raters_that_are_models_by_their_names_are_no_people(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("names", "are_models", "said"),
+    [
+        (("gpt-4o", "claude-3-opus"), True, None),
+        (("gpt-4o", "ann"), False, "gpt-4o is a model by its name, but counts as a person: columns={"),
+        (("author_2", "ann"), False, None),
+        (("judge_1", "judge A"), False, None),
+        (("Claude", "ann"), False, None),
+        (("Gemma Chan",), False, None),
+    ],
+)
+def test_raters_may_be_models_by_their_names(
+    names: tuple[str, ...],
+    are_models: bool,
+    said: str | None,
+    tmp_path: Path,
+) -> None:
     """Winners of a model are called so, also in a file of our own form that names it as the rater."""
-    rows = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("gpt-4o", "claude-3-opus")]
+    rows = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in names]
     given = read_preferences(write(tmp_path / "x.jsonl", *rows))
-    assert given.by_model is True
-    mixed = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in ("gpt-4o", "ann")]
-    given = read_preferences(write(tmp_path / "x.jsonl", *mixed))
-    assert given.by_model is False
-    assert "gpt-4o is a model by its name, but counts as a person: columns={" in given.notes[0]
-
-
-@pytest.mark.parametrize("names", [("author_2", "ann"), ("judge_1", "judge A"), ("Claude", "ann"), ("Gemma Chan",)])
-def test_people_who_are_called_as_models_are_people(tmp_path: Path, names: tuple[str, ...]) -> None:
-    people = [pair("a", id=f"q{i}", rater=rater) for i in range(3) for rater in names]
-    given = read_preferences(write(tmp_path / "x.jsonl", *people))
-    assert given.by_model is False
-    assert "by its name" not in " ".join(given.notes)
-
-
-def test_sides_without_systems_are_not_called_chosen(tmp_path: Path) -> None:
-    """Neither side is the chosen one in every row, so a hint must not lead there."""
-    rows = [{"prompt": "So?", "response_a": "x", "response_b": "y", "human_pref": "A"}]
-    with pytest.raises(InputError, match="name the columns of the systems of response_a and response_b") as error:
-        read_preferences(write(tmp_path / "x.jsonl", *rows))
-    assert "chosen" not in str(error.value)
+    assert given.by_model is are_models
+    notes = " ".join(given.notes)
+    assert said in notes if said else "by its name" not in notes

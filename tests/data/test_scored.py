@@ -12,7 +12,7 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from data.files import iterate_examples, read_examples
 from data.preferences import read_preferences
-from data.scored import WRITTEN, place_outputs, read_score_rows, read_scored, write_score_rows
+from data.scored import WRITTEN, place_outputs, read_scored, write_score_rows
 from tests.data.judged import read_judged
 from tests.data.sets.small_files import write
 
@@ -57,7 +57,7 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
     two = write(tmp_path / "two.jsonl", {"id": "a", "scores": {"m": 1}})
     *faults, last = faults_of(path, scores={"one": one, "two": two})
     found = [line.split(":", 2)[1:] for line in faults]
-    assert sorted(line for line, _ in found) == ["2", "3", "4", "5", "5"]
+    assert sorted(line for line, _ in found) == ["2", "3", "4", "5"]
     said = dict(found)
     assert said["2"].endswith('in.jsonl, found "c"')
     assert said["3"] == ' ids must be unique, but "a" is the id of line 1 too'
@@ -99,12 +99,12 @@ ROWS: list[dict[str, Any]] = [
 def test_rows_are_read_back_as_they_were(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"out{ending}"
     write_score_rows(ROWS, path, ["coherence", "x/y"], ())
-    faults: list[str] = []
-    found = [row for _, row in read_score_rows(path, faults)]
-    assert faults == []
-    assert [row["id"] for row in found] == [row["id"] for row in ROWS]
-    known = [{aspect: score for aspect, score in row["scores"].items() if score is not None} for row in ROWS]
-    assert [{a: score for a, score in row["scores"].items() if score is not None} for row in found] == known
+    texts = write(tmp_path / "in.jsonl", *({"id": row["id"], "text": "t"} for row in ROWS))
+    found = read_scored(texts, {"ours": path}).scores
+    assert {name: column.values["score"].tolist() for name, column in found.items()} == {
+        "ours/coherence": [0.1, pytest.approx(math.nan, nan_ok=True)],
+        "ours/x/y": [-3.0, 1e-300],
+    }
 
 
 def test_a_csv_file_has_a_column_per_aspect(tmp_path: Path) -> None:

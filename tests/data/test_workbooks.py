@@ -13,7 +13,6 @@ from core import extras
 from core.errors import InputError, SettingError
 from data.files import read_examples
 from data.input_file import InputFile, read_objects
-from data.preferences import read_preferences
 
 ROWS: list[list[Any]] = [
     ["id", "text", "rating:q", "seen", "on"],
@@ -159,12 +158,6 @@ def test_the_name_of_a_file_ends_in_its_sheet(openpyxl: Any, tmp_path: Path) -> 
         judge.agree(f"{path}#v 1", labels=f"{path}#x")
     with pytest.raises(SettingError, match=r"a sheet is named once, but v 1 and l#2 are given"):
         InputFile.of(f"{path}#v 1", split="l#2")
-
-
-def test_preferences_in_a_sheet(openpyxl: Any, tmp_path: Path) -> None:
-    rows = [["id", "system_a", "system_b", "winner"], *([i, "x", "y", "ab"[i % 2]] for i in range(8))]
-    path = write_workbook(openpyxl, tmp_path / "pairs.xlsx", {"one": ROWS, "two": rows})
-    assert len(read_preferences(f"{path}#two")) == 8
 
 
 def test_a_file_whose_name_has_the_mark_is_read(openpyxl: Any, tmp_path: Path) -> None:

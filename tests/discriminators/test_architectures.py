@@ -52,8 +52,8 @@ def test_the_guide_of_the_page_steers(tmp_path: Path) -> None:
     guide = made.new_mean_guide(TEXTS, tokenizer, dim=4)
     guide.save_pretrained(tmp_path / "guide")
     again = load_guide(tmp_path / "guide")
-    texts = ["red sun", "a cat"]
-    assert again.logits(texts).tolist() == guide.logits(texts).tolist()  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
+    texts = [("red sun",), ("a cat",)]
+    assert again.logits(texts)[0].tolist() == guide.logits(texts)[0].tolist()
     ids = torch.tensor([tokenizer("red ca", add_special_tokens=False)["input_ids"]])
     steps: list[Any] = []
     scores = torch.zeros(1, len(tokenizer))
@@ -72,7 +72,7 @@ def test_a_discriminator_of_another_network_may_have_an_argument_called_kind(tmp
     again = Discriminator.from_pretrained(tmp_path / "saved")
     assert (again.kind, again.arguments) == ("bag", {"kind": "sum"})
     np.testing.assert_array_equal(again.logits(TEXTS)[0], Discriminator(made, vocabulary, {}).logits(TEXTS)[0])
-    with pytest.raises(SettingError, match="a discriminator of the kind bag reads its own"):
+    with pytest.raises(SettingError, match="a guide must read the tokens of its generator"):
         again.as_guide(train_tokenizer(["a b"], 280, sentinels=()))
 
 

@@ -11,7 +11,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
 from core.errors import InputError
-from discriminators.guides import CausalGuide
+from discriminators.guides import CausalGuide, score_texts
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText
 from discriminators.training import DiscriminatorModule, LabelledTextDataModule, TrainingSettings, train_classifier
@@ -21,8 +21,9 @@ from tests.toy_models import QUIET
 
 def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:
     rows = [TokenRow(np.arange(1, n + 1), i, 1.0) for i, n in enumerate((4, 2, 3))]
+    tokens = SimpleNamespace(layout=SimpleNamespace(pad=0), max_length=4)
     classifier: Any = SimpleNamespace(
-        network=lambda ids, mask: 1.0 * ids, pad=0, max_length=4, learns_prefixes=True, read_to_learn=lambda _: rows
+        network=lambda ids, mask: 1.0 * ids, tokens=tokens, learns_prefixes=True, read_to_learn=lambda _: rows
     )
     texts = [LabelledText((str(i),), label, str(i)) for i, label in enumerate((1, 0, 1))]
     data = LabelledTextDataModule(classifier, texts, texts, token_budget=100)
@@ -56,9 +57,11 @@ def trained(builds: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
 
 def test_it_learns(trained: tuple[CausalGuide, Path]) -> None:
     guide, texts = trained[0], toy_texts(50, seed=1)
-    right = (guide.logits([t.segments[0] for t in texts]) > 0) == [t.label == 1 for t in texts]
+    right = (score_texts(guide, [t.segments[0] for t in texts]) > 0) == [t.label == 1 for t in texts]
     assert right.mean() > 0.95
-    assert guide.logits(["", "yes"])[0] == 0
+    assert score_texts(guide, ["", " ", "yes"])[:2].tolist() == [0, 0]
+    with pytest.raises(ValueError, match="at least one token, but text 1 has none"):
+        guide.logits([("yes",), (" ",)])
 
 
 def test_it_steers_a_generator(trained: tuple[CausalGuide, Path]) -> None:
@@ -66,17 +69,17 @@ def test_it_steers_a_generator(trained: tuple[CausalGuide, Path]) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         shape: dict[str, Any] = {"n_positions": 32, "n_embd": 16, "n_layer": 1, "n_head": 2}
-        config = GPT2Config(vocab_size=len(guide.tokenizer), **shape, pad_token_id=0, eos_token_id=1)
+        config = GPT2Config(vocab_size=len(guide.tokens.tokenizer), **shape, pad_token_id=0, eos_token_id=1)
         lm: Any = GPT2LMHeadModel(config).eval()
         prompts = torch.full((64, 1), 1)
 
         def judged(alpha: float) -> float:
-            processors = LogitsProcessorList([Guidance(guide, guide.tokenizer, alpha, k=32)])
+            processors = LogitsProcessorList([Guidance(guide, guide.tokens.tokenizer, alpha, k=32)])
             ids = lm.generate(
                 prompts, attention_mask=prompts, max_new_tokens=10, do_sample=True, top_k=0, logits_processor=processors
             )
-            texts = guide.tokenizer.batch_decode(ids[:, 1:], skip_special_tokens=True)
-            return float(guide.logits([str(text) for text in texts]).mean())
+            texts = guide.tokens.tokenizer.batch_decode(ids[:, 1:], skip_special_tokens=True)
+            return float(score_texts(guide, [str(text) for text in texts]).mean())
 
         unguided, weak, strong = (judged(alpha) for alpha in (0.0, 2.0, 8.0))
     assert unguided < weak < strong
@@ -86,9 +89,10 @@ def test_it_steers_a_generator(trained: tuple[CausalGuide, Path]) -> None:
 def test_a_folder_holds_the_guide(trained: tuple[CausalGuide, Path]) -> None:
     guide, folder = trained
     again = CausalGuide.from_pretrained(folder)
-    texts = ["red yes cat", "no tree"]
-    assert again.logits(texts).tolist() == guide.logits(texts).tolist()
-    assert again.tokenizer.get_vocab() == guide.tokenizer.get_vocab()
+    texts = [("red yes cat",), ("no tree",)]
+    assert again.logits(texts)[0].tolist() == guide.logits(texts)[0].tolist()
+    assert again.identity == guide.identity
+    assert again.tokens.ids == guide.tokens.ids
     assert torch.equal(again.network.known, guide.network.known)
     assert not (folder / "checkpoints").exists()
     assert (folder / "curve.json").is_file()

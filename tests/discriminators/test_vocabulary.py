@@ -41,12 +41,13 @@ def test_special_tokens_are_reserved_and_saved_alike(kind: str, tmp_path: Path):
     assert vocabulary.layout.separator == 2
     ids = vocabulary.encode(["<sep> <pad> stop", *TEXT, ""])
     assert not {0, 2} & {i for segment in ids for i in segment}
-    vocabulary.save(tmp_path / "v.json")
-    kept = load_vocabulary(tmp_path / "v.json")
+    vocabulary.save(tmp_path)
+    kept = load_vocabulary(tmp_path)
     assert kept.encode(["<sep> <pad> stop", *TEXT, ""]) == ids
     assert (len(kept), kept.max_length, kept.kind) == (len(vocabulary), 64, kind)
-    train_vocabulary(TEXTS, kind, 500, 64, min_count=1).save(tmp_path / "again.json")
-    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "v.json").read_bytes()
+    written = (tmp_path / "vocabulary.json").read_bytes()
+    train_vocabulary(TEXTS, kind, 500, 64, min_count=1).save(tmp_path)
+    assert (tmp_path / "vocabulary.json").read_bytes() == written
 
 
 def test_rare_words_are_unknown_and_bytes_never():
@@ -67,6 +68,6 @@ def test_tokens_of_another_model_stand_behind_the_special_ones(tmp_path: Path):
     assert vocabulary.layout.separator == 2
     with pytest.raises(SettingError, match=r"a tokenizer needs a tokenizer.json \(a fast one\), but 'mine' has none"):
         borrowed_vocabulary(CanineTokenizer(name_or_path="mine"), 64)
-    vocabulary.save(tmp_path / "v.json")
-    kept = load_vocabulary(tmp_path / "v.json")
+    vocabulary.save(tmp_path)
+    kept = load_vocabulary(tmp_path)
     assert (kept.encode(words), kept.kind, len(kept)) == (vocabulary.encode(words), "tokenizer", len(vocabulary))

@@ -17,6 +17,8 @@ from judge.preference_study import PreferenceFigures
 from meta_eval.estimates import Estimate
 
 Rows = list[dict[str, Any]]
+Pairs = dict[tuple[str, str], tuple[Estimate, float]]  # by two systems their difference and its p-value
+Constants = dict[tuple[str, frozenset[str]], Any]  # what must not change, by its kind and what it is of
 LEVEL = 0.05
 
 
@@ -40,56 +42,49 @@ def cluster_set(cluster: str) -> set[int]:
     return {*range(ends[0], ends[-1] + 1)}
 
 
+def contradict_ranking(ranked: dict[str, tuple[float, str]], pairs: Pairs) -> Iterator[str]:
+    """What in a ranking, the best first with values and clusters, and in its pairs contradicts itself."""
+    values = [value for value, _ in ranked.values()]
+    if any(above < below - 1e-9 for above, below in pairwise(values)):
+        yield "order"
+    for (a, b), (difference, p) in pairs.items():
+        if not is_p(p):
+            yield "p"
+        if not holds_value(difference):
+            yield "interval"
+        if not ranked.keys() >= {a, b} or math.isnan(difference.value):
+            continue
+        gap = ranked[a][0] - ranked[b][0]
+        if abs(gap - difference.value) > 1e-6 * max(1.0, abs(gap)):
+            yield "difference"
+        if p < LEVEL and cluster_set(ranked[a][1]) & cluster_set(ranked[b][1]):
+            yield "cluster"
+
+
 def contradict_compare(found: SystemsCompared) -> Iterator[str]:
     """What in a comparison by the metric m contradicts itself."""
-    ranked = found.means["m"]
-    means = [each.mean.value for each in ranked if each.n]
-    by_name = {each.system: each for each in ranked}
-    if any(above < below for above, below in pairwise(means)):
-        yield "order"
-    for (a, b), pair in found.pairs["m"].items():
-        if not is_p(pair.p_value):
-            yield "p"
-        if not (holds_value(pair.difference) and holds_value(pair.win_rate)):
+    pairs = found.pairs["m"]
+    ranked = {each.system: (each.mean.value, each.cluster) for each in found.means["m"] if each.n}
+    yield from contradict_ranking(ranked, {names: (pair.difference, pair.p_value) for names, pair in pairs.items()})
+    for pair in pairs.values():
+        if not holds_value(pair.win_rate):
             yield "interval"
         if pair.p_value <= 1 and pair.wins + pair.ties + pair.losses != pair.n:
             yield "counts"
-        one, other = by_name[a], by_name[b]
-        if not (one.n and other.n) or math.isnan(pair.difference.value):
-            continue
-        gap = one.mean.value - other.mean.value
-        if abs(gap - pair.difference.value) > 1e-6 * max(1.0, abs(gap)):
-            yield "difference"
-        is_separated = pair.p_value < LEVEL
-        if is_separated and cluster_set(one.cluster) & cluster_set(other.cluster):
-            yield "cluster"
 
 
 def contradict_prefer(found: PreferenceFigures) -> Iterator[str]:
     """What in a ranking by preferences contradicts itself."""
-    systems = {each.system: each for each in found.ranking.systems}
-    strengths = [each.strength.value for each in found.ranking.systems]
-    if not any(map(math.isnan, strengths)) and any(above < below - 1e-9 for above, below in pairwise(strengths)):
-        yield "order"
-    for each in systems.values():
+    ranked = {each.system: (each.strength.value, each.cluster) for each in found.ranking.systems}
+    pairs = found.ranking.pairs
+    yield from contradict_ranking(ranked, {(p.system_a, p.system_b): (p.difference, p.p_value) for p in pairs})
+    for each in found.ranking.systems:
         if not (holds_value(each.strength) and holds_value(each.win_rate)):
             yield "interval"
         if not (math.isnan(each.win_rate.low) or 0 <= each.win_rate.low <= each.win_rate.high <= 1):
             yield "share"
-    for pair in found.ranking.pairs:
-        if not is_p(pair.p_value):
-            yield "p"
-        if pair.n == 0 and not math.isnan(pair.p_value):
-            yield "never compared"
-        if not holds_value(pair.difference):
-            yield "interval"
-        one, other = systems[pair.system_a], systems[pair.system_b]
-        if not math.isnan(pair.difference.value):
-            gap = one.strength.value - other.strength.value
-            if abs(gap - pair.difference.value) > 1e-6:
-                yield "difference"
-            if pair.p_value < LEVEL and cluster_set(one.cluster) & cluster_set(other.cluster):
-                yield "cluster"
+    if any(pair.n == 0 and not math.isnan(pair.p_value) for pair in pairs):
+        yield "never compared"
 
 
 def contradict_agree(found: AgreementFigures) -> Iterator[str]:
@@ -173,104 +168,91 @@ def compare(rows: Rows) -> SystemsCompared:
     return judge.compare(rows, cues=False).found
 
 
-def scale(rows: Rows, change: Callable[[float], float]) -> Rows:
-    """The rows with changed scores; a missing one stays."""
-    changed = []
-    for row in rows:
-        score = row["scores"]["m"]
-        changed.append({**row, "scores": {"m": None if score is None else change(score)}})
-    return changed
-
-
-@pytest.mark.slow
-def test_random_comparisons_never_contradict_themselves() -> None:
-    rng = np.random.default_rng(2024)
-    found: Counter[str] = Counter()
-    for _ in range(150):
-        rows = draw_compared(rng)
-        study = compare(rows)
-        found.update(contradict_compare(study))
-        shuffled = compare([rows[i] for i in rng.permutation(len(rows))])
-        compared = [{each.system for each in one.means["m"] if each.n} for one in (study, shuffled)]
-        found["row order: systems"] += compared[0] != compared[1]
-        negated = compare(scale(rows, lambda score: -score))
-        enlarged = compare(scale(rows, lambda score: 1024 * score))
-        others = {frozenset(pair): each for pair, each in shuffled.pairs["m"].items()}
-        for pair, each in study.pairs["m"].items():
-            found["row order: p"] += not same(each.p_value, others[frozenset(pair)].p_value)
-            found["scale: p"] += not same(each.p_value, enlarged.pairs["m"][pair].p_value)
-            found["negation: p"] += not same(each.p_value, negated.pairs["m"][pair].p_value)
-            mirrored = 1 - negated.pairs["m"][pair].win_rate.value
-            found["negation: win rate"] += not same(each.win_rate.value, mirrored)
-    assert not +found
-
-
-@pytest.mark.slow
-def test_random_preferences_never_contradict_themselves() -> None:
-    rng = np.random.default_rng(77)
-    found: Counter[str] = Counter()
-    for _ in range(150):
-        rows = draw_preferred(rng)
-        study = judge.prefer(rows).found
-        found.update(contradict_prefer(study))
-        shuffled = judge.prefer([rows[i] for i in rng.permutation(len(rows))]).found
-        others = {frozenset((pair.system_a, pair.system_b)): pair for pair in shuffled.ranking.pairs}
-        for pair in study.ranking.pairs:
-            other = others[frozenset((pair.system_a, pair.system_b))]
-            found["row order: p"] += not same(pair.p_value, other.p_value)
-        exchanged = judge.prefer([exchange_sides(row) for row in rows]).found
-        others = {frozenset((pair.system_a, pair.system_b)): pair for pair in exchanged.ranking.pairs}
-        for pair in study.ranking.pairs:
-            other = others[frozenset((pair.system_a, pair.system_b))]
-            found["exchanged sides: p"] += not same(pair.p_value, other.p_value)
-    assert not +found
-
-
-def exchange_sides(row: dict[str, Any]) -> dict[str, Any]:
-    other = {"a": "b", "b": "a", "tie": "tie"}
-    return {**row, "system_a": row["system_b"], "system_b": row["system_a"], "winner": other[row["winner"]]}
-
-
-@pytest.mark.slow
-def test_random_studies_of_metrics_never_contradict_themselves() -> None:
-    rng = np.random.default_rng(7)
-    found: Counter[str] = Counter()
-    for _ in range(116):
-        rows = draw_agreed(rng)
-        study = agree(rows)
-        found.update(contradict_agree(study))
-        shuffled = agree([rows[i] for i in rng.permutation(len(rows))])
-        enlarged = agree([{**row, "scores": {name: 1024 * x for name, x in row["scores"].items()}} for row in rows])
-        for change, changed in (("row order", shuffled), ("scale", enlarged)):
-            found.update(f"{change}: {what}" for what in differ(study, changed))
-    assert not +found
+def prefer(rows: Rows) -> PreferenceFigures:
+    return judge.prefer(rows).found
 
 
 def agree(rows: Rows) -> AgreementFigures:
     return judge.agree(rows, cues=False).found
 
 
-def differ(study: AgreementFigures, changed: AgreementFigures) -> Iterator[str]:
-    """What differs between two studies that should say the same."""
-    others = {(row.metric, row.aspect): row for row in changed.rows}
-    for row in study.rows:
-        other = others[row.metric, row.aspect]
-        if not same(row.spearman.value, other.spearman.value):
-            yield "agreement"
-        if not same(row.p_chance, other.p_chance):
-            yield "p of chance"
-    for ranking, changed_ranking in zip(study.rankings, changed.rankings, strict=True):
-        by_pair = {frozenset((pair.metric_a, pair.metric_b)): pair for pair in changed_ranking.pairs}
-        for pair in ranking.pairs:
-            other = by_pair[frozenset((pair.metric_a, pair.metric_b))]
-            if not same(pair.p_value, other.p_value):
-                yield "p"
-            if pair.p_value < LEVEL and pair.better != other.better:
-                yield "better"
+def list_compared(found: SystemsCompared) -> Constants:
+    constants: Constants = {("n", frozenset({each.system})): each.n > 0 for each in found.means["m"]}
+    for pair, each in found.pairs["m"].items():
+        constants["p", frozenset(pair)] = each.p_value
+        constants["lead", frozenset(pair)] = abs(each.win_rate.value - 0.5)
+    return constants
 
 
-def same(one: float, other: float) -> bool:
-    return (math.isnan(one) and math.isnan(other)) or abs(one - other) < 1e-9
+def list_preferred(found: PreferenceFigures) -> Constants:
+    return {("p", frozenset((pair.system_a, pair.system_b))): pair.p_value for pair in found.ranking.pairs}
+
+
+def list_agreed(found: AgreementFigures) -> Constants:
+    constants: Constants = {("rho", frozenset({row.metric})): row.spearman.value for row in found.rows}
+    constants |= {("p of chance", frozenset({row.metric})): row.p_chance for row in found.rows}
+    for pair in (pair for ranking in found.rankings for pair in ranking.pairs):
+        constants["p", frozenset((pair.metric_a, pair.metric_b))] = pair.p_value
+        constants["better", frozenset((pair.metric_a, pair.metric_b))] = pair.p_value < LEVEL and pair.better
+    return constants
+
+
+def shuffle(rows: Rows, rng: np.random.Generator) -> Rows:
+    return [rows[i] for i in rng.permutation(len(rows))]
+
+
+def multiply(factor: float) -> Callable[[Rows, np.random.Generator], Rows]:
+    """Multiplies every score; a missing one stays."""
+
+    def scale(rows: Rows, _: np.random.Generator) -> Rows:
+        scores = [{name: x and factor * x for name, x in row["scores"].items()} for row in rows]
+        return [{**row, "scores": scaled} for row, scaled in zip(rows, scores, strict=True)]
+
+    return scale
+
+
+def exchange_sides(rows: Rows, _: np.random.Generator) -> Rows:
+    other = {"a": "b", "b": "a", "tie": "tie"}
+    return [
+        {**row, "system_a": row["system_b"], "system_b": row["system_a"], "winner": other[row["winner"]]}
+        for row in rows
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("studies", "seed", "draw", "study", "contradict", "list_constants", "changes"),
+    [
+        (150, 2024, draw_compared, compare, contradict_compare, list_compared, [shuffle, multiply(-1), multiply(1024)]),
+        (150, 77, draw_preferred, prefer, contradict_prefer, list_preferred, [shuffle, exchange_sides]),
+        (116, 7, draw_agreed, agree, contradict_agree, list_agreed, [shuffle, multiply(1024)]),
+    ],
+)
+def test_random_studies_never_contradict_themselves(
+    studies: int,
+    seed: int,
+    draw: Callable[[np.random.Generator], Rows],
+    study: Callable[[Rows], Any],
+    contradict: Callable[[Any], Iterator[str]],
+    list_constants: Callable[[Any], Constants],
+    changes: list[Callable[[Rows, np.random.Generator], Rows]],
+) -> None:
+    """The order of rows, sides and units change nothing."""
+    rng = np.random.default_rng(seed)
+    found: Counter[str] = Counter()
+    for _ in range(studies):
+        rows = draw(rng)
+        drawn = study(rows)
+        found.update(contradict(drawn))
+        for change in changes:
+            others = list_constants(study(change(rows, rng)))
+            for key, value in list_constants(drawn).items():
+                found[f"{change.__name__}: {key[0]}"] += not same(value, others[key])
+    assert not +found
+
+
+def same(one: Any, other: Any) -> bool:
+    return one == pytest.approx(other, rel=0, abs=1e-9, nan_ok=True)
 
 
 def test_a_comparison_that_was_tampered_with_is_found_out() -> None:
@@ -303,7 +285,7 @@ def test_a_ranking_that_was_tampered_with_is_found_out() -> None:
         for i in range(60)
         for a, b in ("xy", "yz", "xz")
     ]
-    study = judge.prefer(rows).found
+    study = prefer(rows)
     assert not [*contradict_prefer(study)]
     systems, pairs = study.ranking.systems, study.ranking.pairs
     wide = replace(systems[0], win_rate=Estimate(0.5, -0.1, 0.9))

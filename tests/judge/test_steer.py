@@ -18,7 +18,7 @@ def test_guided_and_unguided_texts_have_the_same_draws(lm: CausalLM, guide: Caus
     assert [each.prompt for each in found.found] == ["the red cat", "the red cat", "a dog", "a dog"]
     assert all(each.text.startswith(each.prompt) and each.unguided_text.startswith(each.prompt) for each in found.found)
     for each in found.found:
-        assert each.attribute == pytest.approx(float(expit(guide.logits([each.text])[0])), abs=1e-5)
+        assert each.attribute == pytest.approx(float(expit(guide.logits([(each.text,)])[0][0])), abs=1e-5)
     assert sum(each.attribute - each.attribute_unguided for each in found.found) > 0
     alone = steer(lm, guide, PROMPTS, strength=0, k=8, new_tokens=6, samples=2)
     assert [each.text for each in alone.found] == [each.unguided_text for each in found.found]

@@ -12,8 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 import judge
 from core.errors import InputError, QuestionError, SettingError
-from judge.label_files import read_labels
-from judge.verdict_files import read_verdicts
+from judge.verdict_files import read_labels, read_verdicts
 from report.study import Study
 
 RNG = np.random.default_rng(0)
@@ -81,12 +80,6 @@ def test_verdicts_and_labels_alone_have_an_answer(form: str, tmp_path: Path) -> 
     assert not any("empty" in note for note in study.notes)
 
 
-def test_columns_named_as_texts_that_hold_verdicts(tmp_path: Path) -> None:
-    rows = [{"id": row["id"], "prediction": "pass" if row["judge"] else "fail", "gold": row["human"]} for row in ROWS]
-    study = judge.agree(write_csv(tmp_path / "v.csv", rows), people="gold", judges="prediction")
-    assert find_kappa(study) == pytest.approx(KAPPA)
-
-
 def test_columns_beside_a_text(tmp_path: Path) -> None:
     rows = [{"text": f"An answer of {i} words.", "domain": "ab"[i % 2], **row} for i, row in enumerate(ROWS)]
     found = read_verdicts(write_csv(tmp_path / "v.csv", rows))
@@ -102,6 +95,7 @@ def test_columns_that_are_ratings_keep_their_aspect(tmp_path: Path) -> None:
     assert found.aspects == ("q",)
     assert "judge" in found.scores
     np.testing.assert_array_equal(found.raters["q"], [HUMAN, HUMAN])
+    assert found.examples[0].extra["ratings"]["q"].keys() == {"r1", "r2"}
 
 
 def test_a_wanted_label_is_no_rating_unless_people_names_it(tmp_path: Path) -> None:
@@ -157,14 +151,6 @@ def test_labels_in_a_file_of_their_own(tmp_path: Path) -> None:
         judge.agree(verdicts, labels=[{**row, "id": f"x{i}"} for i, row in enumerate(list_columns("id", "human"))])
     with pytest.raises(SettingError, match="rates human of"):
         judge.agree(ROWS, labels=labels)
-
-
-def test_labels_of_several_people_are_joined() -> None:
-    rows = [{"id": row["id"], "ann": name, "label": row["human"]} for row in ROWS for name in "ab"]
-    labels = [{"id": row["id"], "annotator": row["ann"], "label": row["label"]} for row in rows]
-    found = read_verdicts(list_columns("id", "judge"), labels=labels)
-    assert found.raters["label"].shape == (2, 80)
-    np.testing.assert_array_equal(found.raters["label"][0], HUMAN)
 
 
 def test_one_label_column_needs_no_name_of_people() -> None:
@@ -255,12 +241,6 @@ def test_verdicts_and_labels_in_objects(tmp_path: Path) -> None:
     path.write_text(path.read_text() + "{\n")
     with pytest.raises(InputError, match=r"both.jsonl:81: broken JSON"):
         judge.agree(path)
-
-
-def test_an_id_of_a_trace(tmp_path: Path) -> None:
-    rows = [{"Trace ID": row["id"], "Human Label": row["human"], "LLM Judge Label": row["judge"]} for row in ROWS]
-    texts = read_verdicts(write_csv(tmp_path / "traces.csv", rows), people=["Human Label"], judges=["LLM Judge Label"])
-    assert [example.id for example in texts.examples] == [row["id"] for row in ROWS]
 
 
 SYSTEMS = {"a": HUMAN, "b": 1 - HUMAN}
@@ -405,18 +385,6 @@ def test_an_id_of_digits_is_no_number(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.ratings("human"), HUMAN)
 
 
-def test_ratings_by_person_in_the_names_of_columns(tmp_path: Path) -> None:
-    other = 1 - HUMAN
-    rows = [
-        {"id": row["id"], "judge": row["judge"], "rating:quality:r1": row["human"], "rating:quality:r2": int(label)}
-        for row, label in zip(ROWS, other, strict=True)
-    ]
-    found = read_verdicts(write_csv(tmp_path / "v.csv", rows))
-    assert (found.aspects, [*found.scores]) == (("quality",), ["judge"])
-    np.testing.assert_array_equal(found.raters["quality"], [HUMAN, other])
-    assert found.examples[0].extra["ratings"]["quality"].keys() == {"r1", "r2"}
-
-
 def test_rows_by_annotator_with_several_questions(tmp_path: Path) -> None:
     rows = [
         {"id": row["id"], "gpt": row["judge"], "annotator": who, "human_tone": row["human"], "human_facts": 1}
@@ -481,14 +449,6 @@ def test_rows_of_several_systems_without_an_input_or_a_system(tmp_path: Path) ->
     verdicts = list_outputs("question_id", "model", judge=SYSTEMS)
     with pytest.raises(InputError, match=rf"rows.csv:4: {rule} an id"):
         read_verdicts(verdicts, labels=path)
-
-
-def test_labels_by_input_and_system_without_an_input(tmp_path: Path) -> None:
-    labels = list_outputs("group", "system", human=SYSTEMS)
-    labels[2]["group"] = ""
-    verdicts = list_outputs("id", "system", judge=SYSTEMS)
-    with pytest.raises(InputError, match=r"labels.csv:4: rows of several systems need an id"):
-        read_verdicts(verdicts, labels=write_csv(tmp_path / "labels.csv", labels))
 
 
 def test_texts_with_verdicts_alone_are_refused_with_a_command(tmp_path: Path) -> None:

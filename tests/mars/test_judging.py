@@ -61,8 +61,8 @@ def perplexities(lm: CausalLM, before: list[int], fill: list[int], after: list[i
     """PPL of every length of the fill, as the augmenter judges it."""
     augmenter = SelfPlanningAugmenter(lm)
     augmenter.tokens.bytes = [b"a"] * lm.model.config.vocab_size  # every token ends with a whole character
-    row = Filling((), before, (TokenBlank(len(fill), tuple(after), ()),))
-    (found,) = augmenter.judge([row], [fill])
+    row = Filling((), before, [TokenBlank(len(fill), after)], written=fill)
+    (found,) = augmenter.judge([row])
     return found
 
 

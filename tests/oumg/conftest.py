@@ -1,6 +1,7 @@
 """A small generator, a guide of its tokens, and labelled texts of one's own."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from core.example import Example
 from data.corpus import Corpus
 from discriminators.architectures.causal_lstm import CausalLSTM
 from discriminators.guides import CausalGuide
+from discriminators.vocabulary import GeneratorTokens
 from models.causal import CausalLM
 from models.tiny import TinyCausal
 
@@ -22,14 +24,14 @@ def lm() -> CausalLM:
 
 @pytest.fixture(scope="session")
 def guide(lm: CausalLM) -> CausalGuide:
-    settings = {"vocabulary_size": len(lm.tokenizer), "embedding_dim": 8, "hidden_dim": 6, "dropout": 0.1}
+    settings: dict[str, Any] = {"embedding_dim": 8, "hidden_dim": 6, "dropout": 0.1}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        network = CausalLSTM(**settings).eval()
+        network = CausalLSTM(len(lm.tokenizer), **settings).eval()
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.normal_()
-    return CausalGuide(network, lm.tokenizer, settings)
+    return CausalGuide(network, GeneratorTokens(lm.tokenizer, 512), settings)
 
 
 @pytest.fixture(scope="session")

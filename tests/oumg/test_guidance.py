@@ -22,7 +22,7 @@ from discriminators.architectures.bert import BertClassifier
 from discriminators.architectures.causal_lstm import CausalLSTM
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
 from discriminators.guides import CausalGuide
-from discriminators.vocabulary import EncoderTokens
+from discriminators.vocabulary import EncoderTokens, GeneratorTokens
 from models.causal import CausalLM
 from models.tiny import TinyCausal, train_tokenizer
 from oumg.guidance import Guidance, GuidedStep, find_parents, normalise_scores
@@ -43,14 +43,14 @@ def lm() -> CausalLM:
 
 
 def causal_judge(tokenizer: Any) -> CausalGuide:
-    settings = {"vocabulary_size": len(tokenizer), "embedding_dim": 8, "hidden_dim": 6}
-    judge = CausalGuide(CausalLSTM(**settings), tokenizer, settings)
+    network = CausalLSTM(len(tokenizer), embedding_dim=8, hidden_dim=6)
+    judge = CausalGuide(network, GeneratorTokens(tokenizer, 64), {})
     randomise(judge.network)
     return judge
 
 
 @pytest.fixture(scope="module")
-def judges(lm: CausalLM) -> dict[str, CausalGuide | Discriminator]:
+def judges(lm: CausalLM) -> dict[str, Discriminator]:
     bilstm = new_token_bilstm([], lm.tokenizer, embedding_dim=8, hidden_dim=6)
     randomise(bilstm.network)
     words = new_bilstm([(text,) for text in TEXTS], "words", min_count=1, embedding_dim=8, hidden_dim=6)
@@ -105,19 +105,19 @@ class Recomputed(LogitsProcessor):
         return found
 
 
-def plain_judge(judge: CausalGuide | Discriminator) -> Callable[[tuple[int, ...]], float]:
+def plain_judge(judge: Discriminator) -> Callable[[tuple[int, ...]], float]:
     special = {0, 1}  # pad and end
 
     @cache
     @torch.no_grad()
     def logit(ids: tuple[int, ...]) -> float:
         kept = list(ids)
-        if isinstance(judge, Discriminator):
+        if not isinstance(judge, CausalGuide):
             kept = [i for i in ids if i not in special]
         if not kept:
             return 0.0
         row = torch.tensor([kept])
-        if isinstance(judge, Discriminator):
+        if not isinstance(judge, CausalGuide):
             row += 3  # behind the three special tokens of the discriminator
         return float(judge.network(row, torch.ones_like(row, dtype=torch.bool)).flatten()[-1])
 
@@ -213,7 +213,7 @@ def test_ids_that_the_tokenizer_does_not_have_are_no_candidates(lm: CausalLM, gu
     [
         ({"judge": "other"}, r"lacks \d+ of the generator's \d+, or has other ids"),
         ({"judge": "bert"}, "but a discriminator of the kind bert reads its own: train the guide on the generator's"),
-        ({"judge": "words"}, r"vocabulary has \d+ tokens and the generator's"),
+        ({"judge": "words"}, r"reads \d+ tokens and lacks \d+ of the generator's"),
         *(({"strength": strength}, "strength must be ") for strength in (-1.0, math.inf, math.nan)),
         ({"k": 0}, "k must be greater than or equal to 1, but is 0"),
         ({"rule": "best"}, "rule must be 'normalised' or 'fudge', but is 'best'"),

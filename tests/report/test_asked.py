@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import judge
@@ -15,11 +14,7 @@ from baselines.chat import Question, Replies
 from baselines.llm_judge import LLMJudge
 from baselines.replies import ChosenToken, Reply
 from core.errors import SettingError
-from core.example import Example
-from core.scores import Scores
-from meta_eval.scored_set import ScoredSet
 from report import results
-from report.asked import list_asked_texts, rank_shares, sort_by_gap
 from report.page import choose_asked, render
 
 INPUTS = 8
@@ -172,18 +167,9 @@ def test_lines_about_texts_say_why_there_is_no_verdict(texts: Path, labels: Path
     assert (answer["judge"], answer["about"], answer["verdict"]) == ("toy-1b", "coherence", None)
     assert (answer["answer"], line["scores"]) == ("I cannot say.", {"toy-1b": None})
     assert answer["reason"] == "coherence: the judge gave no number from 1 to 5, but 'I cannot say.'"
-    assert math.isnan(study.asked[-1].gap)
-    assert sort_by_gap(study.asked)[0].gap == max(item.gap for item in study.asked[:-1])
-
-
-def test_the_gap_is_that_of_the_ranks() -> None:
-    """Ranks 0, 1/2, 1 by the judge and 1, 1/2, 0 by people."""
-    explanations = [{"good": {"answer": "1", "tokens": 1}}] * 3
-    scores = Scores({"good": np.array([1.0, 2.0, 3.0])}, "m", explanations=explanations)
-    examples = tuple(Example(f"{i}", text="t", ratings={"good": 9.0 - i}) for i in range(3))
-    asked = list_asked_texts(ScoredSet("s", examples, {"m": scores}), has_own_ratings=True)
-    assert [item.gap for item in asked] == [1, 0, 1]
-    assert rank_shares(np.array([2.0])).tolist() == [0]
+    html = render(study, results.results(study, RUN), "")
+    assert "Answers of judges" not in html
+    assert "I cannot say." in html  # in the table of texts
 
 
 @pytest.mark.parametrize(("name", "what"), [("answers.csv", r"ends in \.jsonl"), ("no/answers.jsonl", "folder")])

@@ -1,7 +1,6 @@
 """The joint table of a sweep, from the run folders of its jobs."""
 
 import csv
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +14,12 @@ from core.scores import Scores
 from experiments.contracts import Study
 from meta_eval.agreement import list_agreement
 from meta_eval.design import Floats
-from meta_eval.estimates import Estimate
 from meta_eval.grouping import difference
 from meta_eval.scored_set import ScoredSet
 from report import results
 from report.agreement_tables import tabulate_agreement
-from report.joint import Job, average_seeds, join_jobs, list_rows, pivot, split_columns
-from report.tables import Table
+from report.joint import Job, join_jobs
+from report.tables import list_reasons
 
 N = 60
 RATINGS = np.arange(N, dtype=float)
@@ -57,31 +55,28 @@ def jobs(tmp_path: Path) -> list[Job]:
     return found
 
 
-def test_the_joint_table_has_a_row_for_each_job_and_a_column_for_each_metric_that_varies(jobs: list[Job]) -> None:
-    agreement, _ = join_jobs(jobs).tables
-    assert agreement.title == "Agreement of 2 jobs with quality of toys"
-    assert [list(row) for row in agreement.rows] == [["gamma", "cdm"]] * 2
-    assert [row["gamma"] for row in agreement.rows] == ["0", "1"]
-    recorded = [job.results["table"] for job in jobs]
-    expected = [row["spearman"] for table in recorded for row in table if row["metric"] == "cdm"]
-    assert [row["cdm"].value for row in agreement.rows] == expected
-    assert expected[0] < expected[1]
+COMMAND = ["python", "experiments/run.py", "-m", "model.gamma=0, 1"]
 
 
-def test_differences_are_paired_by_inputs(jobs: list[Job]) -> None:
-    _, differences = join_jobs(jobs).tables
-    assert differences.title == "Differences from gamma=0"
+def test_a_row_has_the_settings_that_vary_the_correlation_and_the_paired_difference(jobs: list[Job]) -> None:
+    joint = join_jobs(jobs, COMMAND)
+    (table,) = filter(lambda table: table.rows, joint.tables)
+    assert (table.title, table.head) == ("2 jobs", 2)
+    first, second, *same = table.rows
+    named = {"set": "toys", "aspect": "quality", "metric": "cdm", "n": N}
+    assert {name: first[name] for name in ("gamma", *named)} == {"gamma": "0", **named}
+    assert "difference" not in first
+    recorded = [row["spearman"] for job in jobs for row in job.results["table"] if row["metric"] == "cdm"]
+    assert [row["spearman"].value for row in (first, second)] == recorded
     groups = [example.group for example in EXAMPLES]
     expected = difference(draw(10.0), draw(60.0), RATINGS, groups=groups)
-    row = differences.rows[0]["cdm"]
-    assert (row.value, row.low, row.high) == pytest.approx((expected.value, expected.low, expected.high), abs=0.06)
+    found = second["difference"]
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (expected.value, expected.low, expected.high), abs=0.06
+    )
     assert expected.low > 0
-
-
-def test_what_all_jobs_share_stands_below_the_table(jobs: list[Job]) -> None:
-    same, settings = join_jobs(jobs).notes
-    assert same == "the same in all jobs: count"
-    assert settings == "settings of all jobs: exp=toy"
+    assert [row["metric"] for row in same] == ["count", "count"]
+    assert joint.notes == ["the same in all jobs: count", "again: python experiments/run.py -m 'model.gamma=0, 1'"]
 
 
 @pytest.mark.parametrize("change", [{"text": "another"}, {"group": "another"}, {"ratings": {"quality": 99.0}}])
@@ -91,75 +86,41 @@ def test_jobs_with_other_texts_have_no_differences_and_it_is_said(
     changed = (replace(EXAMPLES[0], **change), *EXAMPLES[1:])
     write_run(tmp_path / "2", {"count": np.ones(N), "cdm": draw(5.0)}, changed)
     third = Job.read(tmp_path / "2", {**jobs[0].settings, "model.negatives.sampling.gamma": "2"})
-    joint = join_jobs([*jobs, third])
-    assert [row["gamma"] for row in joint.tables[0].rows] == ["0", "1", "2"]
-    assert [row["gamma"] for row in joint.tables[1].rows] == ["1"]
-    assert "no differences on toys for gamma=2: the first job has other texts or ratings" in joint.notes
+    table = join_jobs([*jobs, third], COMMAND).tables[0]
+    assert [(row["gamma"], row["metric"]) for row in table.rows[:3]] == [("0", "cdm"), ("1", "cdm"), ("2", "cdm")]
+    assert [*list_reasons([table])] == ["no difference: the first job has other texts or ratings"]
 
 
-def test_the_table_is_written_as_markdown_csv_and_latex(jobs: list[Job], tmp_path: Path) -> None:
-    join_jobs(jobs).write(tmp_path)
-    markdown = (tmp_path / "joint.md").read_text("utf-8")
-    assert "## Agreement of 2 jobs with quality of toys\n\n| gamma | cdm |\n| --- | --- |\n| 0 | 0." in markdown
-    assert "\n\n- the same in all jobs: count" in markdown
-    assert f"n = {N}. Higher is better." in markdown
+def test_files_have_all_metrics(jobs: list[Job], tmp_path: Path) -> None:
+    results.write_tables(join_jobs(jobs, COMMAND).tables, tmp_path)
     with (tmp_path / "joint.csv").open(encoding="utf-8") as file:
-        first, second = (row for row in csv.DictReader(file) if row["metric"] == "cdm")
-    assert (first["difference"], first["model.negatives.sampling.gamma"], first["n"]) == ("", "0", str(N))
-    assert float(second["difference"]) == pytest.approx(float(second["value"]) - float(first["value"]))
-    latex = (tmp_path / "joint.tex").read_text("utf-8")
-    assert latex.count(r"\begin{tabular}{lr}") == 2
+        first, second, *same = csv.DictReader(file)
+    assert (first["difference"], first["gamma"], first["n"]) == ("", "0", str(N))
+    assert float(second["difference"]) == pytest.approx(float(second["spearman"]) - float(first["spearman"]))
+    assert len(same) == 2
+    assert {path.name for path in tmp_path.glob("joint.*")} == {"joint.csv", "joint.md", "joint.tex"}
 
 
-def test_columns_that_do_not_fit_stand_in_another_part() -> None:
-    row = {"gamma": "0.5", **{f"metric_{i}": Estimate(0.5, 0.25, 0.75) for i in range(5)}}
-    parts = [*split_columns(Table("t", "", [row]), 60)]
-    assert [part.columns for part in parts] == [
-        ["gamma", "metric_0", "metric_1"],
-        ["gamma", "metric_2", "metric_3"],
-        ["gamma", "metric_4"],
-    ]
-
-
-def as_job(gamma: str, table: dict[str, float | None], **settings: str) -> Job:
+def as_job(table: dict[str, float], **settings: str) -> Job:
     place = {"set": "s", "aspect": "a"}
     rows = [
         {"metric": m, **place, "spearman": v, "spearman_interval": [v, v], "table": "agreement"}
         for m, v in table.items()
     ]
     other = {"metric": "cdm", **place, "spearman": 9.0, "table": "Correlation of systems"}
-    found = json.loads(json.dumps({"table": [other, *rows], "figures": {"loss": 2.0}}))
-    return Job({"x.gamma": gamma, **settings}, found, [])
+    return Job(settings, {"table": [other, *rows], "figures": {"loss": 2.0}}, [])
 
 
-def test_every_metric_is_a_column_and_a_missing_cell_is_empty() -> None:
-    found = [as_job("0.5", {"cdm": 0.25, "count": 0.0}), as_job("-1", {"other": 0.5, "count": None})]
-    rows, _ = list_rows(found, ["x.gamma"])
-    assert Table("", "", pivot(rows, "value", ["x.gamma"])).to_markdown().splitlines() == [
-        "| gamma | cdm | count | other |",
-        "| --- | --- | --- | --- |",
-        "| 0.5 | 0.250 [0.25, 0.25] | 0.000 [0.00, 0.00] |  |",
-        "| -1 |  | – | 0.500 [0.50, 0.50] |",
-    ]
-
-
-def test_seeds_have_a_mean_and_a_spread_by_agreement() -> None:
-    jobs = [
-        as_job("1", {"low": 0.0, "high": value, "none": None}, seed=seed)
-        for seed, value in (("0", 0.25), ("1", 0.5), ("2", 0.75))
-    ]
+def test_seeds_have_a_mean_and_a_spread() -> None:
+    values = {"0": 0.25, "1": 0.5, "2": 0.75}
+    by_seed = [as_job({"low": 0.0, "high": value, "none": np.nan}, seed=seed) for seed, value in values.items()]
     place = {"set": "s", "aspect": "a"}
-
-    def average(jobs: list[Job], *varied: str) -> list[Any]:
-        return average_seeds(list_rows(jobs, varied)[0], varied)
-
-    assert average(jobs, "seed") == [
+    assert join_jobs(by_seed, COMMAND).tables[1].rows == [
         {**place, "metric": "high", "seeds": 3, "mean": 0.5, "spread": 0.25},
         {**place, "metric": "low", "seeds": 3, "mean": 0.0, "spread": 0.0},
     ]
-    assert average(jobs, "seed", "x.gamma")[0]["x.gamma"] == "1"
     figures = [Job({"seed": seed}, {"figures": {"loss": float(seed), "auc": 1.0}}, []) for seed in ("0", "2")]
-    found = average(figures, "seed")
+    found = join_jobs(figures, COMMAND).tables[1].rows
     assert [(row["metric"], row["mean"]) for row in found] == [("loss", 1.0), ("auc", 1.0)]
 
 
@@ -171,9 +132,13 @@ def test_without_ratings_a_job_has_its_first_row_with_estimates_or_else_its_figu
         {"table": [], "figures": {"loss": 2.0}},
     ]
     jobs = [Job({"alpha": alpha}, each, []) for alpha, each in zip("128", found, strict=True)]
-    rows = pivot(list_rows(jobs, ["alpha"])[0], "value", ["alpha"])
-    shown = [(row["alpha"], row["perplexity"].value, row["ur"].value) for row in rows[:2]]
-    assert shown == [("1", 9, 0.6), ("2", 9, 0.8)]
-    assert [list(row) for row in rows] == [["alpha", "ur", "perplexity"]] * 2 + [["alpha", "loss"]]
-    (table,) = join_jobs(jobs[:2]).tables
-    assert (table.title, [*table.rows[0]]) == ("2 jobs", ["alpha", "ur"])
+    rows = join_jobs(jobs, COMMAND).tables[0].rows
+    shown = [(row["alpha"], row["metric"], row["value"].value) for row in rows]
+    assert shown == [
+        ("1", "ur", 0.6),
+        ("2", "ur", 0.8),
+        ("1", "perplexity", 9),
+        ("2", "perplexity", 9),
+        ("8", "loss", 2),
+    ]
+    assert join_jobs(jobs[:2], COMMAND).tables[0].head == 2

@@ -148,7 +148,7 @@ def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere() -> 
 
 def test_tables_are_exported(tmp_path: Path) -> None:
     tables = [tabulate_agreement([row("a_b", 0.5)]), other_table(), Table("Empty", "", [])]
-    results.write_tables(Study(tables=tables), tmp_path)
+    results.write_tables(tables, tmp_path / "tables")
     names = {"agreement", "two_systems"}
     assert {file.name for file in (tmp_path / "tables").iterdir()} == {
         f"{n}.{s}" for n in names for s in ("csv", "md", "tex")
@@ -178,7 +178,7 @@ def test_names_from_data_stay_in_their_folder_and_are_text_on_the_page(tmp_path:
     folder = tmp_path / "inner" / "run"
     folder.mkdir(parents=True)
     results.write_plots(outcome, folder)
-    results.write_tables(outcome, folder)
+    results.write_tables(outcome.tables, folder / "tables")
     results.write_scores(outcome, folder)
     page = show(outcome)
     assert "<script>alert" not in page
@@ -342,3 +342,16 @@ def test_a_heading_names_the_sets_of_the_agreement_and_no_adversaries() -> None:
     sets = [ScoredSet(name, (Example("1", "x"),), scores) for name in ("toys", "toys_reorder")]
     page = show(Study(signature="sig", tables=[tabulate_agreement([row("a", 0.5)])], scored=sets))
     assert "<h1>toy: a on toys</h1>" in page
+
+
+def test_a_page_defines_its_columns_once_and_no_others() -> None:
+    rows = [{"pearson": 0.5, "kendall": 0.25, "change": 0.5, "unscored": NAN, "set": "toys"}]
+    page = show(Study(tables=[Table("Correlations", "Of `m`.", rows), Table("Empty", "", [])]))
+    terms = page[page.index("<h2>Columns</h2>") :]
+    assert terms.count("tau-b of pairs") == 1
+    for name in ("pearson", "kendall"):
+        assert f'<span id="column-{name}">{name}</span>' in terms
+    assert not [name for name in ("spearman", "unscored", "synthetic") if f"column-{name}" in page]
+    assert "<code>controlled</code> minus <code>win_rate</code>" in terms
+    assert "Of <code>m</code>." in page
+    assert "`" not in page[: page.index("<script>")]

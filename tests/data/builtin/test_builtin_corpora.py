@@ -1,19 +1,17 @@
 """All built-in corpora: the same in every process, no text on two sides, and what is true in each of them."""
 
-import os
 import random
 import re
-import subprocess
-import sys
 from collections import Counter
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import pytest
 
 from core.errors import SettingError
 from core.example import Example
+from core.stages import fingerprint
 from data.builtin import damage
 from data.builtin.concepts import (
     PARTS,
@@ -30,7 +28,8 @@ from data.builtin.news import NEWS
 from data.builtin.remarks import PARTS as PARTS_OF_REMARKS
 from data.builtin.remarks import SAID, SENTIMENTS
 from data.builtin.reviews import REVIEWS
-from data.builtin.stories import GOALS, OBSTACLES, RESULTS, SOLUTIONS, Ending, Story, word_counts
+from data.builtin.stories import CAUSES, Ending, Story, word_counts
+from data.files import to_record
 from data.sets.builtin import SOURCES, TEXT, builtin_corpus
 from tests.data.builtin.kinds import rate
 from tests.data.builtin.probe import measure_cues
@@ -46,22 +45,22 @@ def texts(name: str) -> tuple[Example, ...]:
     return SOURCES[name].generate(2000, seed=1)
 
 
-def test_the_same_seed_gives_the_same_texts_in_every_process() -> None:
-    code = """
-from data.sets.builtin import SOURCES
-for source in SOURCES.values():
-    print(source.generate(20, seed=1), source.rate and source.rate(20, seed=1))
-"""
-    printed = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            check=True,
-            capture_output=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert printed[0] == printed[1] != b""
+HASHES = {
+    "builtin": "2cb5fbda",
+    "builtin_stories": "145eba25",
+    "builtin_concepts": "769ce557",
+    "builtin_reviews": "af87a2c0",
+    "builtin_news": "b791fd1f",
+    "builtin_remarks": "e2896eb6",
+    "builtin_verse": "14d0b055",
+}
+
+
+@ALL
+def test_a_seed_gives_the_same_texts_in_every_process_and_version(name: str) -> None:
+    generate, rate, *_ = SOURCES[name]
+    made = (generate(20, seed=1), rate and rate(20, seed=1))
+    assert fingerprint([to_record(e) for e in chain(*filter(None, made))])[:8] == HASHES[name]
 
 
 @ALL
@@ -220,30 +219,27 @@ def test_ratings_say_how_many_sentences_have_the_label() -> None:
 
 
 def test_a_written_ending_by_hand() -> None:
-    story = Story("cake", "dark", {"she": "he", "her": "his", "obj": "him"}, "tom wanted to bake a cake. it was dark.")
-    assert story.write(Ending(("dark", 2), ("cake", 3), "luckily {solution}, so in the end {result}")) == (
-        "luckily he found a torch with batteries, so in the end the guests emptied their plates."
-    )
+    story = Story({"solution": "dark", "result": "cake"}, {"she": "he", "her": "his", "obj": "him"}, "it was dark.")
+    ending = Ending({"solution": ("dark", 2), "result": ("cake", 3)}, "luckily {solution}, so in the end {result}")
+    expected = "luckily he found a torch with batteries, so in the end the guests emptied their plates."
+    assert story.write(ending) == expected
 
 
-def find_clause(text: str, variants: dict[str, tuple[str, ...]]) -> tuple[str, int]:
-    """The one solution (or result) of the world that a text tells, for whichever person."""
-    patterns = {
-        (n, i): re.sub(r"\{\w+\}", "[a-z]+", each) for n, some in variants.items() for i, each in enumerate(some)
-    }
-    (found,) = (key for key, pattern in patterns.items() if re.search(rf"\b{pattern}\b", text))
-    return found
+def tells(text: object, clause: str) -> bool:
+    """Whether a text has a clause, of whichever person."""
+    return re.search(rf"\b{re.sub(r'{.*?}', '[a-z]+', clause)}\b", str(text)) is not None
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_rated_endings_are_what_their_labels_say(seed: int) -> None:
     for e in rate("builtin_stories", seed)[:150]:
-        for kind, variants in (("solution", SOLUTIONS), ("result", RESULTS)):
-            told, right = find_clause(e.text, variants), find_clause(e.references[0], variants)
-            assert (told[0] != right[0]) == (kind in (e.label or ""))
+        for kind, causes in CAUSES.items():
+            clauses = [(cause, clause) for cause, said in causes.items() for clause in said[-1]]
+            (told,) = (each for each in clauses if tells(e.text, each[1]))
+            (right,) = (each for each in clauses if tells(e.references[0], each[1]))
             assert told != right
-            said = GOALS[right[0]][0] if kind == "result" else OBSTACLES[right[0]][0]
-            assert any(re.search(re.sub(r"\{\w+\}", "[a-z]+", each), str(e.context)) for each in said)
+            assert (told[0] != right[0]) == (kind in (e.label or ""))
+            assert any(tells(e.context, clause) for clause in causes[right[0]][0])
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -12,7 +12,7 @@ import pytest
 
 from cdm.rules import Rule, make_rule_negatives
 from data.builtin.damage import Words, exchange_owners, falsify, misplace, rewrite_turns
-from data.builtin.dialogues import TOPICS, Dialogue, list_damages, random_dialogues
+from data.builtin.dialogues import TOPICS, Dialogue, list_damages, random_dialogue, reserved_dialogues
 from tests.data.builtin.kinds import rate
 from tests.data.builtin.probe import solve
 
@@ -33,8 +33,8 @@ VALUES = {
 
 
 @cache
-def draw(seed: int, reserved: bool, n: int) -> tuple[Dialogue, ...]:
-    return tuple(islice(random_dialogues(random.Random(seed), reserved), n))
+def draw(seed: int, n: int) -> tuple[Dialogue, ...]:
+    return tuple(islice(reserved_dialogues(random.Random(seed)), n))
 
 
 def words(turns: Iterable[str]) -> list[str]:
@@ -42,7 +42,8 @@ def words(turns: Iterable[str]) -> list[str]:
 
 
 def test_no_dialogue_contradicts_itself_or_the_world() -> None:
-    for d in draw(11, reserved=False, n=2000):
+    rng = random.Random(11)
+    for d in (random_dialogue(rng) for _ in range(2000)):
         values = {key: d.values[key] for key in d.mentions}
         for key, places in d.mentions.items():
             assert {words([d.turns[i]])[position] for i, position in places} == {values[key]}
@@ -100,7 +101,7 @@ def test_a_level_is_the_number_of_kinds_of_damage_on_different_words(seed: int) 
     assert found.total() == 600
     assert len(found) == 5
     assert min(found.values()) > 110
-    clean = iter(draw(seed, reserved=True, n=1000))
+    clean = iter(draw(seed, n=1000))
     for e in examples:
         d = next(
             d for d in clean if blank(d.turns) == blank(e.turns) and d.turns[0].split()[0] == e.turns[0].split()[0]
@@ -128,7 +129,7 @@ def changes(d: Dialogue, way: Words) -> dict[tuple[int, int], str]:
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_no_rule_that_makes_negatives_draws_a_kind_of_damage(rule: Rule) -> None:
     """No negative has all turns that a damage changes, not even beside other changes."""
-    clean = draw(5, reserved=True, n=500)
+    clean = draw(5, n=500)
     negatives = make_rule_negatives([d.turns for d in clean], rule, seed=0)
     assert len(negatives.indices) > 450
     for i, negative in zip(negatives.indices, negatives.negatives, strict=True):

@@ -10,7 +10,7 @@ import pytest
 
 from data.scored import read_scored
 from discriminators.guides import CausalGuide
-from judge.browser.loading import DemoModels
+from judge.browser.judging import DemoModels
 from judge.steering import SteeredText
 from models.causal import CausalLM
 
