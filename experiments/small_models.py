@@ -16,7 +16,7 @@ from experiments.cdm.experiment import (
 from experiments.contracts import Run, Study
 from experiments.ctrl_eval.experiment import find_or_count_frequencies
 from experiments.presentation import present
-from experiments.steering.models import SteeringPlan, load_generator, split_parts, train_label_guide, train_label_judges
+from experiments.steering.models import SteeringPlan, load_generator, split_parts, train_guides, train_judges
 from experiments.training import (
     DiscriminatorPlan,
     GuidePlan,
@@ -58,11 +58,7 @@ def models(
     texts = list_texts(remarks.train)
     backbone = find_or_train(run, "infiller", infiller, texts, list_texts(remarks.held_out))
     fluent = find_or_train(
-        run,
-        "language_model",
-        language_model,
-        list_texts(stories.train),
-        list_texts(stories.held_out),
+        run, "language_model", language_model, list_texts(stories.train), list_texts(stories.held_out)
     )
     steering = train_steering(run, SteeringPlan(generator, guide, judge, share), remarks, topics)
     trained = (pair.amateur, pair.expert, *classifiers.values(), backbone, fluent, *steering)
@@ -81,12 +77,10 @@ def train_steering(
     topics: Corpus,
 ) -> list[Trained]:
     """Trains the generator on the remarks, then guides and judges of sentiments and of topics."""
-    generator_texts = split_parts(remarks, plan, run.seed).generator
-    generator, lm = load_generator(run, plan, generator_texts, remarks)
-    guides: list[Trained] = []
-    judges: list[Trained] = []
+    generator, lm = load_generator(run, plan, split_parts(remarks, plan, run.seed).generator, remarks)
+    trained = [generator]
     for labelled in (remarks, topics):
         parts = split_parts(labelled, plan, run.seed)  # by their texts, so that those of the generator are left out
-        guides += [train_label_guide(run, plan.guide, lm, label, parts.guide) for label in labelled.labels]
-        judges += train_label_judges(run, plan.judge, labelled.labels, parts.judge).values()
-    return [generator, *guides, *judges]
+        trained += train_guides(run, plan.guide, labelled.labels, parts.guide, lm).values()
+        trained += train_judges(run, plan.judge, labelled.labels, parts.judge).values()
+    return trained

@@ -104,19 +104,26 @@ def measure_falls(rated: ScoredSet, metric: str) -> dict[str, Any]:
     damages: list[list[str]] = []
     possible: list[list[str]] = []
     for example in known.examples:
-        damages.append(list_kinds(example.label) if example.ratings[aspect] < 1 else [])
+        is_damaged = example.ratings[aspect] < 1
+        damages.append(list_kinds(example.label) if is_damaged else [])
         possible.append(list_kinds(example.extra.get("possible_damage")))
     kinds = sorted({*chain(*damages)})
-    columns = [[kind in names for names in of_texts] for of_texts in (damages, possible) for kind in kinds]
-    x = np.column_stack([np.ones(len(known)), *columns])
+    columns = [np.ones(len(known))]
+    for of_texts in (damages, possible):
+        for kind in kinds:
+            columns.append(np.array([kind in names for names in of_texts]))
+    x = np.column_stack(columns)
     layout = lay_out(len(known), inputs=known.groups)
 
     def fit(inputs: np.ndarray) -> np.ndarray:
-        weighted = inputs[:, None, layout.inputs] * x.T  # (rows, columns, n)
-        slopes = np.linalg.pinv(weighted @ x) @ (weighted @ y)[..., None]
+        weights = inputs[:, layout.inputs]
+        weighted = weights[:, None] * x.T  # (rows, columns, n)
+        right = weighted @ y
+        slopes = np.linalg.pinv(weighted @ x) @ right[..., None]
         return -slopes[:, 1 : 1 + len(kinds), 0] / y.std()
 
-    return {"n": len(known), **dict(zip(kinds, estimate_weighted(fit, layout).show(), strict=True))}
+    falls = estimate_weighted(fit, layout).show()
+    return {"n": len(known), **dict(zip(kinds, falls, strict=True))}
 
 
 def list_kinds(names: str | None) -> list[str]:
@@ -145,5 +152,6 @@ def tabulate_cues(learned: Mapping[str, Negatives], reference: Sequence[Sequence
     """Makes a table of how well surface features give negatives away (`measure_cues`): a row per kind of negatives."""
     rows: list[dict[str, Any]] = []
     for kind, negatives in learned.items():
-        rows.append({"negatives": kind, "n": len(negatives.indices), **measure_cues(negatives, reference)})
+        cues = measure_cues(negatives, reference)
+        rows.append({"negatives": kind, "n": len(negatives.indices), **cues})
     return Table("Surface features of negatives", CUES_CAPTION, rows)

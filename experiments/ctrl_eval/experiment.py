@@ -90,30 +90,14 @@ def ctrleval(
     )
     texts = list_texts(data.train)
     held_out = list_texts(data.held_out)
-    backbone = find_or_train(
-        run,
-        "infiller",
-        infiller,
-        texts,
-        held_out,
-    )
+    backbone = find_or_train(run, "infiller", infiller, texts, held_out)
     if table is None and texts:
         counted = find_pretrained(Pretrained(iwf_tokenizer)) if iwf_tokenizer else backbone
         table = str(find_or_count_frequencies(run, counted, texts) / FILE_NAME)
-    plain = find_or_train(
-        run,
-        "causal",
-        causal,
-        texts,
-        held_out,
-    )
+    plain = find_or_train(run, "causal", causal, texts, held_out)
     judges = train_discriminators(run, discriminator, data) if discriminator and data.train else {}
     usual = metric(backbone.source, iwf=table, iwf_tokenizer=iwf_tokenizer)
-    metrics = {"ctrleval": usual}
-    if pattern_functions:
-        family = usual.infiller.family
-        for row, changed in (("bartscore", family.without_mask()), ("ppl", family.with_source_first())):
-            metrics[f"ctrleval_{row}_pf"] = replace(usual, infiller=replace(usual.infiller, family=changed))
+    metrics = {"ctrleval": usual, **(change_patterns(usual) if pattern_functions else {})}
     load = {"device": device, "dtype": dtype}
     baselines: dict[str, Callable[[], Metric]] = {
         "perplexity": lambda: Perplexity.from_pretrained(plain.source, **load),
@@ -159,6 +143,16 @@ def ctrleval(
         figures={f"{name} held-out AUC": max(judge.list_points("val/auc")) for name, judge in judges.items()},
         data=data,
     )
+
+
+def change_patterns(metric: CTRLEval) -> dict[str, CTRLEval]:
+    """Makes the metric with the pattern functions of BARTScore and of PPL-GPT, by row (Table 5)."""
+    family = metric.infiller.family
+    families = {"bartscore": family.without_mask(), "ppl": family.with_source_first()}
+    return {
+        f"ctrleval_{name}_pf": replace(metric, infiller=replace(metric.infiller, family=changed))
+        for name, changed in families.items()
+    }
 
 
 def choose_table(

@@ -34,14 +34,18 @@ def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
     settings: Any = OmegaConf.to_container(config)
     lacking: list[str] = []
     print(f"{config.name}: {describe_data(config, lacking)}")
-    names = dict.fromkeys(find_checkpoints(choose_judges(settings["experiment"])))
+    used = choose_judges(settings["experiment"])
+    names = dict.fromkeys(find_checkpoints(used))
     rows = [describe_checkpoint(name, unresolved, lacking) for name in names]
     if rows:
         print(Table("Checkpoints", "", rows).to_markdown())
-    print(f"to download: {sum(row.get('GB to download', 0.0) for row in rows):.2f} GB of weights")
-    if lacking:
-        terminal.say("\n".join(["missing:", *(f"- {what}" for what in lacking)]))
-    return 2 if lacking else 0
+    download = sum(row.get("GB to download", 0.0) for row in rows)
+    print(f"to download: {download:.2f} GB of weights")
+    if not lacking:
+        return 0
+    listed = [f"- {what}" for what in lacking]
+    terminal.say("\n".join(["missing:", *listed]))
+    return 2
 
 
 def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -49,15 +53,19 @@ def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
     judges = experiment.get("discriminators")
     if not isinstance(judges, Mapping) or "kinds" not in judges:
         return experiment
-    return {**experiment, "discriminators": [judges["judges"].get(kind) for kind in judges["kinds"]]}
+    used = [judges["judges"].get(kind) for kind in judges["kinds"]]
+    return {**experiment, "discriminators": used}
 
 
 def find_checkpoints(experiment: Any) -> Iterator[str]:
     """Yields the names of pretrained models in an experiment's settings."""
     for _, node in walk(experiment):
-        if isinstance(node, Mapping):
-            keys = (*KEYS, "name") if node.get("_target_") in NAMED else KEYS
-            yield from (value for key, value in node.items() if key in keys and isinstance(value, str))
+        if not isinstance(node, Mapping):
+            continue
+        is_named = node.get("_target_") in NAMED
+        for key in (*KEYS, "name") if is_named else KEYS:
+            if isinstance(node.get(key), str):
+                yield node[key]
 
 
 def describe_checkpoint(name: str, unresolved: Mapping[str, Any], lacking: list[str]) -> dict[str, Any]:
@@ -67,13 +75,15 @@ def describe_checkpoint(name: str, unresolved: Mapping[str, Any], lacking: list[
     if find_folder(encoder_source(name)) is not None:
         return row
     size = "size not known"
-    if known := PUBLISHED.get(name):
+    known = PUBLISHED.get(name)
+    if known is not None:
         row["GB to download"] = known.download / GB
         size = f"{known.download / GB:.2f} GB"
     if unresolved["network"]:
         return {**row, "state": f"will be fetched ({size})"}
-    lacking.append(f"{places}={name}: missing ({size}); network=true fetches it, or name a folder")
-    return {**row, "state": f"missing ({size})"}
+    missing = f"missing ({size})"
+    lacking.append(f"{places}={name}: {missing}; network=true fetches it, or name a folder")
+    return {**row, "state": missing}
 
 
 def describe_data(config: DictConfig, lacking: list[str]) -> str:
@@ -87,17 +97,21 @@ def describe_data(config: DictConfig, lacking: list[str]) -> str:
         if isinstance(corpus, Corpus) and corpus.iwf is not None and not (config.model or {}).get("iwf"):
             corpus.iwf()
     except (InputError, SettingError, InstantiationException) as error:
-        fault = next((cause for cause in causes(error) if isinstance(cause, InputError | SettingError)), None)
-        if fault is None:
+        faults = [cause for cause in causes(error) if isinstance(cause, InputError | SettingError)]
+        if not faults:
             raise
+        fault = faults[0]
         lines = fault.faults if isinstance(fault, InputError) else [str(fault)]
-        files = [find_public(line) for line in lines] if config.network and data.get("download") else []
-        lacking += [f"data: {line}" for line in lines if not find_public(line) or not files]
-        return "; ".join(f"{name} will be fetched (size not known)" for name in files if name) or "data missing"
+        is_fetched = config.network and data.get("download")
+        files = {line: is_fetched and find_public(line) for line in lines}
+        lacking += [f"data: {line}" for line, file in files.items() if not file]
+        fetched = [f"{file} will be fetched (size not known)" for file in files.values() if file]
+        return "; ".join(fetched) or "data missing"
     if not isinstance(corpus, Corpus):
         return "data that the run reads itself: not checked here"
-    sets = ", ".join(f"{rated.name} ({len(rated.examples)})" for rated in corpus.rated) or "no rated set"
-    return f"data {corpus.name}, {len(corpus.train)} training texts, {len(corpus.held_out)} held out, {sets}"
+    sets = [f"{rated.name} ({len(rated.examples)})" for rated in corpus.rated]
+    counts = f"{len(corpus.train)} training texts, {len(corpus.held_out)} held out"
+    return f"data {corpus.name}, {counts}, {', '.join(sets) or 'no rated set'}"
 
 
 def find_public(line: str) -> str:

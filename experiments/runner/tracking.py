@@ -124,8 +124,9 @@ class WandbTracking(NoTracking):
             return
         import wandb
 
-        for training in outcome.curves.keys() - self.trained:  # of stages of an earlier run
-            for point in outcome.curves[training]:
+        found = {name: points for name, points in outcome.curves.items() if name not in self.trained}
+        for training, points in found.items():  # of stages of an earlier run
+            for point in points:
                 values = {f"{training}/{name}": value for name, value in point.items() if name != "step"}
                 self.run.log({**values, STEP: point["step"]})
         tables = {f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows}

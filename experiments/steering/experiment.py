@@ -21,8 +21,8 @@ from experiments.steering.models import (
     find_labels,
     load_generator,
     split_parts,
-    train_label_guide,
-    train_label_judges,
+    train_guides,
+    train_judges,
 )
 from experiments.steering.tables import (
     SteeredText,
@@ -77,57 +77,21 @@ def guided_text(
         generation.check_candidates(steering.ks, plan.generator.model.vocabulary)
     chosen, prompt_notes = generation.choose_prompts(data, sampling)
     parts = split_parts(data, plan, run.seed)
-    generator, lm = load_generator(
-        run,
-        plan,
-        parts.generator,
-        data,
-    )
+    generator, lm = load_generator(run, plan, parts.generator, data)
     generation.check_candidates(steering.ks, len(lm.tokenizer))
     prompts = list(generation.encode_prompts(lm, chosen, sampling.new_tokens).values())
-    guides = {
-        label: train_label_guide(
-            run,
-            plan.guide,
-            lm,
-            label,
-            parts.guide,
-        )
-        for label in labels
-    }
-    judges = train_label_judges(
-        run,
-        plan.judge,
-        data.labels,
-        parts.judge,
-    )
+    guides = train_guides(run, plan.guide, labels, parts.guide, lm)
+    judges = train_judges(run, plan.judge, data.labels, parts.judge)
     loaded_guides = {label: load_guide(guide.source, plan.device) for label, guide in guides.items()}
     loaded_judges = {label: Discriminator.from_pretrained(judge.source, plan.device) for label, judge in judges.items()}
     judge = partial(find_labels, data.labels, loaded_judges)
-    texts, overheads = steer(
-        run,
-        lm,
-        loaded_guides,
-        prompts,
-        steering,
-        sampling,
-    )
+    texts, overheads = steer(run, lm, loaded_guides, prompts, steering, sampling)
     with run.timed("judging"):
-        texts = judge_texts(
-            lm,
-            judge,
-            prompts,
-            texts,
-        )
+        texts = judge_texts(lm, judge, prompts, texts)
     figures, are_judges_known = judge_held_out(data, judge, loaded_guides)
     samples = run.folder / "samples.jsonl"
     if run.stages.first:
-        write_samples(
-            samples,
-            texts,
-            steering.rule,
-            chosen,
-        )
+        write_samples(samples, texts, steering.rule, chosen)
     study = present(
         run,
         models={"generator": generator, **{trained.name: trained for trained in (*guides.values(), *judges.values())}},

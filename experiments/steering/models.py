@@ -14,7 +14,15 @@ from data.corpus import Corpus, split_share
 from discriminators.discriminator import Discriminator
 from discriminators.texts import LabelledText
 from experiments.contracts import Run
-from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, Pretrained, Trained, find_or_train
+from experiments.training import (
+    DiscriminatorPlan,
+    GuidePlan,
+    LanguageModelPlan,
+    Pretrained,
+    Trained,
+    find_or_train,
+    list_texts,
+)
 from models.causal import CausalLM
 
 FEWEST = 10  # different texts of a label for its guide, and for its judge
@@ -59,7 +67,10 @@ def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
     parts = TextParts(generator, guide, judge)
     faults: list[str] = []
     for label in data.labels:
-        every, *counts = (count_texts(part, label) for part in (data.train, guide, judge, generator))
+        of_parts = (
+            {text(each) for each in part if each.label == label} for part in (data.train, guide, judge, generator)
+        )
+        every, *counts = map(len, of_parts)
         if min(counts[:2]) < FEWEST:
             faults.append(
                 f"guides and judges each need at least {FEWEST} different texts of a label, but of the {every} of "
@@ -69,11 +80,6 @@ def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
     if faults:
         raise InputError(faults)
     return parts
-
-
-def count_texts(examples: Sequence[Example], label: str) -> int:
-    """Counts the different texts of a label."""
-    return len({example.full_text for example in examples if example.label == label})
 
 
 def label_texts(
@@ -119,29 +125,30 @@ def load_generator(
     data: Corpus,
 ) -> tuple[Trained, CausalLM]:
     """Finds or trains the generator, on these texts without labels, and loads it."""
-    learned = [example.full_text for example in texts]
-    held_out = [example.full_text for example in data.held_out]
     generator = Pretrained(plan.generator) if isinstance(plan.generator, str) else plan.generator
-    trained = find_or_train(run, "generator", generator, learned, held_out)
+    trained = find_or_train(run, "generator", generator, list_texts(texts), list_texts(data.held_out))
     return trained, CausalLM.from_pretrained(trained.source, plan.device, plan.dtype)
 
 
-def train_label_guide(
+def train_guides(
     run: Run,
     plan: GuidePlan,
-    lm: CausalLM,
-    label: str,
+    labels: Sequence[str],
     texts: Sequence[Example],
-) -> Trained:
-    """Trains the guide to a label, against all other labels.
+    lm: CausalLM,
+) -> dict[str, Trained]:
+    """Trains the guide to each label, against all other labels.
 
-    The guide learns prefixes of whole texts, so it should also read the prompt when it guides.
+    A guide learns prefixes of whole texts, so it should also read the prompt when it guides.
     """
-    learned = label_texts(texts, label, plan.texts, run.seed)
-    return find_or_train(run, f"guide_{name_file(label)}", plan, learned, tokenizer=lm.tokenizer)
+    guides: dict[str, Trained] = {}
+    for label in labels:
+        learned = label_texts(texts, label, plan.texts, run.seed)
+        guides[label] = find_or_train(run, f"guide_{name_file(label)}", plan, learned, tokenizer=lm.tokenizer)
+    return guides
 
 
-def train_label_judges(
+def train_judges(
     run: Run,
     plan: DiscriminatorPlan,
     labels: Sequence[str],
@@ -152,9 +159,8 @@ def train_label_judges(
     The seed of the judges differs from that of the guides.
     """
     seed = run.seed + 1
-    judged = labels[1:] if len(labels) == 2 else labels
     judges: dict[str, Trained] = {}
-    for label in judged:
+    for label in labels[1:] if len(labels) == 2 else labels:
         learned = label_texts(texts, label, plan.texts, seed)
         judges[label] = find_or_train(run, f"judge_{name_file(label)}", plan, learned, seed=seed)
     return judges
@@ -167,7 +173,7 @@ def find_labels(
 ) -> list[str]:
     """Finds the label with the highest logit for each text; with two labels, the sign of the logit decides.
 
-    `judges` are those of `train_label_judges`, by label.
+    `judges` are those of `train_judges`, by label.
     """
     logits = [judge.logits([(text,) for text in texts])[0] for judge in judges.values()]
     if len(labels) == 2:

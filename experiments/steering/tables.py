@@ -49,6 +49,11 @@ class SteeredText:
     # of the whole continuation in nats, under the unguided generator
     nll: float = 0.0
 
+    @property
+    def tokens(self) -> int:
+        """The number of tokens of the continuation."""
+        return len(self.ids)
+
 
 def tabulate(texts: Sequence[SteeredText], overheads: Mapping[tuple[float, int], float], rule: str) -> Table:
     """Makes the table of steered texts: for each strength and k all labels together, then each label."""
@@ -80,11 +85,11 @@ def measure_texts(texts: Sequence[SteeredText]) -> dict[str, Any]:
     Accuracy and perplexity have intervals over prompts; distinct-n is the mean over labels and seeds.
     """
     layout = lay_out(len(texts), inputs=[text.prompt for text in texts])
-    nll = np.array([text.nll for text in texts])
-    tokens = count_tokens(texts)
+    nll = list_values(texts, "nll")
+    tokens = list_values(texts, "tokens")
     measured: dict[str, Any] = {
         "n": len(texts),
-        "accuracy": estimate_share(list_hits(texts), layout).only,
+        "accuracy": estimate_share(list_values(texts, "is_hit"), layout).only,
         "perplexity": estimate_perplexity(nll, tokens, layout),
     }
     pools: dict[tuple[str, int], list[tuple[str, ...]]] = {}
@@ -95,14 +100,9 @@ def measure_texts(texts: Sequence[SteeredText]) -> dict[str, Any]:
     return {**measured, "tokens": float(tokens.mean())}
 
 
-def list_hits(texts: Sequence[SteeredText]) -> Floats:
-    """Lists 1 for each text with the intended label, and 0 for any other."""
-    return np.array([float(text.is_hit) for text in texts])
-
-
-def count_tokens(texts: Sequence[SteeredText]) -> Floats:
-    """Counts the tokens of each continuation."""
-    return np.array([float(len(text.ids)) for text in texts])
+def list_values(texts: Sequence[SteeredText], name: str) -> Floats:
+    """Lists a field of each text as numbers; a hit is 1."""
+    return np.array([getattr(text, name) for text in texts], dtype=np.float64)
 
 
 def describe_guidance(texts: Sequence[SteeredText], are_judges_known: bool) -> str:
@@ -120,8 +120,8 @@ def describe_guidance(texts: Sequence[SteeredText], are_judges_known: bool) -> s
     named = f"of strength {strength:g} at k {most}"
     if not are_judges_known:
         return f"No verdict on guidance {named}: the judges are not shown to tell the labels apart"
-    before = list_hits(plain)
-    after = list_hits(guided)
+    before = list_values(plain, "is_hit")
+    after = list_values(guided, "is_hit")
     layout = lay_out(len(after), inputs=[text.prompt for text in guided])
     added = estimate_difference(after - before, layout).only
     shares = f"from {before.mean():.2f} to {after.mean():.2f}"
@@ -137,7 +137,7 @@ def describe_guidance(texts: Sequence[SteeredText], are_judges_known: bool) -> s
 
 def measure_perplexity(texts: Sequence[SteeredText]) -> float:
     """Computes the perplexity of all continuations under the unguided generator."""
-    return float(np.exp(sum(text.nll for text in texts) / count_tokens(texts).sum()))
+    return float(np.exp(list_values(texts, "nll").sum() / list_values(texts, "tokens").sum()))
 
 
 def write_samples(

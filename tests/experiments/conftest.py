@@ -6,13 +6,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from core.progress import show_nothing as show_nothing
 from core.stages import Stages
 from experiments.contracts import Run
 from experiments.run import main
@@ -107,9 +107,3 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
             signal.signal(signal.SIGINT, heeded)
 
     return started
-
-
-@contextmanager
-def show_nothing(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A progress that nobody sees."""
-    yield lambda steps: None

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback
@@ -14,18 +14,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from experiments.runner.hardware import build_trainer, choose_training
 from tests.experiments.conftest import show_nothing
+from tests.experiments.toy.toy import OneWeight
 
-
-class OneWeight(pl.LightningModule):
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.ones(1))
-
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        return torch.optim.SGD([self.weight], 0.1)
-
-    def training_step(self, batch: list[torch.Tensor], _: int) -> torch.Tensor:
-        return (self.weight * batch[0]).sum()
+TRAINER = {"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "cpu", "max_epochs": 2}
 
 
 @pytest.mark.filterwarnings(
@@ -39,32 +30,27 @@ def test_the_steps_of_a_training_are_shown(tmp_path: Path) -> None:
         shown.append(total)
         yield shown.append
 
-    config = OmegaConf.create(
-        {"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "cpu", "max_epochs": 2}
-    )
-    trainer = build_trainer(config, tmp_path, progress, enable_checkpointing=False)
-    trainer.fit(OneWeight(), DataLoader(TensorDataset(torch.ones(3))))
+    trainer = build_trainer(OmegaConf.create(TRAINER), tmp_path, progress, enable_checkpointing=False)
+    trainer.fit(OneWeight(gamma=1.0), DataLoader(TensorDataset(torch.ones(3))))
     assert shown == [6, 0, 1, 1, 1, 1, 1, 1]
 
 
 def test_callbacks_of_the_configuration_are_called_and_its_settings_have_the_last_word(tmp_path: Path) -> None:
     callback = {"_target_": "pytorch_lightning.callbacks.EarlyStopping", "monitor": "val/loss", "patience": 7}
-    trainer = {"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "cpu", "max_epochs": 2}
-    config = OmegaConf.create({**trainer, "precision": "bf16-mixed", "gradient_clip_val": 0.5, "callbacks": [callback]})
+    config = OmegaConf.create({**TRAINER, "precision": "bf16-mixed", "gradient_clip_val": 0.5, "callbacks": [callback]})
     added = LambdaCallback()
-    settings: Any = {"callbacks": [added], "max_epochs": 9, "gradient_clip_val": 1.0, "enable_checkpointing": False}
-    first: Any = build_trainer(config, tmp_path, show_nothing, **settings)
-    second: Any = build_trainer(config, tmp_path, show_nothing, precision="32-true", **settings)
+    build = partial(build_trainer, config, tmp_path, show_nothing, [added], max_epochs=9, gradient_clip_val=1.0)
+    first: Any = build(enable_checkpointing=False)
+    second: Any = build(enable_checkpointing=False, precision="32-true")  # for scoring
     assert (first.max_epochs, first.gradient_clip_val, first.log_every_n_steps) == (2, 0.5, 5)
-    assert (first.precision, second.precision) == ("bf16-mixed", "32-true")  # the latter for scoring
-    stopping = [next(c for c in each.callbacks if isinstance(c, EarlyStopping)) for each in (first, second)]
-    assert stopping[0].patience == 7
-    assert stopping[0] is not stopping[1]  # each training has callbacks of its own
+    assert (first.precision, second.precision) == ("bf16-mixed", "32-true")
+    one, other = (next(c for c in each.callbacks if isinstance(c, EarlyStopping)) for each in (first, second))
+    assert one.patience == 7
+    assert one is not other  # each training has callbacks of its own
     assert added in first.callbacks
 
 
 def test_what_ends_or_changes_a_training_is_part_of_it_and_where_it_runs_is_not() -> None:
-    trainer = {"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "gpu", "devices": 2}
+    where = {"accelerator": "gpu", "devices": 2, "strategy": "ddp", "max_time": "00:00:00:02"}
     ending = {"max_steps": 3, "precision": "bf16-mixed", "callbacks": [{"_target_": "mine.Stops", "patience": 2}]}
-    config = OmegaConf.create({**trainer, "strategy": "ddp", "max_time": "00:00:00:02", **ending})
-    assert choose_training(config) == ending
+    assert choose_training(OmegaConf.create({**TRAINER, **where, **ending})) == {"max_epochs": 2, **ending}
