@@ -212,7 +212,7 @@ def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, lis
     columns: dict[str, Floats] = {}
     for name, values in grid.columns.items():
         is_missing = np.isnan(values)
-        is_out = (is_missing & silence).any(axis=1)
+        is_out = np.asarray((is_missing & silence).any(axis=1))
         if name not in grid.scores:
             is_out &= ~(is_missing & ~silence).any(axis=1)  # a system that people rated in part is left in
         for row in np.flatnonzero(is_out):

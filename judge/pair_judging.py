@@ -97,7 +97,7 @@ def judge_pairs(read: PairInputs, texts: ScoredSet, planned: Any, human_labels: 
         raise InputError([fault(texts.name, 0, rule)])
     verdicts = None if judge is None else ask_judge(judge, pairs, texts, read.places)
     asked = verdicts.by_judge if verdicts else {}
-    judges = {name: settle_orders(first) for name, first in asked.items()} | pairs.judges
+    judges = {**{name: settle_orders(first) for name, first in asked.items()}, **pairs.judges}
     if given is None and verdicts is not None:
         pairs = replace(pairs, name=verdicts.signature, outcomes=verdicts.outcomes)
         pairs = pairs if labels is None else join_pair_labels(pairs, labels)

@@ -146,7 +146,8 @@ def plan_inputs(
             needed = SampleSize(math.nan, math.nan, reason)
         else:
             needed = n_to_tell_metrics(
-                *both,
+                both[0],
+                both[1],
                 between_metrics,
                 statistic=statistic,
                 metrics=compared,
