@@ -239,7 +239,7 @@ def draw_inputs(
     """Draws `n` prompts with different prefixes."""
     prompts = reserved_prompts(world, rng)
     inputs = [*islice(distinct(prompts, attrgetter("prefix")), n)]
-    next(prompts)  # unused, but a seed keeps its texts
+    next(prompts)  # not used; without it a seed would give other texts
     return inputs
 
 

@@ -74,7 +74,7 @@ class Dialogue:
     values: Mapping[FactKey, str]  # of all facts, mentioned or not
     turns: Turns = ()
     mentions: dict[FactKey, list[Place]] = field(default_factory=dict)  # where each fact is mentioned
-    closing: int = 0  # its first turn
+    closing: int = 0  # the first turn of the closing
 
     @property
     def text(self) -> str:

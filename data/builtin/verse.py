@@ -32,8 +32,8 @@ def read_theme(lines: Sequence[Sequence[str]]) -> Theme:
 
 THEMES = {name: read_theme(lines) for (name,), *lines in FILE["themes"]}
 RHYMES: Mapping[str, tuple[str, ...]] = table(FILE["rhymes"])
-MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}  # others are oblique, too
-SHAPES = {len(shape): re.findall("p|v|mm|nn", shape) for shape in SAID["shapes"]}  # a letter for each character
+MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}  # any other tone takes the oblique ones
+SHAPES = {len(shape): re.findall("p|v|mm|nn", shape) for shape in SAID["shapes"]}  # by length
 
 
 def generate_verse(
