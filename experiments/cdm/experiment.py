@@ -401,38 +401,60 @@ def get_pooler(
     data: Corpus,
     plan: PoolerPlan,
 ) -> Path:
-    """Trains the classifier pooler, or finds it as a stage; returns its folder.
+    """Trains the classifier pooler and checks it, or finds it as a stage; returns its folder.
 
-    The pooler learns held-out dialogues and their negatives, never rated ones. The dialogues are whole, as rated ones
-    are. Other held-out dialogues show whether the pooler scores human turns above machine turns. These machine turns
-    are drawn from both models with equal weight (gamma -1/2), so that the sign of their mean contrastive momentum does
-    not follow from Eq. 1. Raises SettingError if no dialogue gets a negative.
+    Held-out dialogues that the pooler did not learn show whether it scores human turns above machine turns. These
+    machine turns are drawn from both models with equal weight (gamma -1/2), so that the sign of their mean contrastive
+    momentum does not follow from Eq. 1. Raises SettingError if no dialogue gets a negative.
     """
-    pair = trained.pair
+    fitted = fit_pooler(run, trained, data, plan)
     *_, developing = split_held_out(data)
-    learned = choose_for_pooler(data, plan, run.seed)
     checking = developing[: plan.dialogues]
 
-    def find_both(negatives: Negatives) -> tuple[list[Steps], list[Steps]]:
-        good = find_steps(pair, pair.tokenise(negatives.positives))
-        return good, find_steps(pair, pair.tokenise(negatives.negatives))
+    def build(folder: Path) -> None:
+        pooler = ClassifierPooler.load(fitted / "pooler.json")
+        machine = sample_negatives(trained.pair, checking, "mixed-multi", EQUAL_MIX, run.seed)
+        if machine.indices:
+            pooler = pooler.with_auc(*find_both(trained.pair, machine))
+        pooler.save(folder / "pooler.json")
+
+    depends = {"fitted": fitted.name, "held_out": fingerprint(checking), "seed": run.seed}
+    return run.keep("checking the pooler", "pooler", depends, build)
+
+
+def fit_pooler(
+    run: Run,
+    trained: TrainedPair,
+    data: Corpus,
+    plan: PoolerPlan,
+) -> Path:
+    """Trains the classifier pooler, or finds it as a stage of its own, because it does not depend on Eq. 4.
+
+    The pooler learns held-out dialogues and their negatives by a rule, never rated ones. The dialogues are whole, as
+    rated ones are. Raises SettingError if no dialogue gets a negative.
+    """
+    pair = trained.pair
+    learned = choose_for_pooler(data, plan, run.seed)
 
     def build(folder: Path) -> None:
         whole = pair.decode(pair.tokenise(learned).dialogues)
         negatives = make_by_rule("model.pooler.negatives", plan.negatives, whole, run.seed, pair)
-        pooler = ClassifierPooler.fit(*find_both(negatives), plan.strength)
-        machine = sample_negatives(pair, checking, "mixed-multi", EQUAL_MIX, run.seed)
-        if machine.indices:
-            pooler = pooler.with_auc(*find_both(machine))
+        pooler = ClassifierPooler.fit(*find_both(pair, negatives), plan.strength)
         pooler.save(folder / "pooler.json")
 
     depends = {
         **trained.identity,
         "plan": plan,
-        "held_out": fingerprint([*learned, *checking]),
+        "held_out": fingerprint(learned),
         "seed": run.seed,
     }
-    return run.keep("fitting the pooler", "pooler", depends, build)
+    return run.keep("fitting the pooler", "pooler_fit", depends, build)
+
+
+def find_both(pair: Pair, negatives: Negatives) -> tuple[list[Steps], list[Steps]]:
+    """Computes the log-probabilities of the positives and of the negatives."""
+    good = find_steps(pair, pair.tokenise(negatives.positives))
+    return good, find_steps(pair, pair.tokenise(negatives.negatives))
 
 
 def choose_for_pooler(data: Corpus, plan: PoolerPlan, seed: int) -> list[tuple[str, ...]]:

@@ -16,6 +16,7 @@ from cdm.rules import Rule, make_rule_negatives
 from core.errors import SettingError
 from core.example import Example
 from core.scores import Scores
+from core.source import hash_sources
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus
 from discriminators.metric import DiscriminatorScore
@@ -24,6 +25,7 @@ from experiments.cdm.experiment import (
     TrainedPair,
     choose_for_pooler,
     cut_dialogues,
+    fit_pooler,
     get_pooler,
     get_steps,
     load_discriminators,
@@ -77,7 +79,7 @@ def test_main_job_leaves_results_and_is_found_again(finish: Callable[..., Any], 
         ("baseline_amateur_alone", 20, 0.5),
     ]
     stages = list_stages(tmp_path)
-    kinds = {"amateur", "expert", "negatives", "momentum", "discriminator_bilstm", "pooler"}
+    kinds = {"amateur", "expert", "negatives", "momentum", "discriminator_bilstm", "pooler", "pooler_fit"}
     kinds.add("discriminator_baseline_amateur_alone_bilstm")
     assert {name.rsplit("-", 1)[0] for name in stages} == kinds
     assert finish(*command, folder="second", plots=False)["table"] == results["table"]
@@ -164,6 +166,11 @@ def test_the_pooler_learns_negatives_of_a_rule(
     assert set(scored[2]) <= set(DIALOGUES[2::3])  # human dialogues against machine turns show its sign
     assert len(scored[3]) == len(scored[2]) > 0
     assert not set(scored[3]) & {*scored[2], *scored[1]}
+
+
+def test_the_pooler_is_not_fitted_anew_where_the_draw_of_segments_changes() -> None:
+    assert "cdm/sampling.py" in hash_sources([get_pooler])
+    assert "cdm/sampling.py" not in hash_sources([fit_pooler])
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
