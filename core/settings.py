@@ -27,7 +27,7 @@ CHECKED: ConfigDict = {"strict": True, "arbitrary_types_allowed": True}
 
 
 @dataclass(frozen=True)
-class Rule:
+class TypeRule:
     """A rule of a type for pydantic."""
 
     # returns the value, or raises ValueError
@@ -84,9 +84,9 @@ NonNegative = Annotated[Number, Ge(0)]
 Positive = Annotated[Number, Gt(0)]
 Share = Annotated[float, Ge(0), Lt(1)]  # may be 0
 Fraction = Annotated[float, Gt(0), Lt(1)]
-Text = Annotated[str, Rule(refuse_blank)]
-Several = Annotated[Sequence[H], Rule(to_tuple, is_before=True), Rule(_refuse_duplicates)]
-AscendingRatios = Annotated[Several[Share], Rule(_refuse_unordered)]  # the first is 0
+Text = Annotated[str, TypeRule(refuse_blank)]
+Several = Annotated[Sequence[H], TypeRule(to_tuple, is_before=True), TypeRule(_refuse_duplicates)]
+AscendingRatios = Annotated[Several[Share], TypeRule(_refuse_unordered)]  # the first is 0
 
 
 def one_of(names: Collection[str]) -> Any:

@@ -11,6 +11,7 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    Literal,
     ParamSpec,
     TypeVar,
     get_args,
@@ -19,7 +20,7 @@ from typing import (
 
 import cyclopts
 
-from core.errors import SettingError
+from core.errors import SettingError, check_names
 from core.settings import check
 
 PLAIN = {
@@ -157,13 +158,16 @@ R = TypeVar("R")
 def verb(declared: Callable[P, R]) -> Callable[P, R]:
     """Makes the function of a verb, which checks its arguments by the rules of their types.
 
-    It raises SettingError for a value that breaks a rule, such as a `Fraction` of 1.5.
+    It raises SettingError for a value that breaks a rule, such as a `Fraction` of 1.5, and for an unknown setting.
     """
-    hints = {name: each.annotation for name, each in signature(declared).parameters.items()}
-    ruled = {name: hint for name, hint in hints.items() if has_rule(hint)}
+    parameters = signature(declared).parameters
+    is_open = any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
+    ruled = {name: each.annotation for name, each in parameters.items() if has_rule(each.annotation)}
 
     @wraps(declared)
     def call(*args: P.args, **settings: P.kwargs) -> R:
+        if not is_open:
+            check_names(settings, parameters, declared.__name__)
         given = signature(declared).bind(*args, **settings).arguments
         for name in ruled.keys() & given.keys():
             check(ruled[name], **{name: given[name]})
@@ -173,7 +177,9 @@ def verb(declared: Callable[P, R]) -> Callable[P, R]:
 
 
 def has_rule(hint: Any) -> bool:
-    """Whether a type, or a part of it, has a rule beside what cyclopts reads."""
+    """Whether a type, or a part of it, has a rule beside what cyclopts reads: one of some words, or a range."""
+    if get_origin(hint) is Literal:
+        return True
     notes = getattr(hint, "__metadata__", ())
     return not all(isinstance(note, cyclopts.Parameter) for note in notes) or any(map(has_rule, get_args(hint)))
 

@@ -175,10 +175,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: judge.agree(read(RATED, {"cheap_cues": [1, 2]})), "rename these scores"),
     (lambda: judge.agree(PLAIN, **MISSPELT["agree"]), "threshold is not a setting of agree (did you mean thresholds"),
-    (
-        lambda: judge.plan(**MISSPELT["plan"]),
-        "withn is not a setting of plan (did you mean within?); allowed: within, texts, rate",
-    ),
+    (lambda: judge.plan(**MISSPELT["plan"]), "withn is not a setting of plan (did you mean within?); allowed: pilot,"),
     (
         lambda: judge.compare({"a": {"i": "x"}, "b": {"i": "y"}}, incomplete=cast(Any, "skip")),
         "incomplete must be 'refuse' or 'drop', but is 'skip'",
