@@ -153,7 +153,7 @@ class NegativeSampler:
     def count_uncovered(self, indices: Sequence[int]) -> int:
         """Counts dialogues without a place of the kind that the strategy asks for, such as a content word."""
         rng = random.Random(0)  # whether there is a place does not depend on the draw
-        places = {i: manipulations(self.strategy, rng)[0] for i in indices}
+        places: dict[int, Place] = {i: manipulations(self.strategy, rng)[0] for i in indices}
         return sum(self.find_place(self.tokenised.dialogues[i], place, rng) is None for i, place in places.items())
 
     def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Negatives:

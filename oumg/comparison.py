@@ -29,7 +29,7 @@ from data.files import iterate_examples
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
 from discriminators.texts import LabelledText
-from meta_eval.scored_set import ScoredSet
+from meta_eval.scored_set import Location, ScoredSet
 from oumg.pieces import draw_common_length, find_shared_start, normalise_text, split_pieces, strip_templates
 
 FEWEST_INPUTS = 4  # two to learn from, one to validate on, one to test on
@@ -56,7 +56,7 @@ class Written:
     """A text of one of the three sets, with its file and line."""
 
     example: Example
-    place: tuple[str, int]
+    place: Location
     # in the unit of length, each with the spaces after it
     pieces: Sequence[str]
 

@@ -146,10 +146,10 @@ def measure_gap(line: Line) -> float:
     [1.0, 0.5, 0.25]
     """
     outcomes = {line["system_a"]: 1.0, line["system_b"]: 0.0, "tie": 0.5}
-    winners = [line[field] for field in ("people", "winner") if field in line]
+    winners: list[Any] = [line[field] for field in ("people", "winner") if field in line]
     if len(winners) < 2:
         return -1.0
-    first, second = (outcomes.get(winner, winner) for winner in winners)
+    first, second = (float(outcomes.get(winner, winner)) for winner in winners)
     return abs(first - second)
 
 

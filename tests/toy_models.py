@@ -120,10 +120,10 @@ def kill_in(epoch: int, callbacks: Sequence[Callback], **settings: Any) -> Train
 
 def toy_pair(texts: Sequence[str], **settings: Any) -> Pair:
     """Two untrained T5, of which the second is wider."""
-    models = [
+    first, second = (
         TinyT5(400, width, 2 * width, 2, 1, 1).build(texts, (SEPARATOR,), seed) for seed, width in ((1, 16), (2, 32))
-    ]
-    return Pair(*models, PairReading(60, **settings))
+    )
+    return Pair(first, second, PairReading(60, **settings))
 
 
 def refuse_large_batches(forward: Callable[..., Any], rows: int) -> Callable[..., Any]:

@@ -36,7 +36,7 @@ def build_judge_tab(models: DemoModels) -> None:
     examples = list(list_examples())
     first = examples[0][1]
     text, is_dialogue, *others = list_fields(first)
-    fields = [make_box("text", text), gr.Checkbox(is_dialogue, label="a dialogue")]
+    fields = [make_box("text", text), gr.Checkbox(bool(is_dialogue), label="a dialogue")]
     for names, values in ((("prefix", "label"), others[:2]), (("references", "context"), others[2:])):
         with gr.Row():
             fields += map(make_box, names, values)

@@ -12,6 +12,7 @@ import torch
 
 from core.errors import ExampleError, InputError
 from core.example import Example
+from data.words import Spelling
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.explanations import explain_parts
 from discriminators.metric import DiscriminatorScore
@@ -130,13 +131,13 @@ def test_of_dialogues_alone_a_text_has_no_score() -> None:
 
 
 @pytest.mark.parametrize("spelling", ["as_is", "normal"])
-def test_a_discriminator_scores_in_the_spelling_that_it_learned(tmp_path: Path, spelling: str) -> None:
+def test_a_discriminator_scores_in_the_spelling_that_it_learned(tmp_path: Path, spelling: Spelling) -> None:
     judge = new_bilstm(
         [RAW, TOKENISED],
         "characters",
         hidden_dim=8,
         spelling=spelling,
-    )  # pyright: ignore[reportArgumentType]
+    )
     judge.save_pretrained(tmp_path)
     metric = DiscriminatorScore.from_pretrained(tmp_path, explain=True)
     scores = metric.score([Example("raw", turns=RAW), Example("tokenised", turns=TOKENISED)])

@@ -235,7 +235,8 @@ def test_faults_of_names(names, message):
 def test_kendall_of_few_and_of_many_examples_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 9, (2, 40)).astype(float)
-    weights = np.concatenate([np.ones((1, 40)), 1 - np.eye(40), rng.integers(0, 3, (5, 40)), np.eye(40)[:1]])
+    drawn = rng.integers(0, 3, (5, 40)).astype(float)
+    weights = np.concatenate([np.ones((1, 40)), 1 - np.eye(40), drawn, np.eye(40)[:1]])
     compared = kendall(x, y, weights)
     monkeypatch.setattr("meta_eval.correlation.MOST_COMPARED", 0)
     np.testing.assert_array_equal(compared, kendall(x, y, weights))

@@ -91,8 +91,8 @@ def test_the_title_the_columns_and_the_cells_of_a_table_are_text() -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "\t=1", "\n=1", "＝1"])
 def test_a_spreadsheet_reads_a_field_as_text(tmp_path: Path, text: str) -> None:
-    write_tables(Study(signature="sig", tables=[Table("T", "", [{text: text, "n": -1.5, "plain": "a-b=c"}])]), tmp_path)
-    header, row = rows_of(tmp_path / "tables" / "t.csv")
+    write_tables([Table("T", "", [{text: text, "n": -1.5, "plain": "a-b=c"}])], tmp_path)
+    header, row = rows_of(tmp_path / "t.csv")
     assert header == [f"'{text}", "n", "plain"]
     assert row == [f"'{text}", "-1.5", "a-b=c"]
 
