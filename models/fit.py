@@ -6,12 +6,15 @@ on held-out data.
 """
 
 import json
+import logging
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Generic, TypeVar
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import pytorch_lightning as pl
@@ -29,6 +32,7 @@ from core.settings import Count, NonNegative, Positive, Share, checked_dataclass
 from data.text_files import temporary_path
 from models.batching import Batch
 
+log = logging.getLogger(__name__)
 Row = TypeVar("Row")  # what a batch has a row of: a task, the tokens of a text
 EVERY = 25  # batches that a point of the learning curve averages
 # All but cuDNN's, whose gradient in bfloat16 is NaN on an H100 where a batch has a mask, a length of 64 more than a
@@ -240,6 +244,21 @@ class MovableCheckpoint(ModelCheckpoint):
         super().load_state_dict({**state_dict, "dirpath": self.dirpath})
 
 
+def drop_damaged(checkpoints: Path) -> None:
+    """Removes the checkpoints of a training if one of them is damaged, so that it begins anew."""
+    for file in sorted(checkpoints.glob("*.ckpt")):
+        try:
+            with ZipFile(file) as archive:
+                damaged = archive.testzip()
+            torch.load(file, map_location="meta", weights_only=True, mmap=True)
+        except (BadZipFile, UnpicklingError, RuntimeError) as error:
+            damaged = str(error).splitlines()[0]
+        if damaged:
+            log.warning("%s is damaged (%s), so the training begins anew", file, damaged)
+            shutil.rmtree(checkpoints, ignore_errors=True)
+            return
+
+
 class AtomicCheckpointIO(TorchCheckpointIO):
     """Writes a checkpoint under another name in its own folder, then renames it.
 
@@ -281,13 +300,14 @@ def fit(
 
     That is the epoch of the lowest `val/loss`, or of the highest other metric that `monitor` names. `make_trainer` adds
     the hardware, and has the last word on `settings` (see `build_trainer`). A call that was killed resumes from
-    `folder/checkpoints/last.ckpt`. In the end `folder` contains `curve.json` and the files that `save(folder)` writes,
-    and the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... contain the weights of every epoch.
-    Raises SettingError if `monitor` is NaN in every epoch, if the time of the trainer ran out, and as
-    `TrainingModule.on_before_optimizer_step` does.
+    `folder/checkpoints/last.ckpt`, unless a checkpoint is damaged. In the end `folder` contains `curve.json` and the
+    files that `save(folder)` writes, and the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... contain
+    the weights of every epoch. Raises SettingError if `monitor` is NaN in every epoch, if the time of the trainer ran
+    out, and as `TrainingModule.on_before_optimizer_step` does.
     """
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
+    drop_damaged(checkpoints)
     shared: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
     which: dict[str, Any] = {
         "mode": "min" if monitor == "val/loss" else "max",

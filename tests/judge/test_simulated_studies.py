@@ -72,16 +72,6 @@ def equal_at_the_margin(rng: np.random.Generator, is_control: bool) -> bool:
     return bool(pair.is_equal)
 
 
-def misfit_of_an_order(rng: np.random.Generator, is_control: bool) -> bool:
-    """Whether win rates are said not to follow strengths; they go in a circle in the control."""
-    rows = []
-    for i in range(60):
-        for a, b, rate in (("x", "y", 0.7), ("y", "z", 0.7), ("x", "z", 0.3 if is_control else 0.84)):
-            winner = "a" if rng.random() < rate else "b"
-            rows.append({"id": f"q{i}", "system_a": a, "system_b": b, "winner": winner})
-    return judge.prefer(rows).found.ranking.fit.p_value < 0.05
-
-
 def fall_of_a_blind_metric(rng: np.random.Generator, is_control: bool) -> bool:
     """Whether a skewed metric that sees no damage falls; the control sees it."""
     before, after = rng.lognormal(size=(2, 40))
@@ -106,7 +96,6 @@ STUDIES: list[Study] = [
     reverse_one_of_many,
     praise_the_best_of_many,
     equal_at_the_margin,
-    misfit_of_an_order,
     fall_of_a_blind_metric,
     labels_of_no_random_sample,
 ]

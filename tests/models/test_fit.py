@@ -115,6 +115,28 @@ def test_a_killed_training_ends_as_a_whole_one_also_where_its_folder_was_moved(t
     assert all(map(torch.equal, train_four("moved", partial(kill_in, 0)), whole))  # epochs 0 and 1 are not run again
 
 
+@pytest.mark.parametrize("name", ["last.ckpt", "epoch_0.ckpt"])
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_training_with_a_damaged_checkpoint_begins_anew(
+    name: str,
+    is_cut: bool,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    whole = new_lm()
+    train(tmp_path / "whole", whole, EIGHT, epochs=2)
+    with pytest.raises(RuntimeError, match="killed"):
+        train(tmp_path / "killed", new_lm(), EIGHT, partial(kill_in, 1), epochs=2)
+    file = tmp_path / "killed" / "checkpoints" / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content[: len(content) // 2] if is_cut else content)
+    again = new_lm()
+    train(tmp_path / "killed", again, EIGHT, epochs=2)
+    assert all(map(torch.equal, read_weights(again), read_weights(whole)))
+    assert f"{name} is damaged" in caplog.text
+
+
 class Planted:
     """Writes a file when it is unpickled."""
 
@@ -131,9 +153,9 @@ def test_a_pickle_in_the_place_of_a_checkpoint_does_not_run(tmp_path: Path) -> N
         train(tmp_path, new_lm(), EIGHT, partial(kill_in, 1), epochs=2)
     trace = tmp_path / "trace"
     for write in (torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))):
+        (tmp_path / "checkpoints").mkdir(exist_ok=True)
         write({"state_dict": Planted(trace)}, tmp_path / "checkpoints" / "last.ckpt")
-        with pytest.raises(pickle.UnpicklingError):
-            train(tmp_path, new_lm(), EIGHT, epochs=2)
+        train(tmp_path, new_lm(), EIGHT, epochs=2)
         assert not trace.exists()
     pickle.loads(pickle.dumps(Planted(trace)))
     assert trace.exists()  # it would run
