@@ -149,7 +149,7 @@ def measure_gap(line: Line) -> float:
     winners: list[Any] = [line[field] for field in ("people", "winner") if field in line]
     if len(winners) < 2:
         return -1.0
-    first, second = (float(outcomes.get(winner, winner)) for winner in winners)
+    first, second = (outcomes[winner] if isinstance(winner, str) else winner for winner in winners)
     return abs(first - second)
 
 
