@@ -55,7 +55,7 @@ class UniEval(ModelMetric):
             )
             means = [of_turns.mean() for of_turns in answers]
             values[aspect] = np.array(means)
-            dropped += lost
+            dropped += np.array(lost, dtype=np.int64)
             for example, explanation, of_turns in zip(
                 examples,
                 explanations,

@@ -252,19 +252,20 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
         if not (seen or columns) and {"system_a", "system_b"} <= {*map(fold_name, record)}:
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         record = add_nested(record, columns)
+        is_first = not seen
+        seen |= dict.fromkeys(record)
+        problems = count_columns(seen)
+        if problems:
+            raise InputError([*faults, fault(file.path, line, problems[0])])
         naming = name_fields(tuple(record), columns)
         text = next((key for key, name in naming.fields if name in ("text", "turns")), None)
-        if is_table and not seen:
+        if is_table and is_first:
             absent = find_absent(columns, list(record))
             lacks_text = file.needs_text and text is None
             missing = [describe_missing_text(list(record))] if lacks_text and not absent else []
             faults += [fault(file.path, 1, problem) for problem in (*naming.problems, *absent, *missing)]
             if lacks_text:  # every row would have this fault
                 return
-        seen |= dict.fromkeys(record)
-        problems = count_columns(seen)
-        if problems:
-            raise InputError([*faults, fault(file.path, line, problems[0])])
         texts[text] += 1
         values, extra, problems = read_cells(record, naming)
         if is_table:
