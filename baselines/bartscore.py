@@ -38,22 +38,12 @@ class BartScore(PairMetric, ModelMetric):
     def too_long(self) -> str:
         return f"the model reads and writes {self.lm.max_length} tokens at once, but a text has more"
 
-    def list_pairs(
-        self,
-        example: Example,
-    ) -> list[Texts]:
+    def list_pairs(self, example: Example) -> list[Texts]:
         text = example.full_text.strip()
-        kept = self.lm.tokenizer(
-            text,
-            add_special_tokens=False,
-            split_special_tokens=True,
-        )["input_ids"]
+        kept = self.lm.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
         return [(getattr(example, self.source), text)] if kept else []
 
-    def rate_pairs(
-        self,
-        pairs: Sequence[Texts],
-    ) -> tuple[Values, list[int]]:
+    def rate_pairs(self, pairs: Sequence[Texts]) -> tuple[Values, list[int]]:
         """The mean log-probability of each target given its source, and how many tokens of each pair were cut."""
         encode = self._encode_framed if self.lm.model.config.is_encoder_decoder else self._encode_continuations
         read, lost = encode(pairs)
@@ -61,37 +51,23 @@ class BartScore(PairMetric, ModelMetric):
         means = [row.mean(dtype=np.float64) for row in rows]
         return np.array(means), lost
 
-    def _encode_framed(
-        self,
-        pairs: Sequence[Texts],
-    ) -> tuple[list[Tokens], list[int]]:
+    def _encode_framed(self, pairs: Sequence[Texts]) -> tuple[list[Tokens], list[int]]:
         """The source and the target of each pair, each in its frame, and how many tokens were cut."""
         read: list[Tokens] = []
         lost: list[int] = []
         tokenize: Any = self.lm.tokenizer
         for pair in pairs:
             texts = [text.strip() for text in pair]
-            ids = tokenize(
-                texts,
-                split_special_tokens=True,
-                verbose=False,
-            )["input_ids"]
+            ids = tokenize(texts, split_special_tokens=True, verbose=False)["input_ids"]
             source, target = [cut_end(row, self.lm.max_length, closing=1) for row in ids]
             read.append((source[0], target[0]))
             lost.append(source[1] + target[1])
         return read, lost
 
-    def _encode_continuations(
-        self,
-        pairs: Sequence[Texts],
-    ) -> tuple[list[Tokens], list[int]]:
+    def _encode_continuations(self, pairs: Sequence[Texts]) -> tuple[list[Tokens], list[int]]:
         """As above, for a model that continues the source."""
         gaps = [(f"{source.strip()} ".lstrip(), text.strip(), "") for source, text in pairs]
-        infills = encode_infills(
-            self.lm.tokenizer,
-            LEFT_TO_RIGHT,
-            gaps,
-        )
+        infills = encode_infills(self.lm.tokenizer, LEFT_TO_RIGHT, gaps)
         cut = [infill.cut(self.lm.max_length, around=False) for infill in infills]
         read: list[Tokens] = [(infill.source, infill.target) for infill, _ in cut]
         return read, [lost for _, lost in cut]

@@ -117,9 +117,7 @@ class BertScore(BaseMetric):
         places = [place for place, text in enumerate(texts) if text.strip()]  # the library cannot read a blank text
         if places:
             parts = self.scorer.score(
-                [texts[place] for place in places],
-                [references[place] for place in places],
-                batch_size=self.batch_size,
+                [texts[place] for place in places], [references[place] for place in places], batch_size=self.batch_size
             )
             matched[places] = np.stack([part.numpy() for part in parts], axis=1)
         explanations = [dict(zip(PARTS, row, strict=True)) for row in matched.tolist()]

@@ -405,11 +405,7 @@ def ask_rating(aspect: Aspect, example: Example) -> Question:
     )
 
 
-def ask_in_both_orders(
-    aspect: Aspect,
-    first: Example,
-    second: Example,
-) -> tuple[Question, Question]:
+def ask_in_both_orders(aspect: Aspect, first: Example, second: Example) -> tuple[Question, Question]:
     """Asks which text is better for the input of the first one, in both orders."""
     one = show(first)
     other = show(second)

@@ -49,11 +49,7 @@ class LocalChat:
         has_prompt: bool = False,
         answer_tokens: int = 1,
     ) -> None:
-        self.lm = load_conditional(
-            model,
-            device,
-            dtype,
-        )
+        self.lm = load_conditional(model, device, dtype)
         set_plain_generation(self.lm)
         self.name = name_model(model)
         self.answer_tokens = answer_tokens
@@ -101,11 +97,7 @@ class LocalChat:
     def read(self, question: str) -> list[int]:
         """Returns the tokens of a question, in the model's chat template if it has one."""
         if self.template is None:
-            return self.lm.tokenizer(
-                question,
-                split_special_tokens=True,
-                verbose=False,
-            )["input_ids"]  # pyright: ignore[reportReturnType]
+            return self.lm.tokenizer(question, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
         return self.lm.tokenizer.apply_chat_template(  # pyright: ignore[reportReturnType]
             [{"role": "user", "content": question}],
             add_generation_prompt=True,
@@ -170,11 +162,7 @@ class LocalChat:
             padded = pad_with_mask(turned, 0, self.lm.device)
             padded = {name: tensor.flip(1) for name, tensor in padded.items()}
         watch = Watch(self.lm.tokenizer, forms)
-        ids = model.generate(
-            **padded,
-            max_new_tokens=self.answer_tokens,
-            logits_processor=LogitsProcessorList([watch]),
-        )
+        ids = model.generate(**padded, max_new_tokens=self.answer_tokens, logits_processor=LogitsProcessorList([watch]))
         first = ids.shape[1] - watch.steps
         written: list[list[int]] = ids[:, first:].tolist()
         rows = zip(
@@ -200,13 +188,7 @@ class LocalChat:
             if step < len(ids):
                 place = len(self._spell(ids[:step]))
                 name = self.lm.tokenizer.decode([ids[step]])
-                chosen.append(
-                    ChosenToken(
-                        place=place,
-                        token=str(name),
-                        likeliest=of_step,
-                    )
-                )
+                chosen.append(ChosenToken(place=place, token=str(name), likeliest=of_step))
         return Reply(
             text=self._spell(ids),
             chosen=tuple(chosen),
@@ -216,11 +198,7 @@ class LocalChat:
         )
 
     def _spell(self, ids: Sequence[int]) -> str:
-        return decode_tokens(
-            self.lm.tokenizer,
-            ids,
-            keep_special=True,
-        )
+        return decode_tokens(self.lm.tokenizer, ids, keep_special=True)
 
 
 class Watch(LogitsProcessor):
@@ -235,14 +213,7 @@ class Watch(LogitsProcessor):
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         tokens = scores.argmax(-1)[:, None].tolist()
         for row, (token, form) in enumerate(zip(tokens, self.forms, strict=True)):
-            if self.steps == 0 or is_verdict(
-                decode_tokens(
-                    self.tokenizer,
-                    token,
-                    keep_special=True,
-                ),
-                form,
-            ):
+            if self.steps == 0 or is_verdict(decode_tokens(self.tokenizer, token, keep_special=True), form):
                 best = scores[row].float().log_softmax(-1).topk(min(LIKELIEST, scores.shape[1]))
                 names = self.tokenizer.batch_decode(best.indices[:, None].tolist())
                 self.likeliest[row][self.steps] = tuple(zip(names, best.values.tolist(), strict=True))

@@ -68,15 +68,7 @@ class MoverScore(BaseMetric):
     ) -> "MoverScore":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder, and a corpus file (`read_documents`)."""
         corpus = None if documents is None else read_documents(documents)
-        return cls(
-            Encoder.from_pretrained(
-                encoder,
-                device,
-                dtype,
-            ),
-            corpus,
-            **settings,
-        )
+        return cls(Encoder.from_pretrained(encoder, device, dtype), corpus, **settings)
 
     @property
     def settings(self) -> dict[str, Setting]:
@@ -90,10 +82,7 @@ class MoverScore(BaseMetric):
             "layers": min(self.layers, known),
         }
 
-    def score_all(
-        self,
-        examples: Sequence[Example],
-    ) -> Scores:
+    def score_all(self, examples: Sequence[Example]) -> Scores:
         texts = [[example.full_text.strip(), *map(str.strip, references_of(example))] for example in examples]
         tokenizer = self.encoder.tokenizer
         room = self.encoder.max_length - sum(map(len, special_frame(tokenizer)))
@@ -104,20 +93,12 @@ class MoverScore(BaseMetric):
             ids[text], lost[text] = cut_end(row, room)
         dropped = [sum(lost[text] for text in several) for several in texts]
         rule = f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more"
-        refuse_cut(
-            self.truncation,
-            rule,
-            dropped,
-        )
+        refuse_cut(self.truncation, rule, dropped)
         frequencies = None
         if self.documents is not None:
             frequencies = count_documents(self.documents, partial(list_tokens, tokenizer))
         quality: list[float] = []
-        for start in range(
-            0,
-            len(texts),
-            AT_ONCE,
-        ):
+        for start in range(0, len(texts), AT_ONCE):
             chunk = texts[start : start + AT_ONCE]
             with_tokens = [text for text in list_distinct(chunk) if ids[text]]
             vectors = self._embed([ids[text] for text in with_tokens])
@@ -127,17 +108,10 @@ class MoverScore(BaseMetric):
             for text, *references in chunk:
                 similarities = [measure_similarity(masses.get(text), masses.get(each)) for each in references]
                 quality.append(max(similarities))
-        return Scores(
-            {"quality": np.array(quality)},
-            self.signature,
-            dropped_tokens=dropped,
-        )
+        return Scores({"quality": np.array(quality)}, self.signature, dropped_tokens=dropped)
 
     @torch.inference_mode()
-    def _embed(
-        self,
-        rows: Sequence[list[int]],
-    ) -> list[NDArray[np.float64]]:
+    def _embed(self, rows: Sequence[list[int]]) -> list[NDArray[np.float64]]:
         """The unit vectors of the tokens of each row, shape (tokens, 3 dim)."""
         prefix, suffix = special_frame(self.encoder.tokenizer)
         transformer = self.encoder.model[0].auto_model
@@ -155,17 +129,10 @@ class MoverScore(BaseMetric):
             return [of_row[:length] for of_row, length in zip(vectors, lengths, strict=True)]
 
         costs = list(map(len, rows))
-        return read_in_batches(
-            costs,
-            self.token_budget,
-            read,
-        )
+        return read_in_batches(costs, self.token_budget, read)
 
 
-def measure_similarity(
-    text: Masses | None,
-    reference: Masses | None,
-) -> float:
+def measure_similarity(text: Masses | None, reference: Masses | None) -> float:
     """Returns the score of a text with one reference; 0 if either is blank."""
     if text is None or reference is None:
         return 0.0
@@ -177,19 +144,13 @@ def list_distinct(texts: Sequence[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(text for several in texts for text in several))
 
 
-def list_tokens(
-    tokenizer: Any,
-    text: str,
-) -> list[str]:
+def list_tokens(tokenizer: Any, text: str) -> list[str]:
     """Lists the ids of the tokens of a text, as strings."""
     (ids,) = plain_token_ids(tokenizer, [text])
     return [str(token) for token in ids]
 
 
-def weigh(
-    tokens: Sequence[int],
-    frequencies: DocumentFrequencies | None,
-) -> NDArray[np.float64]:
+def weigh(tokens: Sequence[int], frequencies: DocumentFrequencies | None) -> NDArray[np.float64]:
     """Returns the weight of each token: its IDF, or 1 without a corpus."""
     if frequencies is None:
         return np.ones(len(tokens))

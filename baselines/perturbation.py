@@ -23,11 +23,7 @@ NEGATION = re.compile(r"\b not\b|n't\b|\bnever ", re.IGNORECASE)
 NUMBER_SHARES = (0.5, 0.2, 0.2, 0.1)  # of UNION's negatives with one to four perturbations
 
 
-def repeat_sentence(
-    text: Sentences,
-    other: Sentences,
-    rng: random.Random,
-) -> Sentences | None:
+def repeat_sentence(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
     """Replaces a sentence by a copy of the previous one; None if the text has only one sentence.
 
     >>> repeat_sentence(("A.", "B."), (), random.Random(0))
@@ -39,11 +35,7 @@ def repeat_sentence(
     return replace_unit(text, place + 1, text[place])
 
 
-def substitute(
-    text: Sentences,
-    other: Sentences,
-    rng: random.Random,
-) -> Sentences | None:
+def substitute(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
     """Replaces a sentence, or some words, by a sentence or words of another text.
 
     >>> substitute(("A.",), ("B.",), random.Random(1))
@@ -61,11 +53,7 @@ def substitute(
     return replace_places(text, [(place, rng.choice(words)) for place in last_first])
 
 
-def reorder_sentences(
-    text: Sentences,
-    other: Sentences,
-    rng: random.Random,
-) -> Sentences | None:
+def reorder_sentences(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
     """Shuffles the sentences; None if they have only one order.
 
     >>> reorder_sentences(("A.", "B."), (), random.Random(0))
@@ -76,11 +64,7 @@ def reorder_sentences(
     return permute_anew(text, range(len(text)), rng)
 
 
-def alter_negation(
-    text: Sentences,
-    other: Sentences,
-    rng: random.Random,
-) -> Sentences | None:
+def alter_negation(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
     """Removes a negation or adds one; None if no sentence has a negation or an auxiliary verb.
 
     >>> alter_negation(("It was not good.",), (), random.Random(0))
@@ -107,11 +91,7 @@ def negate(sentence: str) -> str:
     return AUXILIARY.sub(r"\1 not", sentence, 1)
 
 
-def exchange_ending(
-    text: Sentences,
-    other: Sentences,
-    rng: random.Random,
-) -> Sentences | None:
+def exchange_ending(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
     """Replaces the ending by the ending of another text.
 
     The ending is the last sentences, or in a text of one sentence the second half of its words.

@@ -175,11 +175,7 @@ def find_error(body: bytes) -> str | None:
     return said if isinstance(said, str) else None
 
 
-def find_chosen(
-    completion: Completion,
-    content: str,
-    shift: int,
-) -> Iterator[ChosenToken]:
+def find_chosen(completion: Completion, content: str, shift: int) -> Iterator[ChosenToken]:
     """Yields those tokens of an answer that may state its verdict (see `is_verdict`).
 
     `content` is the answer; the tokens of the completion may include more text before and after it, such as reasoning.

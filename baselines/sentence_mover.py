@@ -89,11 +89,7 @@ class SentenceMover(BaseMetric):
         )
 
 
-def measure_similarity(
-    text: Sequence[str],
-    reference: Sequence[str],
-    vectors: Mapping[str, Vector],
-) -> float:
+def measure_similarity(text: Sequence[str], reference: Sequence[str], vectors: Mapping[str, Vector]) -> float:
     """Computes the similarity of two texts, given as sentences; 0 if a text is blank."""
     if not text:
         return 0.0

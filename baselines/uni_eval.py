@@ -39,20 +39,13 @@ class UniEval(ModelMetric):
     def settings(self) -> dict[str, Setting]:
         return super().settings | {f"question_{aspect}": text for aspect, text in self.questions.items()}
 
-    def score_all(
-        self,
-        examples: Sequence[Example],
-    ) -> Scores:
+    def score_all(self, examples: Sequence[Example]) -> Scores:
         """Computes one aspect for each question."""
         values: dict[str, NDArray[np.float64]] = {}
         explanations: list[dict[str, Any]] = [{} for _ in examples]
         dropped = np.zeros(len(examples), dtype=np.int64)
         for aspect, question in self.questions.items():
-            answers, lost = score_pairs(
-                examples,
-                partial(fill_questions, question),
-                self._ask,
-            )
+            answers, lost = score_pairs(examples, partial(fill_questions, question), self._ask)
             means = [of_turns.mean() for of_turns in answers]
             values[aspect] = np.array(means)
             dropped += np.array(lost, dtype=np.int64)
@@ -65,11 +58,7 @@ class UniEval(ModelMetric):
                 turns = zip(example.turns[1:], of_turns.tolist(), strict=True)
                 explanation[aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
         rule = f"the questions about a dialogue must have at most {self.max_length} tokens"
-        refuse_cut(
-            self.truncation,
-            rule,
-            dropped.tolist(),
-        )
+        refuse_cut(self.truncation, rule, dropped.tolist())
         return Scores(
             values=values,
             signature=self.signature,
@@ -78,10 +67,7 @@ class UniEval(ModelMetric):
             notes=self.lm.notes,
         )
 
-    def _ask(
-        self,
-        inputs: Sequence[str],
-    ) -> tuple[NDArray[np.float64], list[int]]:
+    def _ask(self, inputs: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
         """P(yes) / (P(yes) + P(no)) of each input, and how many tokens it lost."""
         encode: Any = self.lm.tokenizer
         sources: list[list[int]] = []
@@ -97,10 +83,7 @@ class UniEval(ModelMetric):
         return 1 / (1 + np.exp(no - yes)), lost
 
 
-def fill_questions(
-    question: str,
-    example: Example,
-) -> list[str]:
+def fill_questions(question: str, example: Example) -> list[str]:
     """Returns the question about each utterance except the first."""
     questions: list[str] = []
     for number, turn in enumerate(example.turns[1:], start=1):

@@ -102,11 +102,7 @@ def compare(
 
 
 @torch.inference_mode()
-def score_in_batches(
-    infiller: Infiller,
-    patterns: Sequence[Pattern],
-    closed: bool,
-) -> list[float]:
+def score_in_batches(infiller: Infiller, patterns: Sequence[Pattern], closed: bool) -> list[float]:
     """Computes the mean log-probability of each target, in batches of 8 in the given order, as the released program."""
     parts = [(pattern.before, pattern.target, pattern.after) for pattern in patterns]
     infills = infiller.encode(parts, closed)
@@ -127,11 +123,7 @@ def score_in_batches(
     return scores
 
 
-def score_as_released(
-    metric: CTRLEval,
-    aspect: str,
-    rows: Sequence[Example],
-) -> np.ndarray:
+def score_as_released(metric: CTRLEval, aspect: str, rows: Sequence[Example]) -> np.ndarray:
     """Computes an aspect with the batches of the released program."""
     asking = ASPECTS[aspect]
     of_texts = [asking.patterns(row, metric.material) for row in rows]
@@ -279,11 +271,7 @@ def pretrained(chosen: argparse.Namespace) -> None:
             print(f"largest difference: {differ:.1e} nats")
 
 
-def list_gaps(
-    lm: CausalLM,
-    dialogues: Sequence[Sequence[str]],
-    order: Any,
-) -> list[SourceTarget]:
+def list_gaps(lm: CausalLM, dialogues: Sequence[Sequence[str]], order: Any) -> list[SourceTarget]:
     """Lists each turn of each dialogue as a target; the source is what this `order` reads of the other turns."""
     tokenised = PairReading(SOURCE_TOKENS, order=order, separator="\n").tokenise(lm, dialogues)
     pairs: list[SourceTarget] = []

@@ -55,11 +55,7 @@ class Steps:
         return {turn: self.momentum[self.turn == turn] for turn in np.unique(self.turn).tolist()}
 
 
-def find_steps(
-    pair: Pair,
-    tokenised: TokenisedDialogues,
-    token_budget: int = 16_384,
-) -> list[Steps]:
+def find_steps(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16_384) -> list[Steps]:
     """Removes each utterance in turn and scores its tokens and its end under both models, given the other turns."""
     infilling = tokenised.infilling
     turns_of: list[list[int]] = []  # the turns of each dialogue that are scored
@@ -111,11 +107,7 @@ def load_steps(path: Path) -> list[Steps]:
         return [Steps(*parts) for parts in zip(*columns, stored["dropped"].tolist(), strict=True)]
 
 
-def explain_steps(
-    pair: Pair,
-    tokenised: TokenisedDialogues,
-    steps: Sequence[Steps],
-) -> list[dict[str, Any]]:
+def explain_steps(pair: Pair, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> list[dict[str, Any]]:
     """Explains the scores of dialogues: the momentum of their turns and tokens (nats, higher is better).
 
     Returns `{"turns": [{"turn": 0, "momentum": mean, "tokens": [[text, momentum], ...]}, ...]}` for each dialogue. The
@@ -248,11 +240,7 @@ class ClassifierPooler:
         return cls(**read_settings(path, cls))
 
 
-def pool(
-    steps: Steps,
-    pooling: MomentumPooling,
-    pooler: ClassifierPooler | None = None,
-) -> float:
+def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None = None) -> float:
     """Computes one score from the momentum of all tokens; higher is better. The sum also depends on the length.
 
     Raises SettingError for an unknown pooling, and for `classifier` without a pooler.

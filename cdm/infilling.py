@@ -213,11 +213,7 @@ class PairReading:
 UNTRAINED = PairReading(1024, separator="\n")  # of pretrained models that never learned `Gaps`
 
 
-def held_out_nll(
-    lm: ConditionalLM,
-    infilling: Infilling,
-    tasks: Sequence[InfillingTask],
-) -> float:
+def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
     """Computes the mean negative log-likelihood of missing segments and their ends, nats per token; lower is better."""
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
     scores = lm.log_probabilities(pairs, given=len(infilling.opening))

@@ -324,11 +324,7 @@ def _check_graphs(covered: int, dialogues: int) -> None:
         )
 
 
-def choose_segment(
-    candidates: Sequence[Sequence[int]],
-    removed: Sequence[int],
-    longest: int,
-) -> Sequence[int]:
+def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:
     """Chooses among the segments that differ from the removed one and ended before `longest`: the nearest in length.
 
     If there is no such segment, the first candidate is chosen.

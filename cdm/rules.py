@@ -89,11 +89,7 @@ def _join_spaces(turns: Sequence[str]) -> Dialogue:
     return tuple(" ".join(turn.split()) for turn in turns)
 
 
-def _mesgar(
-    turns: Dialogue,
-    other: Dialogue,
-    rng: random.Random,
-) -> Dialogue:
+def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
     """All utterances or those of one speaker in another order, one moved, or one of another dialogue."""
     match rng.choice(("order", "order of a speaker", "insertion", "replacement")):
         case "order":
@@ -110,11 +106,7 @@ def _mesgar(
             return replace_unit(turns, rng.randrange(len(turns)), rng.choice(other))
 
 
-def _vakulenko(
-    turns: Dialogue,
-    other: Dialogue,
-    rng: random.Random,
-) -> Dialogue:
+def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
     """The utterances in another order, or one speaker or the second half of another conversation."""
     lent = [other[i % len(other)] for i in range(len(turns))]
     match rng.choice(("sequence", "vertical", "horizontal")):
@@ -187,11 +179,7 @@ def _list_words(turn: str) -> list[str]:
     return words
 
 
-def _like(
-    word: str,
-    words: Sequence[str],
-    at: int,
-) -> str:
+def _like(word: str, words: Sequence[str], at: int) -> str:
     """The word with the capitals of the place `at`, where it stands now: of "I" inside a sentence only "I" has some.
 
     >>> [_like("he", ["I", "know"], 0), _like("they", ["so", "I"], 1), _like("i", ["She", "hums"], 0)]

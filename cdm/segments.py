@@ -84,11 +84,7 @@ def draw_gap(
     return Gap(turn, start, stop)
 
 
-def draw_content_gap(
-    turns: Pieces,
-    rng: random.Random,
-    prompt_turns: int = 0,
-) -> Gap | None:
+def draw_content_gap(turns: Pieces, rng: random.Random, prompt_turns: int = 0) -> Gap | None:
     """Draws a content word with up to two words on each side; None if no turn has a content word.
 
     The first `prompt_turns` turns have no gap.
@@ -157,11 +153,7 @@ def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
     return [cast(Place, place)] * times
 
 
-def fill(
-    turns: Turns,
-    gap: Gap,
-    segment: Sequence[int],
-) -> list[list[int]]:
+def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
     """Returns the dialogue with `segment` in place of the gap."""
     filled = [list(turn) for turn in turns]
     filled[gap.turn][gap.start : gap.stop] = segment
@@ -208,11 +200,7 @@ def make_task(
     )
 
 
-def training_gap(
-    turns: Pieces,
-    rng: random.Random,
-    prompt_turns: int = 0,
-) -> Gap:
+def training_gap(turns: Pieces, rng: random.Random, prompt_turns: int = 0) -> Gap:
     """Draws a gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
     return draw_gap(
         turns,

@@ -154,11 +154,7 @@ def list_first(names: Sequence[str], most: int) -> str:
     return ", ".join(shown)
 
 
-def fault(
-    path: Path | str,
-    line: int,
-    what: str,
-) -> str:
+def fault(path: Path | str, line: int, what: str) -> str:
     """Writes a fault as `file:line: what`, printable everywhere; line 0 stands for the file as a whole.
 
     >>> fault("in.jsonl", 3, "text is empty"), fault("none.jsonl", 0, "no such file")
@@ -167,11 +163,7 @@ def fault(
     return printable(f"{path}:{line}: {what}" if line else f"{path}: {what}")
 
 
-def suggest_similar(
-    name: str,
-    allowed: Collection[str],
-    place: str = "",
-) -> str:
+def suggest_similar(name: str, allowed: Collection[str], place: str = "") -> str:
     """Returns the end of a message, " (did you mean ...?)"; "" if no name is similar.
 
     It lists the allowed names that begin with the name, or else up to three names with a similar spelling. `place` is

@@ -13,12 +13,7 @@ Setting = str | int | float | bool | None
 version = cache(importlib.metadata.version)  # a long file has a signature for each chunk
 
 
-def signature(
-    name: str,
-    *,
-    libraries: tuple[str, ...] = (),
-    **settings: Setting,
-) -> str:
+def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting) -> str:
     """Makes the line `name|setting=value|...|v=version`; sorted names make equal settings give equal lines.
 
     The installed versions of `libraries` follow as `library=version`. A text may hold `=`: the first one ends the name.
@@ -39,11 +34,7 @@ def signature(
     return "|".join([_shown("name", name), *parts])
 
 
-def join_settings(
-    name: str,
-    settings: Any,
-    **further: Setting,
-) -> str:
+def join_settings(name: str, settings: Any, **further: Setting) -> str:
     """Makes `name|setting=value|...` of the further values, then of every field of the dataclass `settings`."""
     return join_values(name, **further, **{field.name: getattr(settings, field.name) for field in fields(settings)})
 

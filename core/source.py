@@ -118,10 +118,7 @@ class Module:
             if isinstance(node, ast.Import):
                 module, name = find_module(alias.name), ALL
             else:
-                origin = resolve_name(
-                    "." * node.level + (node.module or ""),
-                    package,
-                )
+                origin = resolve_name("." * node.level + (node.module or ""), package)
                 module, name = find_module(origin), alias.name
                 inner = find_module(f"{origin}.{name}") if module is not None and module.is_package else None
                 if inner is not None:
@@ -141,9 +138,7 @@ class Module:
         return hashes
 
 
-def _name_parts(
-    statement: ast.stmt,
-) -> Iterator[tuple[str, ast.stmt]]:
+def _name_parts(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
     """The names that a top-level statement defines, each with what defines it: of an import, this name's part."""
     match statement:
         case ast.Import(names):

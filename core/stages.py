@@ -153,11 +153,7 @@ def _report_changed_code(place: Path, depends: Depends) -> None:
             continue
         earlier = kept[CODE]
         files = [file for file in sorted(earlier | depends[CODE]) if earlier.get(file) != depends[CODE].get(file)]
-        log.info(
-            "%s was made by other code, so it is made again. These files differ: %s",
-            other,
-            ", ".join(files),
-        )
+        log.info("%s was made by other code, so it is made again. These files differ: %s", other, ", ".join(files))
         return
 
 

@@ -71,19 +71,11 @@ class Aspect(ABC):
     # whether targets weigh by their words (IWF)
     weighs_words: ClassVar[bool] = True
 
-    def find_faults(
-        self,
-        example: Example,
-        material: Material,
-    ) -> Iterator[str]:
+    def find_faults(self, example: Example, material: Material) -> Iterator[str]:
         """Yields what is wrong in an example."""
         yield from ()
 
-    def find_reason(
-        self,
-        example: Example,
-        material: Material,
-    ) -> str | None:
+    def find_reason(self, example: Example, material: Material) -> str | None:
         """Returns why a text has no score in this aspect; None for a text that has one."""
         return None if any(map(str.isalnum, example.full_text)) else "the text has no words"
 
@@ -92,11 +84,7 @@ class Aspect(ABC):
         return []
 
     @abstractmethod
-    def patterns(
-        self,
-        example: Example,
-        material: Material,
-    ) -> list[Pattern]:
+    def patterns(self, example: Example, material: Material) -> list[Pattern]:
         """Makes the patterns of a text (f and g)."""
 
     def evaluate(
@@ -128,21 +116,13 @@ class Coherence(Aspect):
     name = "coherence"
     is_closed = True
 
-    def find_reason(
-        self,
-        example: Example,
-        material: Material,
-    ) -> str | None:
+    def find_reason(self, example: Example, material: Material) -> str | None:
         is_dialogue = bool(example.turns) and not example.text
         if is_dialogue and len(material.split(example.full_text)) == 1:
             return "coherence needs two sentences, but sentence_split finds only one in all turns"
         return super().find_reason(example, material)
 
-    def patterns(
-        self,
-        example: Example,
-        material: Material,
-    ) -> list[Pattern]:
+    def patterns(self, example: Example, material: Material) -> list[Pattern]:
         return coherence_patterns(material.split(example.full_text))
 
     def find_remarks(self, patterns: Sequence[Pattern]) -> list[str]:
@@ -155,22 +135,14 @@ class Consistency(Aspect):
     name = "consistency"
     reads = ("prefix",)
 
-    def find_faults(
-        self,
-        example: Example,
-        material: Material,
-    ) -> Iterator[str]:
+    def find_faults(self, example: Example, material: Material) -> Iterator[str]:
         text = example.full_text
         if not example.prefix or not text.startswith(example.prefix):
             yield f"the prefix must begin the text, found {format_value(example.prefix)} and {format_value(text)}"
         elif not text[len(example.prefix) :].strip():
             yield f"consistency needs text after the prefix, found {format_value(text)}"
 
-    def patterns(
-        self,
-        example: Example,
-        material: Material,
-    ) -> list[Pattern]:
+    def patterns(self, example: Example, material: Material) -> list[Pattern]:
         return consistency_patterns(example.prefix or "", example.full_text)
 
 
@@ -181,20 +153,12 @@ class AttributeRelevance(Aspect):
     reads = ("label",)
     weighs_words = False
 
-    def find_faults(
-        self,
-        example: Example,
-        material: Material,
-    ) -> Iterator[str]:
+    def find_faults(self, example: Example, material: Material) -> Iterator[str]:
         labels = find_prompts(material).labels
         if example.label not in labels:
             yield f"the label must be one of {', '.join(labels)}, found {format_value(example.label)}"
 
-    def patterns(
-        self,
-        example: Example,
-        material: Material,
-    ) -> list[Pattern]:
+    def patterns(self, example: Example, material: Material) -> list[Pattern]:
         prompts = find_prompts(material)
         patterns = [relevance_pattern(prompt, example.full_text) for prompt in prompts.prompts]
         return [replace(pattern, target=word) for pattern in patterns for word in prompts.words]

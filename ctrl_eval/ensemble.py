@@ -29,11 +29,7 @@ def ensemble(scores: OfTexts, weights: OfTexts) -> Float[NDArray[np.float64], "*
     return np.asarray((shares(weights) * scores).sum(axis=-1))
 
 
-def aggregate(
-    scores: OfTexts,
-    weights: OfTexts,
-    how: Weights = "paper",
-) -> float:
+def aggregate(scores: OfTexts, weights: OfTexts, how: Weights = "paper") -> float:
     """Combines the scores of all evaluators by Eq. 1, or takes their mean, maximum or minimum (CTRLEval, Table 5)."""
     if how == "paper":
         return float(ensemble(scores, weights))

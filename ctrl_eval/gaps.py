@@ -49,11 +49,7 @@ class TextGaps:
     ) -> Seq2SeqLM:
         return model.build(texts, (), seed)
 
-    def tasks(
-        self,
-        lm: Seq2SeqLM,
-        texts: Sequence[str],
-    ) -> Callable[[int], list[Task]]:
+    def tasks(self, lm: Seq2SeqLM, texts: Sequence[str]) -> Callable[[int], list[Task]]:
         """Returns the tasks of an epoch as a function of its seed: a text with a random gap, and the missing segment.
 
         Texts that are longer than the model reads, and those without a word, are left out.
@@ -83,11 +79,7 @@ class TextGaps:
 
         return draw_tasks
 
-    def choose_gap(
-        self,
-        text: str,
-        rng: random.Random,
-    ) -> tuple[int, int]:
+    def choose_gap(self, text: str, rng: random.Random) -> tuple[int, int]:
         """Draws a gap: a sentence, the beginning, the rest after the beginning, or a few words.
 
         These are the gaps of coherence (Eq. 2-3) and of both directions of consistency (Eq. 9-10). If the text contains

@@ -25,10 +25,7 @@ def json_line(record: Mapping[str, Any]) -> str:
     return ENCODER.encode(record) + "\n"
 
 
-def read_cells(
-    record: Mapping[str, Any],
-    naming: ColumnMapping,
-) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+def read_cells(record: Mapping[str, Any], naming: ColumnMapping) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """Splits a record into the values of an example's fields, the values of all other columns, and a list of problems.
 
     Lists and objects that were written as one text, as in a table, are read; a text that is none stays a text, which

@@ -154,11 +154,7 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
 
 
 @lru_cache(maxsize=1024)
-def _name_fields(
-    keys: tuple[str, ...],
-    columns: Columns,
-    writer: SettingWriter,
-) -> ColumnMapping:
+def _name_fields(keys: tuple[str, ...], columns: Columns, writer: SettingWriter) -> ColumnMapping:
     """The mapping, with problems in the words of the program whose settings `writer` writes."""
     del writer
     chosen: dict[str, list[str]] = {}
@@ -196,11 +192,7 @@ def _guess_field(key: str, own_fields: Collection[str]) -> str:
     return key if usual in own_fields else usual
 
 
-def _name_field(
-    name: str,
-    key: str,
-    columns: int,
-) -> str:
+def _name_field(name: str, key: str, columns: int) -> str:
     """The field of a column: with several columns for an aspect, the column is a person."""
     if not name.startswith((RATINGS, RATING)):
         return name
@@ -209,9 +201,7 @@ def _name_field(
 
 
 def _list_problems(
-    fields_given: Sequence[tuple[str, str]],
-    extra: Sequence[tuple[str, str]],
-    chosen: Mapping[str, Sequence[str]],
+    fields_given: Sequence[tuple[str, str]], extra: Sequence[tuple[str, str]], chosen: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     giving: dict[str, list[str]] = {}
     for key, name in fields_given:

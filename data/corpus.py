@@ -96,11 +96,7 @@ def content_of(example: Example) -> Content:
     return example.turns or example.text
 
 
-def refuse_shared(
-    rule: str,
-    named: Iterable[tuple[str, Hashable]],
-    others: Iterable[Hashable],
-) -> None:
+def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iterable[Hashable]) -> None:
     """Raises SettingError if the content of any pair (name, content) in `named` is also in `others`.
 
     `rule` is the message; its {} is replaced by the names of such pairs, at most five.

@@ -43,11 +43,7 @@ def choose_share(
     return rng.sample(list(items), min(len(items), wanted))
 
 
-def permute(
-    units: Units,
-    places: Sequence[int],
-    rng: random.Random,
-) -> Units:
+def permute(units: Units, places: Sequence[int], rng: random.Random) -> Units:
     """Shuffles the units at `places`; the order may stay the same."""
     moved = list(units)
     sources = rng.sample(places, len(places))
@@ -56,11 +52,7 @@ def permute(
     return tuple(moved)
 
 
-def permute_anew(
-    units: Units,
-    places: Sequence[int],
-    rng: random.Random,
-) -> Units:
+def permute_anew(units: Units, places: Sequence[int], rng: random.Random) -> Units:
     """Shuffles the units at `places` until their order differs from the old one.
 
     At least two of these units must be different.
@@ -70,20 +62,12 @@ def permute_anew(
     return moved
 
 
-def replace_unit(
-    units: Units,
-    i: int,
-    unit: str,
-) -> Units:
+def replace_unit(units: Units, i: int, unit: str) -> Units:
     """Replaces the unit at index `i`."""
     return (*units[:i], unit, *units[i + 1 :])
 
 
-def replace_ending(
-    units: Units,
-    start: int,
-    other: Units,
-) -> Units:
+def replace_ending(units: Units, start: int, other: Units) -> Units:
     """Replaces the units from `start` on by as many of the last units of `other`, or by all if it has fewer."""
     return units[:start] + other[start - len(units) :]
 
@@ -190,11 +174,7 @@ def insert_foreign(units: Units, draw: Draw) -> Units:
     return _insert(units, draw, lambda _: draw.rng.choice(draw.other))
 
 
-def _insert(
-    units: Units,
-    draw: Draw,
-    make: Callable[[str], str],
-) -> Units:
+def _insert(units: Units, draw: Draw, make: Callable[[str], str]) -> Units:
     """Makes another unit after each of a share of the units."""
     behind = set(draw.choose(range(len(units))))
     longer: list[str] = []

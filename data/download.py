@@ -108,11 +108,7 @@ def _make(path: Path, file: PublicFile | None) -> bool:
     return True
 
 
-def require_file(
-    root: Path | str,
-    name: str,
-    download: bool = False,
-) -> Path:
+def require_file(root: Path | str, name: str, download: bool = False) -> Path:
     """Returns the path of a file in PUBLIC_FILES, which is fetched if `download` is true.
 
     Raises InputError, with instructions how to get the file, if it is missing.

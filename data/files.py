@@ -44,11 +44,7 @@ class Row:
     scores: Mapping[str, Any]
 
 
-def read_examples(
-    path: FileLike | None = None,
-    requires: Collection[str] = (),
-    **settings: Any,
-) -> tuple[Example, ...]:
+def read_examples(path: FileLike | None = None, requires: Collection[str] = (), **settings: Any) -> tuple[Example, ...]:
     """Reads the examples of a file, in its order.
 
     CSV and TSV: `turns` and `references` are JSON arrays (`turns` may also be utterances joined by `</UTT>`,

@@ -332,9 +332,7 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
 
 
 def _choose_rows(
-    rows: Iterable[tuple[int, dict[str, Any]]],
-    file: InputFile,
-    split: str,
+    rows: Iterable[tuple[int, dict[str, Any]]], file: InputFile, split: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows with a value in a column, or `without COLUMN` those without one; raises InputError if there are none."""
     column = split.removeprefix(WITHOUT)

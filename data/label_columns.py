@@ -87,11 +87,7 @@ def can_be_labels(values: Collection[str], levels: Levels = ()) -> bool:
     return bool(values) and (not words or is_scale)
 
 
-def list_candidates(
-    rows: Sequence[Mapping[str, Any]],
-    header: Sequence[str],
-    levels: Levels = (),
-) -> list[str]:
+def list_candidates(rows: Sequence[Mapping[str, Any]], header: Sequence[str], levels: Levels = ()) -> list[str]:
     """Lists the columns that can be labels or scores; of a batch of Mechanical Turk the answers.
 
     A column `human` may have words of any scale, which then are labels in other columns too.

@@ -261,11 +261,7 @@ def _leave_out_copies(rows: Rows) -> Iterator[Row]:
         yield line, row
 
 
-def _check_first(
-    path: Path,
-    row: Mapping[str, Any],
-    keys: Sequence[str],
-) -> None:
+def _check_first(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> None:
     """Raises InputError where the first row is no judgement."""
     if names_pair(row):
         return

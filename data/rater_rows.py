@@ -101,11 +101,7 @@ def _name_outputs(rows: Sequence[Row], rater: str | None) -> Sequence[Row]:
     return require_none(named, faults)
 
 
-def _find_repeated_ids(
-    path: Path,
-    rows: Sequence[Row],
-    columns: Sequence[str],
-) -> list[str]:
+def _find_repeated_ids(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
     """Faults of ids that several lines have, and which columns may have the raters and ratings that such rows lack."""
     first: dict[str, Row] = {}
     repeated = [row for row in rows if first.setdefault(row.example.id, row) is not row]

@@ -97,11 +97,7 @@ class RatingWords:
     # words whose order is not known, as faults of the file
     problems: tuple[str, ...] = ()
 
-    def convert(
-        self,
-        column: Column,
-        level: Level,
-    ) -> float | None:
+    def convert(self, column: Column, level: Level) -> float | None:
         """Returns the number of a rating or a score; None for a word without one."""
         numbers = self.numbers.get(column, {})
         if not isinstance(level, str):
@@ -178,9 +174,7 @@ def _words(levels: Iterable[Level]) -> set[str]:
 
 
 def _find_scale(
-    names: Sequence[Column],
-    words: Iterable[Level],
-    given: Mapping[str, Sequence[Level]],
+    names: Sequence[Column], words: Iterable[Level], given: Mapping[str, Sequence[Level]]
 ) -> Mapping[Level, float] | None:
     """The numbers of the scale that `levels` names for one of the columns, else of a scale there that has all words.
 

@@ -84,11 +84,7 @@ def check_records(
     return records
 
 
-def check_id(
-    name: str,
-    line: int,
-    first_line: dict[str, int],
-) -> list[str]:
+def check_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
     """Returns a problem if an earlier line has the same id; a new id is added to `first_line`."""
     earlier = first_line.setdefault(name, line)
     if earlier == line:

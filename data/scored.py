@@ -243,11 +243,7 @@ def mark_missing(values: Sequence[float | None] | Floats, signature: str) -> Sco
     return Scores({"score": column}, signature, reasons)
 
 
-def _read_outputs(
-    file: Path,
-    place: Mapping[str, int],
-    examples_path: Path,
-) -> tuple[dict[str, Floats], str]:
+def _read_outputs(file: Path, place: Mapping[str, int], examples_path: Path) -> tuple[dict[str, Floats], str]:
     """The scores by aspect of a file that `judge score` wrote, a line for each id in `place`, and their signature."""
     faults: list[str] = []
     located: list[tuple[int, dict[str, Any]]] = []
@@ -346,11 +342,7 @@ def join_rows(by_metric: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     return joined
 
 
-def join_name(
-    metric: str,
-    aspect: str,
-    aspects: Collection[str],
-) -> str:
+def join_name(metric: str, aspect: str, aspects: Collection[str]) -> str:
     """Names the scores of one aspect of a metric: METRIC, or METRIC/ASPECT if the metric has several aspects."""
     return metric if len(aspects) == 1 else f"{metric}/{aspect}"
 

@@ -22,11 +22,7 @@ FRAME = (iterate_rows, encode_scores)  # the code before and behind the metric t
 LACKING = " lacks answers"  # ends the key of scores that the next run computes again
 
 
-def score_set(
-    scored: ScoredSet,
-    metrics: Mapping[str, Metric],
-    stages: Stages | None = None,
-) -> ScoredSet:
+def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages | None = None) -> ScoredSet:
     """Adds the scores of metrics to a set; `stages` keeps them, as `judge score` does for a file.
 
     Raises InputError by file and line.

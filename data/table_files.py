@@ -28,11 +28,7 @@ MOST_COLUMN_BYTES = (2**24, 100)  # bytes of a column, uncompressed, likewise
 MOST_CHARACTERS = (2**26, 1_000)  # of all rows, likewise
 
 
-def read_rows(
-    path: Path,
-    delimiter: str,
-    faults: list[str],
-) -> Iterator[tuple[int, dict[str, str]]]:
+def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yields the rows of a file as cells by column, each with the line on which it begins, from 1; raises InputError.
 
     If the header lacks the delimiter, another of `SEPARATORS` is tried: spreadsheets use another one in countries where
@@ -79,11 +75,7 @@ class _Row:
     length: int = 0
 
 
-def _take_lines(
-    path: Path,
-    faults: list[str],
-    row: _Row,
-) -> Iterator[str]:
+def _take_lines(path: Path, faults: list[str], row: _Row) -> Iterator[str]:
     """The lines of a CSV file. Raises InputError for a row, of one or more lines, that is too long."""
     for _, line in iterate_lines(path, faults, keep_cr=True):
         row.length += len(line) + 1
@@ -155,11 +147,7 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, _without_nulls(row)
 
 
-def _check_size(
-    path: Path,
-    size: int,
-    metadata: Any,
-) -> None:
+def _check_size(path: Path, size: int, metadata: Any) -> None:
     """Raises InputError for a file with too many columns, or with too many values or bytes for its size."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     problems = count_columns(range(metadata.num_columns))

@@ -180,11 +180,7 @@ def iterate_lines(
         yield from blank
 
 
-def _find_limit(
-    line: bytes,
-    blank: int,
-    faults: int,
-) -> str | None:
+def _find_limit(line: bytes, blank: int, faults: int) -> str | None:
     """The limit that a line breaks, after so many blank lines one after another and so many faults of its file."""
     if len(line) > LONGEST_LINE:
         return f"a line must have at most {LONGEST_LINE} bytes, found more"
@@ -299,11 +295,7 @@ def decode_json(text: str) -> Any:
     return value
 
 
-def parse_json(
-    path: Path,
-    content: str | bytes,
-    line: int = 0,
-) -> Any:
+def parse_json(path: Path, content: str | bytes, line: int = 0) -> Any:
     """Parses JSON from a text or UTF-8 bytes.
 
     For a fault, raises InputError with the path and the number of the line, if any.

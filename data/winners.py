@@ -16,11 +16,7 @@ WINS = {
 }  # in any case
 
 
-def read_winner(
-    winner: Any,
-    system_a: str,
-    system_b: str,
-) -> float | None:
+def read_winner(winner: Any, system_a: str, system_b: str) -> float | None:
     """Reads a winner as the preference for system a: 1 if it wins, 0 if b does, .5 for a tie, or a probability.
 
     Returns None for a missing winner. Raises ValueError for an unknown one, and for one that is the name of a system

@@ -38,10 +38,7 @@ def split_sheet(path: Path | str) -> tuple[Path, str | None]:
     return Path(file), sheet
 
 
-def read_workbook(
-    path: Path,
-    sheet: str | None = None,
-) -> Iterator[tuple[int, dict[str, str]]]:
+def read_workbook(path: Path, sheet: str | None = None) -> Iterator[tuple[int, dict[str, str]]]:
     """Reads the rows of a sheet as cells by column, each with its number in the sheet.
 
     The first row with a filled cell is the header; rows without a filled cell are left out. `sheet` is needed if
@@ -121,11 +118,7 @@ def _list_rows(table: Any) -> Rows:
     return [(number, row) for number, row in texts if any(map(str.strip, row))]
 
 
-def _choose_sheet(
-    path: Path,
-    sheets: dict[str, Rows],
-    wanted: str | None,
-) -> Rows:
+def _choose_sheet(path: Path, sheets: dict[str, Rows], wanted: str | None) -> Rows:
     """The rows of the wanted sheet, or of the only one with rows; raises InputError for any other number of them."""
     if wanted is None and len(sheets) == 1:
         return next(iter(sheets.values()))
@@ -140,10 +133,7 @@ def _choose_sheet(
     raise InputError([fault(path, 0, what)])
 
 
-def _read_rows(
-    path: Path,
-    rows: Rows,
-) -> Iterator[tuple[int, dict[str, str]]]:
+def _read_rows(path: Path, rows: Rows) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows below the header as cells by column; columns without a name and without cells are left out."""
     (first, header), *others = rows
     filled = [place for place in range(len(header)) if any(row[place].strip() for _, row in rows)]

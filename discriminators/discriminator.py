@@ -146,11 +146,7 @@ class Discriminator:
         return self.network(ids, mask)
 
     @torch.inference_mode()
-    def logits(
-        self,
-        texts: Sequence[Segments],
-        or_nan: bool = False,
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def logits(self, texts: Sequence[Segments], or_nan: bool = False) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Computes the logits of each text, shape (texts,) or (texts, labels), and how many of its tokens were cut.
 
         A long text is read in windows and gets the mean of their logits, weighted by their tokens. Logits do not depend

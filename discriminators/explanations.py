@@ -14,11 +14,7 @@ ReadLogits = Callable[[Sequence[Segments]], Logits]
 Part = Literal["turn", "sentence"]
 
 
-def explain_parts(
-    read: ReadLogits,
-    texts: Sequence[Segments],
-    part: Part,
-) -> list[dict[str, Any]]:
+def explain_parts(read: ReadLogits, texts: Sequence[Segments], part: Part) -> list[dict[str, Any]]:
     """Returns `{"parts": [[part, added], ...]}` for each text: how much each part adds to the text's logit.
 
     `added` is the logit of the text minus the logit of the text without the part. A part is a segment (`turn`), or a

@@ -22,9 +22,7 @@ PerRow = Float[Tensor, "rows ..."]
 
 
 def attention_pool(
-    hidden: Hidden,
-    mask: Mask,
-    w: Float[Tensor, " dim"],
+    hidden: Hidden, mask: Mask, w: Float[Tensor, " dim"]
 ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch time"]]:
     """Computes alpha = softmax(w^T tanh H), r = H alpha (Zhou et al. 2016, Eq. 9-11), over real tokens only.
 
@@ -57,11 +55,7 @@ class Pool(NamedTuple):
     r: States
 
 
-def attend(
-    pool: Pool,
-    energy: Values,
-    hidden: States,
-) -> Pool:
+def attend(pool: Pool, energy: Values, hidden: States) -> Pool:
     """Adds a state to the pool: m' = max(m, e), Z' = Z exp(m - m') + exp(e - m'), and r' likewise.
 
     >>> nothing = Pool(torch.tensor(-torch.inf), torch.tensor(0.0), torch.zeros(1))
@@ -85,10 +79,7 @@ def tanh(x: Values) -> Values:
     return sigmoid.mul_(2).sub_(1)
 
 
-def lstm_cell(
-    gates: Gates,
-    c: Float[Tensor, "*#rows dim"],
-) -> tuple[States, States]:
+def lstm_cell(gates: Gates, c: Float[Tensor, "*#rows dim"]) -> tuple[States, States]:
     """Computes h' and c' from c and the sums of the four gates (input, forget, cell, output). Overwrites the gates."""
     i, f, g, o = gates.chunk(4, dim=-1)
     added = i.sigmoid_() * tanh(g)
@@ -97,11 +88,7 @@ def lstm_cell(
     return h, c
 
 
-def choose_rows(
-    is_new: Bool[Tensor, " rows"],
-    new: PerRow,
-    old: PerRow,
-) -> PerRow:
+def choose_rows(is_new: Bool[Tensor, " rows"], new: PerRow, old: PerRow) -> PerRow:
     """Returns the new values of the rows that `is_new` marks, and the old values of all other rows."""
     inner = [1] * (old.ndim - 1)
     return torch.where(is_new.view(-1, *inner), new, old)

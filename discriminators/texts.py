@@ -38,9 +38,7 @@ class LabelledText:
 
 
 def split_by_group(
-    texts: Sequence[LabelledText],
-    held_out: float,
-    seed: int,
+    texts: Sequence[LabelledText], held_out: float, seed: int
 ) -> tuple[list[LabelledText], list[LabelledText]]:
     """Splits texts: whole groups, drawn at random, are held out until they have the share `held_out` of the texts.
 
@@ -118,11 +116,7 @@ def prefix_texts(
     return prefixes
 
 
-def _token_ends(
-    text: str,
-    ids: Sequence[int],
-    encode: Callable[[str], Sequence[int]],
-) -> dict[int, int]:
+def _token_ends(text: str, ids: Sequence[int], encode: Callable[[str], Sequence[int]]) -> dict[int, int]:
     """The number of characters that each number of tokens spells, if these characters alone give the same tokens."""
     ends: dict[int, int] = {}
     for characters in range(1, len(text) + 1):

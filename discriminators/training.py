@@ -48,9 +48,7 @@ class TrainingSettings(Schedule):
 
 
 def discriminator_loss(
-    logits: Float[Tensor, "batch ..."],
-    labels: Float[Tensor, " batch"],
-    weights: Float[Tensor, " batch"] | None = None,
+    logits: Float[Tensor, "batch ..."], labels: Float[Tensor, " batch"], weights: Float[Tensor, " batch"] | None = None
 ) -> Float[Tensor, ""]:
     """Computes the cross-entropy summed over texts, in nats (OUMG, Eq. 1-2, with the opposite sign); lower is better.
 
@@ -72,10 +70,7 @@ def discriminator_loss(
     return losses.sum()
 
 
-def held_out_metrics(
-    logits: Float[Tensor, "texts ..."],
-    labels: Float[Tensor, " texts"],
-) -> dict[str, float]:
+def held_out_metrics(logits: Float[Tensor, "texts ..."], labels: Float[Tensor, " texts"]) -> dict[str, float]:
     """Computes the loss (nats per text), the accuracy, the AUC and `order` (see `order_by_auc`).
 
     With several labels, the AUC is the mean over labels of the AUC of this label against all others.

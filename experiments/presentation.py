@@ -87,9 +87,7 @@ def present(
 
 
 def score_sets(
-    run: Run,
-    sets: Sequence[ScoredSet],
-    metrics: Mapping[str, Callable[[], Metric]],
+    run: Run, sets: Sequence[ScoredSet], metrics: Mapping[str, Callable[[], Metric]]
 ) -> list[dict[str, Scores]]:
     """Scores the texts of every set by every metric, which is made just before it scores; returns the scores by set.
 

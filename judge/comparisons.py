@@ -224,8 +224,7 @@ def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, lis
 
 
 def estimate_powered(
-    grid: Grid,
-    confounded: Mapping[str, Collection[tuple[str, str]]],
+    grid: Grid, confounded: Mapping[str, Collection[tuple[str, str]]]
 ) -> dict[tuple[str, ...], HelpedEstimate]:
     """Estimates human means and differences of aspects that are rated in part, by aspect, metric, system or pair."""
     powered: dict[tuple[str, ...], HelpedEstimate] = {}

@@ -193,11 +193,7 @@ def _check_texts(system: str, texts: object) -> Mapping[str, str]:
     return texts
 
 
-def _add_references(
-    rows: list[Any],
-    references: References | None,
-    columns: Mapping[str, Sequence[str]],
-) -> list[Any]:
+def _add_references(rows: list[Any], references: References | None, columns: Mapping[str, Sequence[str]]) -> list[Any]:
     """The rows or Examples with their references; `columns` says which key of a row gives a field."""
     if references is None:
         return rows
@@ -269,11 +265,7 @@ def _number_examples(examples: Sequence[Example]) -> ScoredFile:
     )
 
 
-def _to_scores(
-    name: str,
-    given: Any,
-    n: int,
-) -> Scores:
+def _to_scores(name: str, given: Any, n: int) -> Scores:
     """Scores of a number per example; None and NaN are missing."""
     scores = given
     if not isinstance(given, Scores):

@@ -76,11 +76,7 @@ def read_pairs(
     )
 
 
-def find_outputs(
-    file: InputFile,
-    outputs: Source | None,
-    is_asked: bool,
-) -> tuple[InputFile | None, Source | None]:
+def find_outputs(file: InputFile, outputs: Source | None, is_asked: bool) -> tuple[InputFile | None, Source | None]:
     """Finds the file of preferences and the outputs.
 
     One file may have both. If a judge is asked, it may have outputs alone.
@@ -104,11 +100,7 @@ def read_given(source: Any, columns: Columns) -> Preferences | None:
     return read_preferences(_open_pairs(source, GIVEN, columns), columns)
 
 
-def _open_pairs(
-    source: Any,
-    called: Path,
-    columns: Columns | None = None,
-) -> InputFile:
+def _open_pairs(source: Any, called: Path, columns: Columns | None = None) -> InputFile:
     """Opens a file, rows or a DataFrame, which messages call `called`. Raises SettingError for anything else."""
     rule = f"{called} must be in a file, a list of rows or a DataFrame"
     rows: Any = source if isinstance(source, FileLike) else list_items(source, rule)

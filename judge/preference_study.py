@@ -206,9 +206,7 @@ def list_single(people: Floats, rivals: Mapping[str, Floats], pairs: Preferences
 
 
 def measure_agreement(
-    pairs: Preferences,
-    rivals: Mapping[str, Floats],
-    seed: int,
+    pairs: Preferences, rivals: Mapping[str, Floats], seed: int
 ) -> dict[tuple[str, str, str], PreferenceAgreement]:
     """Measures how well each judge and metric agrees with people: on all pairs, then on each of several of systems."""
     parts = {pair: ~np.isnan(pairs.between(*pair)) for pair in combinations(pairs.systems, 2)}
@@ -264,9 +262,7 @@ def name_pairs(given: Preferences) -> list[str]:
 
 
 def control_lengths(
-    pairs: Preferences,
-    judges: Mapping[str, Floats],
-    lengths: Floats,
+    pairs: Preferences, judges: Mapping[str, Floats], lengths: Floats
 ) -> dict[str, dict[str, Controlled]]:
     """Estimates the systems at equal lengths by judge, and by the preferences if all pairs have one."""
     sources = {WINNER: pairs.outcomes, **judges}

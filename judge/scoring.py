@@ -32,9 +32,7 @@ def open_stages(folder: Path | str | None) -> Stages | None:
 
 
 def plan_with(
-    metrics: Metrics,
-    stages: Path | str | None,
-    settings: Mapping[str, Any] | None = None,
+    metrics: Metrics, stages: Path | str | None, settings: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Planned], Stages | None]:
     """Plans metrics (`plan_metrics`), and opens the stages that keep their scores and replies."""
     kept = open_stages(stages)

@@ -82,15 +82,7 @@ def load_models(generator: Any, guide: Any, *, device: str, dtype: str) -> tuple
     from discriminators.guides import load_guide  # with torch, which takes seconds
     from models.causal import CausalLM
 
-    lm = (
-        generator
-        if isinstance(generator, CausalLM)
-        else CausalLM.from_pretrained(
-            str(generator),
-            device,
-            dtype,
-        )
-    )
+    lm = generator if isinstance(generator, CausalLM) else CausalLM.from_pretrained(str(generator), device, dtype)
     return lm, load_guide(guide, str(lm.device)) if isinstance(guide, str | Path) else guide
 
 
@@ -102,11 +94,7 @@ def steer_prompts(lm: CausalLM, guide: GuideModel, prompts: Sequence[str], steer
     from oumg.guidance import adapt_guide
 
     adapted = adapt_guide(guide, lm.tokenizer)
-    encode_prompts(
-        lm,
-        prompts,
-        steering.new_tokens,
-    )  # refuses all that are too long before any is continued
+    encode_prompts(lm, prompts, steering.new_tokens)  # refuses all that are too long before any is continued
     written: list[SteeredText] = []
     for prompt in prompts:
         for sample in range(samples):
@@ -139,11 +127,7 @@ def steer_prompts(lm: CausalLM, guide: GuideModel, prompts: Sequence[str], steer
         ),
         tables=[
             Table("Steered texts", CAPTION, rows),
-            Table(
-                "Step by step",
-                f"The first text. {STEPS_CAPTION}",
-                list_steps(texts[0].prompt, texts[0].guided),
-            ),
+            Table("Step by step", f"The first text. {STEPS_CAPTION}", list_steps(texts[0].prompt, texts[0].guided)),
         ],
         notes=[*dict.fromkeys((*lm.notes, *guide.notes))],
         signature=line,

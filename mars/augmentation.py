@@ -116,11 +116,7 @@ class SelfPlanningAugmenter:
     @cached_property
     def tokens(self) -> WritableTokens:
         """The tokens that may be written."""
-        return WritableTokens(
-            self.lm.tokenizer,
-            len(self.embeddings),
-            self.lm.device,
-        )
+        return WritableTokens(self.lm.tokenizer, len(self.embeddings), self.lm.device)
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented | str]:
         """Fills the blanks of every job, in order.
@@ -184,13 +180,7 @@ class SelfPlanningAugmenter:
                 row.written = []
                 row.text += [*kept, *row.blank.after]
                 text = self.tokens.text(kept)
-                row.fills.append(
-                    Fill(
-                        text,
-                        tuple(kept),
-                        tuple(perplexities),
-                    )
-                )
+                row.fills.append(Fill(text, tuple(kept), tuple(perplexities)))
         return rows
 
     @torch.inference_mode()
@@ -200,22 +190,14 @@ class SelfPlanningAugmenter:
         chosen = None
         while rows:
             allowed = torch.stack(list(map(self.find_allowed, rows)))
-            logits = self.plan(
-                rows,
-                reader.next_log_probabilities(chosen),
-                allowed,
-            )
+            logits = self.plan(rows, reader.next_log_probabilities(chosen), allowed)
             chosen = choose_tokens(logits.masked_fill_(~allowed, -torch.inf))
             for row, token in zip(rows, chosen.tolist(), strict=True):
                 row.written.append(token)
             unfinished = [place for place, row in enumerate(rows) if len(row.written) < row.blank.length]
             if len(unfinished) < len(rows):
                 rows = [rows[place] for place in unfinished]
-                kept = torch.tensor(
-                    unfinished,
-                    device=chosen.device,
-                    dtype=torch.long,
-                )
+                kept = torch.tensor(unfinished, device=chosen.device, dtype=torch.long)
                 chosen = chosen[kept]
                 reader.keep(kept)
 
@@ -226,11 +208,7 @@ class SelfPlanningAugmenter:
         if row.written:
             is_after_word = not pending and is_clitic(self.tokens.text(row.written))
         room = row.blank.length - len(row.written) - 1
-        return self.tokens.allowed(
-            pending,
-            room,
-            is_after_word,
-        )
+        return self.tokens.allowed(pending, room, is_after_word)
 
     def plan(
         self,
@@ -245,11 +223,7 @@ class SelfPlanningAugmenter:
         settings = self.settings
         if bool(plain.isnan().any()):
             raise ValueError(f"the logits of {type(self.lm.model).__name__} are not numbers: its weights are damaged")
-        settled = is_settled(
-            plain,
-            allowed,
-            settings.kl,
-        ).tolist()
+        settled = is_settled(plain, allowed, settings.kl).tolist()
         planned = [i for i, row in enumerate(rows) if row.blank.sought and not settled[i]]
         if not planned or not settings.planning_steps:
             return plain

@@ -64,11 +64,7 @@ def load_documents(path: Path | str) -> DocumentFrequencies:
     return count_corpus(read_documents(path))
 
 
-def priorities(
-    reference: Sequence[str],
-    classes: Sequence[PartOfSpeech],
-    documents: DocumentFrequencies,
-) -> Values:
+def priorities(reference: Sequence[str], classes: Sequence[PartOfSpeech], documents: DocumentFrequencies) -> Values:
     """Computes v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1). High priorities are masked first.
 
     Punctuation has priority 0 and is never masked.
@@ -138,11 +134,7 @@ def budget(ratio: float, count: int) -> int:
     return math.ceil(round(ratio * count, 9))
 
 
-def knapsack_table(
-    values: Values,
-    costs: Costs,
-    budget: int,
-) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
+def knapsack_table(values: Values, costs: Costs, budget: int) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
     """Computes phi[i, w], the highest value of the first i words within cost w (Eq. 2, Algorithm 1).
 
     Costs are positive integers. One table serves every budget up to the given one.
@@ -156,11 +148,7 @@ def knapsack_table(
     return best
 
 
-def choose_words(
-    best: Float[NDArray[np.float64], "words_and_none budgets"],
-    costs: Costs,
-    budget: int,
-) -> Chosen:
+def choose_words(best: Float[NDArray[np.float64], "words_and_none budgets"], costs: Costs, budget: int) -> Chosen:
     """Chooses the words to mask: their values sum to phi[n, budget] of `knapsack_table` (Eq. 2).
 
     From the last word back, a word is chosen only if it makes the value strictly higher. Algorithm 1 as printed records
@@ -174,11 +162,7 @@ def choose_words(
     return chosen
 
 
-def make_template(
-    text: str,
-    reference: Sequence[Word],
-    masked: Sequence[bool] | Chosen,
-) -> Template:
+def make_template(text: str, reference: Sequence[Word], masked: Sequence[bool] | Chosen) -> Template:
     """Makes the reference with its masked words as blanks (section 2.1); without masked words, it is one kept run.
 
     >>> words = split_words("A red  kite flew.")

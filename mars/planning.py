@@ -34,11 +34,7 @@ def project(hidden: Hidden, embeddings: Embeddings) -> Logits:
     return (embeddings @ hidden.T).T.contiguous()
 
 
-def is_settled(
-    plain: Logits,
-    allowed: Bool[Tensor, "rows vocabulary"],
-    kl: float,
-) -> Tensor:
+def is_settled(plain: Logits, allowed: Bool[Tensor, "rows vocabulary"], kl: float) -> Tensor:
     """Whether planning cannot change the greedy token of a row: no distribution within `kl` nats prefers another one.
 
     Let p be the plain distribution and q one in which the second allowed token comes within e^-d of the first, so that

@@ -126,11 +126,7 @@ class AugmentedReference:
                 text += f" [{part.count}]" if text else f"[{part.count}]"
         return text
 
-    def explain(
-        self,
-        weight: float,
-        cosine: float,
-    ) -> dict[str, Any]:
+    def explain(self, weight: float, cosine: float) -> dict[str, Any]:
         """Returns what this reference contributes to a score, for explanations.
 
         A length that must not be chosen has perplexity null.
@@ -200,11 +196,7 @@ def augment_references(
     return augmentations
 
 
-def load_or_augment(
-    augmenter: Augmenter,
-    jobs: Sequence[Job],
-    kept: Path | None,
-) -> dict[Job, Augmented | str]:
+def load_or_augment(augmenter: Augmenter, jobs: Sequence[Job], kept: Path | None) -> dict[Job, Augmented | str]:
     """Returns the augmented reference of every job, or the reason why there is none. Equal jobs are done once.
 
     Results are kept in a cache in the folder `kept`, so that a killed run continues where it stopped.

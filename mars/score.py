@@ -33,8 +33,7 @@ def mars(cosines: Float[NDArray[np.float64], "... ratios"], q: float) -> Float[N
 
 
 def cosine(
-    a: Float[NDArray[np.float32], "rows dim"],
-    b: Float[NDArray[np.float32], "rows dim"],
+    a: Float[NDArray[np.float32], "rows dim"], b: Float[NDArray[np.float32], "rows dim"]
 ) -> Float[NDArray[np.float64], " rows"]:
     """Computes the cosine of each row of `a` with the same row of `b`; NaN if a row is all zeros or has a NaN."""
     first = a.astype(np.float64)

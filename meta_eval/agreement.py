@@ -68,11 +68,7 @@ class Agreement:
     p_chance: float = math.nan
 
 
-def agree(
-    scored: ScoredSet,
-    metric: str,
-    aspect: str,
-) -> Agreement:
+def agree(scored: ScoredSet, metric: str, aspect: str) -> Agreement:
     """Measures how well a metric agrees with the ratings of an aspect; `measure_aspect` adds the agreement beyond cues.
 
     Examples without a rating do not count; those without a score are counted and left out.
@@ -111,12 +107,7 @@ def agree(
     )
 
 
-def list_agreement(
-    scored: ScoredSet,
-    seed: int = 0,
-    *,
-    has_cues: bool = True,
-) -> list[Agreement]:
+def list_agreement(scored: ScoredSet, seed: int = 0, *, has_cues: bool = True) -> list[Agreement]:
     """Measures how well every metric agrees with every rated aspect that it scores: the rows of every table of them.
 
     Each aspect also has rows that are no metric: cheap cues (with `has_cues`, and enough texts), the system alone (if
@@ -165,11 +156,7 @@ def measure_aspect(
     rows = []
     for metric in compared:
         row = agree(rated, metric, aspect)
-        row = replace(
-            row,
-            beyond_cues=beyond_cues.get(metric, NOT_MEASURED),
-            p_chance=p_chance.get(metric, math.nan),
-        )
+        row = replace(row, beyond_cues=beyond_cues.get(metric, NOT_MEASURED), p_chance=p_chance.get(metric, math.nan))
         rows.append(row)
     return rows
 

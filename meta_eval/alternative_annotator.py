@@ -81,12 +81,7 @@ def compare_with_people(
     return AlternativeTest(len(p_values), float(np.mean(is_as_good)))
 
 
-def measure_nearness(
-    labels: Floats,
-    others: Floats,
-    *,
-    is_ordered: bool,
-) -> Floats:
+def measure_nearness(labels: Floats, others: Floats, *, is_ordered: bool) -> Floats:
     """Measures how close labels, of shape (n,), are to those of other people, of shape (people, n); higher is closer.
 
     >>> others = np.array([[1.0, 1.0], [1.0, 3.0]])

@@ -121,11 +121,7 @@ def audit_cues(
     return CueAudit(len(x), explained, main_cues)
 
 
-def _choose_cues(
-    names: Sequence[str],
-    explain: Callable[[tuple[str, ...]], float],
-    enough: float,
-) -> tuple[str, ...]:
+def _choose_cues(names: Sequence[str], explain: Callable[[tuple[str, ...]], float], enough: float) -> tuple[str, ...]:
     """Chooses the cue that adds most, one after the other, until they explain enough or are `MOST_NAMED`."""
     chosen: tuple[str, ...] = ()
     while len(chosen) < MOST_NAMED:
@@ -194,11 +190,7 @@ def audit_damage(
     )
 
 
-def _test_mean(
-    changes: Floats,
-    layout: Layout,
-    seed: int,
-) -> float:
+def _test_mean(changes: Floats, layout: Layout, seed: int) -> float:
     """The p-value that changes of shape (n,) are symmetric around 0, by sign flips of their sums over inputs.
 
     The scale of `_estimate_standardised` varies with the mean where scores are skewed, and made falls of metrics that
@@ -208,12 +200,7 @@ def _test_mean(
     return float(estimate_mean(without_rounding, layout).test(seed)[0])
 
 
-def audit_edit(
-    before: ArrayLike,
-    after: ArrayLike,
-    *,
-    layout: Layout | None = None,
-) -> EditAudit:
+def audit_edit(before: ArrayLike, after: ArrayLike, *, layout: Layout | None = None) -> EditAudit:
     """Measures how scores, of shape (n,), change under an edit that should change nothing (case, white space)."""
     old, new = to_columns(before=before, after=after)
     kept = ~np.isnan(old) & ~np.isnan(new)
@@ -240,11 +227,7 @@ def audit_edit(
     )
 
 
-def standardised_mean(
-    values: Floats,
-    scores: Floats,
-    weights: Floats,
-) -> Floats:
+def standardised_mean(values: Floats, scores: Floats, weights: Floats) -> Floats:
     """Computes the mean of `values` in standard deviations of `scores`, both of shape (n,), for weights (rows, n).
 
     The variance has n - 1 in its denominator. NaN if the scores do not vary.
@@ -259,11 +242,7 @@ def standardised_mean(
     return divide_known(means, np.where(spread > least, spread, 0.0))
 
 
-def _estimate_standardised(
-    values: Floats,
-    scores: Floats,
-    layout: Layout,
-) -> Estimate:
+def _estimate_standardised(values: Floats, scores: Floats, layout: Layout) -> Estimate:
     """`standardised_mean` with its interval over inputs."""
 
     def average(inputs: Floats) -> Floats:

@@ -33,11 +33,7 @@ def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], Mask]:
     return [values[kept] for values in (*scores, ratings)], kept
 
 
-def pearson(
-    x: Column,
-    y: Column,
-    weights: Weights,
-) -> Correlations:
+def pearson(x: Column, y: Column, weights: Weights) -> Correlations:
     """Computes Pearson's r of x and y, of shape (n,), for each row of weights."""
     r = _weighted_pearson(_scale(x), _scale(y), weights)
     # rounding errors of equal values must not count as variation
@@ -45,25 +41,13 @@ def pearson(
     return np.where(both_vary, r, np.nan)
 
 
-def spearman(
-    x: Column,
-    y: Column,
-    weights: Weights,
-) -> Correlations:
+def spearman(x: Column, y: Column, weights: Weights) -> Correlations:
     """Computes Spearman's rho: Pearson's r of the average ranks within each resample; a pair drawn twice is a tie."""
     # large arrays that nothing else holds are freed as soon as they are centred
-    return _weighted_pearson(
-        average_ranks(x, weights),
-        average_ranks(y, weights),
-        weights,
-    )
+    return _weighted_pearson(average_ranks(x, weights), average_ranks(y, weights), weights)
 
 
-def kendall(
-    x: Column,
-    y: Column,
-    weights: Weights,
-) -> Correlations:
+def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     """Computes Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y).
 
     The sums over the pairs of a row are those over all pairs, less those that touch what the row leaves out. Of many
@@ -102,11 +86,7 @@ def _sort_kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     return correlations
 
 
-def correlation_ratio(
-    y: Column,
-    groups: Indices,
-    weights: Weights,
-) -> Correlations:
+def correlation_ratio(y: Column, groups: Indices, weights: Weights) -> Correlations:
     """Computes how much of the variance of the ranks of y the groups explain, adjusted for their number.
 
     This is 1 - (1 - eta²)(n - 1)/(n - k), where eta² is the variance between k groups over that of all n draws. Without
@@ -181,11 +161,7 @@ def _scale(x: Column) -> Column:
     return x / max(np.abs(x).max(), TINY)
 
 
-def _weighted_pearson(
-    x: Floats,
-    y: Floats,
-    weights: Weights,
-) -> Correlations:
+def _weighted_pearson(x: Floats, y: Floats, weights: Weights) -> Correlations:
     """Pearson's r of columns of shape (n,), or (resamples, n) where they differ between resamples."""
     total = weights.sum(axis=-1, keepdims=True)
     total = np.where(total > 0, total, 1.0)  # without drawn pairs the squares below are 0 and r is NaN

@@ -50,11 +50,7 @@ def tabulate_people(
     return table
 
 
-def is_crowd(
-    people: Indices,
-    texts: Indices,
-    shape: tuple[int, int],
-) -> bool:
+def is_crowd(people: Indices, texts: Indices, shape: tuple[int, int]) -> bool:
     """Whether two people who label the same text share less than `FEWEST_SHARED` and less than half of the texts.
 
     Texts with one label do not count. The number of texts that two people share is averaged over these shared texts.

@@ -118,11 +118,7 @@ def _count_text(text: str, words: Sequence[str]) -> dict[str, float]:
     }
 
 
-def _count_overlap(
-    words: Sequence[str],
-    sources: Sequence[str],
-    name: str,
-) -> dict[str, float]:
+def _count_overlap(words: Sequence[str], sources: Sequence[str], name: str) -> dict[str, float]:
     """Compares a text with its sources, such as a context or references; of several sources the largest overlap counts.
 
     overlap: the share of different words that are in the source; copied spans: the share of spans of three words that
@@ -201,11 +197,7 @@ def combine_cues(
     return predicted
 
 
-def _fit_ridge(
-    columns: Floats,
-    target: Floats,
-    is_training: Mask,
-) -> tuple[Floats, Floats]:
+def _fit_ridge(columns: Floats, target: Floats, is_training: Mask) -> tuple[Floats, Floats]:
     """The slopes of a ridge regression on the training texts, and all columns as these standardise them.
 
     The penalty is the root of the number of training texts.
@@ -279,11 +271,7 @@ def _estimate_beyond(
     return dict(zip(columns, estimates.show(), strict=True))
 
 
-def difference_beyond_cues(
-    differences: ArrayLike,
-    first: Cues,
-    second: Cues,
-) -> Estimate:
+def difference_beyond_cues(differences: ArrayLike, first: Cues, second: Cues) -> Estimate:
     """Estimates the part of the mean difference between two systems that cheap cues do not explain.
 
     It is the intercept of a linear regression, over inputs, of the differences of scores on the differences of cues:

@@ -72,11 +72,7 @@ class Layout:
         return [members for members in np.split(order, starts) if len(members) >= fewest]
 
 
-def lay_out(
-    n: int,
-    systems: Sequence[Hashable] | None = None,
-    inputs: Sequence[Hashable] | None = None,
-) -> Layout:
+def lay_out(n: int, systems: Sequence[Hashable] | None = None, inputs: Sequence[Hashable] | None = None) -> Layout:
     """Makes the layout of n examples: numbers their systems and inputs.
 
     Without `systems` all examples belong to one system; without `inputs` each example has a separate input. Inputs are
@@ -179,11 +175,7 @@ def refuse_large(names: str, *arrays: Floats) -> None:
         raise ValueError(f"{names} must be finite and at most {LARGEST:g} in size, or NaN where there is none")
 
 
-def number_groups(
-    n: int,
-    groups: Sequence[Hashable] | None,
-    what: str = "groups",
-) -> Indices:
+def number_groups(n: int, groups: Sequence[Hashable] | None, what: str = "groups") -> Indices:
     """Numbers the groups of examples; returns the number of each example's group.
 
     Without `groups`, each example has a group of its own. Raises ValueError unless there is one name per example and no

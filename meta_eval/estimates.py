@@ -72,11 +72,7 @@ class Estimate:
         )
 
     @classmethod
-    def undefined(
-        cls,
-        reason: str,
-        value: float = math.nan,
-    ) -> Estimate:
+    def undefined(cls, reason: str, value: float = math.nan) -> Estimate:
         """Makes an estimate without an interval, and by default without a value, for this reason."""
         return cls(value, math.nan, math.nan, reason)
 
@@ -174,11 +170,7 @@ class Estimates:
         """Sums of the statistics, weighted by the columns of `matrix`, of shape (k, sums)."""
         return replace(self.map(lambda figures: figures @ matrix), is_known_variance=False)
 
-    def subtract(
-        self,
-        first: Sequence[int] | Indices,
-        second: Sequence[int] | Indices,
-    ) -> Estimates:
+    def subtract(self, first: Sequence[int] | Indices, second: Sequence[int] | Indices) -> Estimates:
         """The statistics numbered `first` minus those numbered `second`, of shape (pairs,)."""
         gaps = self.map(lambda figures: figures[..., first] - figures[..., second])
         return replace(gaps, is_known_variance=False)
@@ -293,11 +285,7 @@ class Estimates:
         with np.errstate(divide="ignore", invalid="ignore"):
             return _find_tail(self.freedom, -gaps / np.nan_to_num(self.errors))
 
-    def compare(
-        self,
-        other: Estimates,
-        confidence: float = CONFIDENCE,
-    ) -> tuple[Estimate, float]:
+    def compare(self, other: Estimates, confidence: float = CONFIDENCE) -> tuple[Estimate, float]:
         """One statistic minus another one of other units, or in part of the same, with a two-sided p-value.
 
         The interval is made of both intervals (MOVER: Zou & Donner 2008), so that it keeps their skewness.
@@ -315,11 +303,7 @@ class Estimates:
         below = _reach(value - low, other_high - other_value, shared)
         above = _reach(high - value, other_value - other_low, shared)
         gap = value - other_value
-        bounded = replace(
-            difference,
-            low=min(gap - below, difference.value),
-            high=max(gap + above, difference.value),
-        )
+        bounded = replace(difference, low=min(gap - below, difference.value), high=max(gap + above, difference.value))
         freedom = min(self.freedom[0], other.freedom[0])
         error = (below if gap > 0 else above) / float(t_quantile(freedom, confidence))
         return bounded, 2 * float(_find_tail(freedom, -abs(gap) / error))
@@ -338,11 +322,7 @@ def _correlate(one: Floats, other: Floats) -> float:
     return float(one @ other) / size if size > 0 else 0.0
 
 
-def _reach(
-    one: float,
-    other: float,
-    shared: float,
-) -> float:
+def _reach(one: float, other: float, shared: float) -> float:
     """How far an end of a difference lies from it, by those of its two sides."""
     return math.sqrt(max(one**2 + other**2 - 2 * shared * one * other, ROUNDING**2))
 
@@ -441,11 +421,7 @@ def gather(rows: Floats, layout: Layout) -> Floats:
     return np.reshape(sums, (len(sums), layout.unit_count)).T.astype(np.float64)
 
 
-def estimate_mean(
-    values: Floats,
-    layout: Layout,
-    scale: Scale = "mean",
-) -> Estimates:
+def estimate_mean(values: Floats, layout: Layout, scale: Scale = "mean") -> Estimates:
     """Estimates the means of columns of `values`, of shape (n,) or (n, k), with NaN for a missing value."""
     columns = np.reshape(values, (len(values), -1))
     known = ~np.isnan(columns)
@@ -474,11 +450,7 @@ def _divide_sums(above: Floats, below: Floats, pseudo: Sequence[float], scale: S
     return linearise(divide, below[:units].sum(axis=1) > 0, pseudo, scale=scale)
 
 
-def estimate_perplexity(
-    nll: Floats,
-    tokens: Floats,
-    layout: Layout,
-) -> Estimate:
+def estimate_perplexity(nll: Floats, tokens: Floats, layout: Layout) -> Estimate:
     """Estimates perplexity: exp of the mean negative log-probability of a token; lower is more likely.
 
     `nll` are negative log-probabilities of the texts in nats, `tokens` their numbers of tokens, of shape (n,).
@@ -509,11 +481,7 @@ def estimate_share(wins: Floats, layout: Layout) -> Estimates:
     return replace(shares, is_known_variance=is_independent)
 
 
-def estimate_difference(
-    differences: Floats,
-    layout: Layout,
-    unit: float = 1.0,
-) -> Estimates:
+def estimate_difference(differences: Floats, layout: Layout, unit: float = 1.0) -> Estimates:
     """Estimates the mean of differences of two marks, such as labels: -1, 0 or 1 times `unit`, with NaN for none.
 
     Differences are wins, ties and losses; see `estimate_share`.
@@ -633,9 +601,7 @@ def step_down(observed: ArrayLike, resampled: Floats | Iterable[Floats]) -> Floa
 
 
 def clusters(
-    values: Mapping[str, float],
-    p_values: Mapping[tuple[str, str], float],
-    level: float = 0.05,
+    values: Mapping[str, float], p_values: Mapping[tuple[str, str], float], level: float = 0.05
 ) -> dict[str, str]:
     """Finds the cluster of each metric (or system), "1" for the best; "1-2" is in both clusters.
 

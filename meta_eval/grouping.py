@@ -159,11 +159,7 @@ def difference(
     Both are of the same inputs, so that what makes examples easy for both cancels. Only examples that both metrics
     scored count.
     """
-    (a, b, y), kept = keep_scored(
-        scores_a=scores_a,
-        scores_b=scores_b,
-        ratings=ratings,
-    )
+    (a, b, y), kept = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     layout = restrict(lay_out(len(kept), inputs=groups), kept)
     for x in (a, b):
         reason = explain_undefined(x, y, layout)

@@ -108,11 +108,7 @@ def find_labels(ratings: Floats) -> Floats | None:
     return None
 
 
-def assign_labels(
-    scores: Floats,
-    labels: Floats,
-    threshold: float | None = None,
-) -> tuple[Floats, Floats]:
+def assign_labels(scores: Floats, labels: Floats, threshold: float | None = None) -> tuple[Floats, Floats]:
     """Assigns each score its nearest label; returns the labels and how near another label is.
 
     Of two equally near labels the higher is taken. With two labels, `threshold` is the lowest score of the higher
@@ -171,11 +167,7 @@ def agree_on_labels(
     )
 
 
-def estimate_accuracy(
-    people: Floats,
-    judge: Floats,
-    layout: Layout,
-) -> Estimates:
+def estimate_accuracy(people: Floats, judge: Floats, layout: Layout) -> Estimates:
     """Estimates the share of the texts that both labelled with equal labels."""
     return estimate_share(mark(people, judge, people == judge), layout)
 
@@ -192,11 +184,7 @@ def estimate_harshness(
     return estimate_difference(judge - people, layout, unit=float(labels[1] - labels[0]))
 
 
-def mark(
-    people: Floats,
-    judge: Floats,
-    is_so: Mask,
-) -> Floats:
+def mark(people: Floats, judge: Floats, is_so: Mask) -> Floats:
     """Marks the texts that both labelled, of shape (n,): 1 where it is so, 0 elsewhere; NaN without both labels."""
     return np.where(_have_both(people, judge), is_so.astype(np.float64), np.nan)
 
@@ -334,11 +322,7 @@ def _count_by_unit(
     return counts.reshape(-1, k * k).astype(np.float64)
 
 
-def count_confusion(
-    people: Floats,
-    judge: Floats,
-    labels: Floats,
-) -> Indices:
+def count_confusion(people: Floats, judge: Floats, labels: Floats) -> Indices:
     """Counts texts by label of people and label of the judge; returns shape (labels, labels)."""
     as_one_unit = np.zeros(len(people), dtype=np.intp)
     counts = _count_by_unit(people, judge, labels, as_one_unit)

@@ -238,11 +238,7 @@ def _find_strengths(
     return strengths - strengths @ shares, parts - (parts @ shares)[:, None]
 
 
-def fit_logistic(
-    design: csr_array,
-    y: Floats,
-    penalties: Floats,
-) -> Floats:
+def fit_logistic(design: csr_array, y: Floats, penalties: Floats) -> Floats:
     """Fits a logistic regression of y in [0, 1] by Newton's method, with a ridge penalty for each weight.
 
     Returns the weights.
@@ -262,23 +258,14 @@ def fit_logistic(
     return weights
 
 
-def _measure_curvature(
-    design: csr_array,
-    expected: Floats,
-    penalties: Floats,
-) -> Floats:
+def _measure_curvature(design: csr_array, expected: Floats, penalties: Floats) -> Floats:
     """Minus the second derivatives of the penalised likelihood, of shape (weights, weights)."""
     variances = diags_array(expected * (1 - expected))
     information = (design.T @ variances @ design).toarray()
     return information + np.diag(penalties)
 
 
-def _place(
-    columns_of_rows: Indices,
-    values: Floats,
-    *,
-    columns: int,
-) -> csr_array:
+def _place(columns_of_rows: Indices, values: Floats, *, columns: int) -> csr_array:
     """A matrix with one value in each row, in the given column."""
     rows = np.arange(len(values))
     return csr_array((values, (rows, columns_of_rows)), shape=(len(values), columns))

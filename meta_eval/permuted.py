@@ -172,11 +172,7 @@ def _test_fisher(is_people: Mask, is_judge: Mask) -> float:
     both = int((is_people & is_judge).sum())
     by_people = int(is_people.sum())
     by_judge = int(is_judge.sum())
-    shared = hypergeom(
-        M=len(is_people),
-        n=by_people,
-        N=by_judge,
-    )
+    shared = hypergeom(M=len(is_people), n=by_people, N=by_judge)
     at_most = float(shared.cdf(both))
     at_least = float(shared.sf(both - 1))
     return min(1.0, 2 * min(at_most, at_least))
@@ -231,11 +227,7 @@ class SampleDifference:
     p_value: float
 
 
-def compare_verdicts(
-    is_labelled: Mask,
-    verdicts: Floats,
-    layout: Layout,
-) -> SampleDifference | None:
+def compare_verdicts(is_labelled: Mask, verdicts: Floats, layout: Layout) -> SampleDifference | None:
     """Compares a judge's verdicts (n,) on texts that people labelled with those on the others.
 
     Labels can correct a judge only if they are a random sample of all texts. Returns None if the difference is not
@@ -259,11 +251,7 @@ def compare_verdicts(
     )
 
 
-def compare_cells(
-    is_labelled: Mask,
-    cells: Sequence[str],
-    layout: Layout,
-) -> SampleDifference | None:
+def compare_cells(is_labelled: Mask, cells: Sequence[str], layout: Layout) -> SampleDifference | None:
     """Finds the cell of texts with the most unusual share of labels; None if no share is unusual.
 
     `cells` names the cell of each text, such as its pair of systems. P-values are adjusted for all cells.
@@ -296,11 +284,7 @@ def widen_interval(estimate: Estimate, looked_at: int) -> Estimate:
     if looked_at < 2 or np.isnan(estimate.low):
         return estimate
     ratio = float(ndtri(1 - 0.025 / looked_at)) / t_quantile(np.inf)
-    inside = np.clip(
-        [estimate.value, estimate.low, estimate.high],
-        -1 + 1e-12,
-        1 - 1e-12,
-    )
+    inside = np.clip([estimate.value, estimate.low, estimate.high], -1 + 1e-12, 1 - 1e-12)
     value, low, high = np.arctanh(inside)
     wide_low = value - ratio * (value - low)
     wide_high = value + ratio * (high - value)
@@ -353,11 +337,7 @@ def swap_metrics(
     return step_down(np.abs(observed) / scale, np.abs(null) / scale)
 
 
-def _transform(
-    x: Floats,
-    groups: Sequence[Indices],
-    kind: Kind,
-) -> Floats:
+def _transform(x: Floats, groups: Sequence[Indices], kind: Kind) -> Floats:
     """The scores with mean 0 and deviation 1 within each group, or their ranks there."""
     transformed = np.zeros(len(x))
     for members in groups:

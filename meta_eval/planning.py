@@ -68,11 +68,7 @@ class Spread:
         return math.sqrt(variance)
 
 
-def find_deviation(
-    r_a: float,
-    r_b: float,
-    r_ab: float,
-) -> float:
+def find_deviation(r_a: float, r_b: float, r_ab: float) -> float:
     """Computes the deviation of a difference of two correlations of normal variables with a third, times the root of n.
 
     NaN if no three variables have these correlations.
@@ -215,22 +211,14 @@ def estimate_spread(differences: ArrayLike) -> Spread:
     total = counts.sum()
     freedom_within = int(total - inputs)
     if freedom_within == 0:
-        return Spread(
-            inputs=float(means.std(ddof=1)),
-            raters=None,
-            pilot=inputs,
-        )
+        return Spread(inputs=float(means.std(ddof=1)), raters=None, pilot=inputs)
     within = float(np.nansum((table - means) ** 2)) / freedom_within
     grand_mean = float(np.nansum(table) / total)
     deviations = means - grand_mean
     between = float((counts * deviations**2).sum()) / (inputs - 1)
     usual_count = (total - (counts**2).sum() / total) / (inputs - 1)
     variance_of_inputs = max(0.0, (between - within) / usual_count)
-    return Spread(
-        inputs=math.sqrt(variance_of_inputs),
-        raters=math.sqrt(within),
-        pilot=inputs,
-    )
+    return Spread(inputs=math.sqrt(variance_of_inputs), raters=math.sqrt(within), pilot=inputs)
 
 
 def deviation_interval(n: int) -> tuple[float, float]:
@@ -273,18 +261,10 @@ def correlation_with_raters(
 
 
 def _no_size(reason: str) -> SampleSize:
-    return SampleSize(
-        n=math.nan,
-        power=math.nan,
-        reason=reason,
-    )
+    return SampleSize(n=math.nan, power=math.nan, reason=reason)
 
 
-def _find_size(
-    power_at: Callable[[int], float],
-    power: float,
-    first: int,
-) -> SampleSize:
+def _find_size(power_at: Callable[[int], float], power: float, first: int) -> SampleSize:
     """The smallest n from `first` on with at least this power."""
     n = find_least(lambda n: power_at(n) >= power, first, LARGEST)
     if n is None:
@@ -292,11 +272,7 @@ def _find_size(
     return SampleSize(n, power_at(n))
 
 
-def find_least(
-    is_enough: Callable[[int], bool],
-    first: int,
-    most: int,
-) -> int | None:
+def find_least(is_enough: Callable[[int], bool], first: int, most: int) -> int | None:
     """Finds the smallest number from `first` to `most` that is enough, by doubling and bisection; else None."""
     high = first
     while high > most or not is_enough(high):

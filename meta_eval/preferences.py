@@ -161,11 +161,7 @@ class Preferences:
         as_second = np.where(is_second, 1 - self.outcomes, np.nan)
         return np.where(is_first, self.outcomes, as_second)
 
-    def between(
-        self,
-        system: str,
-        other: str,
-    ) -> Floats:
+    def between(self, system: str, other: str) -> Floats:
         """Returns the outcomes for a system in judgements against `other`; NaN in all other judgements."""
         return np.where(self.compares(other), self.of(system), np.nan)
 
@@ -200,11 +196,7 @@ class PreferenceAgreement:
     p_chance: float = math.nan
 
 
-def agree_on_preferences(
-    people: Preferences,
-    outcomes: Floats,
-    seed: int = 0,
-) -> PreferenceAgreement:
+def agree_on_preferences(people: Preferences, outcomes: Floats, seed: int = 0) -> PreferenceAgreement:
     """Measures how well `outcomes` (n,) of a metric or a judge agree with those of people on the same pairs."""
     is_judged = ~np.isnan(people.outcomes)
     kept = is_judged & ~np.isnan(outcomes)
@@ -241,11 +233,7 @@ def exchanges_sides(given: Preferences) -> bool:
     return not {*given.systems_a}.isdisjoint(given.systems_b)
 
 
-def measure_untied(
-    human: Floats,
-    judged: Floats,
-    layout: Layout,
-) -> Estimate:
+def measure_untied(human: Floats, judged: Floats, layout: Layout) -> Estimate:
     """Estimates the share with the same outcome if people prefer one output; a tie of the judge counts half."""
     is_preferred = human != 0.5
     if not is_preferred.any():
@@ -254,10 +242,7 @@ def measure_untied(
     return estimate_share(right[is_preferred], restrict(layout, is_preferred)).only
 
 
-def agree_among(
-    table: Floats,
-    layout: Layout,
-) -> Estimate:
+def agree_among(table: Floats, layout: Layout) -> Estimate:
     """Computes Krippendorff's alpha of win, tie and loss among raters, from outcomes of shape (raters, n).
 
     Each judgement counts in both orders, so that alpha does not depend on which system is called a.
@@ -315,11 +300,7 @@ def list_pairs(scored: ScoredSet) -> Preferences:
     )
 
 
-def prefer_by_scores(
-    asked: Preferences,
-    outputs: Mapping[Output, int],
-    scores: Floats,
-) -> Floats:
+def prefer_by_scores(asked: Preferences, outputs: Mapping[Output, int], scores: Floats) -> Floats:
     """Finds outcomes by scores, of shape (n,): the output with the higher score wins; NaN if a score is missing.
 
     `outputs` maps (system, input) to the index of the output's score.
@@ -448,11 +429,7 @@ def find_longer(lengths: Floats) -> Floats:
     return np.nan_to_num(np.sign(lengths[:, 0] - lengths[:, 1]))
 
 
-def measure_favour(
-    people: Preferences,
-    outcomes: Floats,
-    sides: Floats,
-) -> Favour:
+def measure_favour(people: Preferences, outcomes: Floats, sides: Floats) -> Favour:
     """Measures how often a judge (`outcomes`) and people prefer the output that `sides` names: 1 for a, -1 for b.
 
     All arrays have the shape (n,). A pair does not count if its side is 0, or if the judge or people gave no outcome.

@@ -93,11 +93,7 @@ def list_groupings(layout: Layout) -> list[Grouping]:
     return groupings
 
 
-def rank_metrics(
-    scored: ScoredSet,
-    aspect: str,
-    comparison: RankingSettings,
-) -> Ranking:
+def rank_metrics(scored: ScoredSet, aspect: str, comparison: RankingSettings) -> Ranking:
     """Measures how each metric agrees with the ratings of the examples that all ranked metrics scored.
 
     A metric is left out if its correlation is undefined, or by `find_common`.
@@ -152,21 +148,13 @@ def _explain_undefined_where_scored(
     return explain_undefined(x[is_scored], y[is_scored], present, grouping)
 
 
-def compare_metrics(
-    scored: ScoredSet,
-    ranking: Ranking,
-    seed: int = 0,
-) -> tuple[MetricPair, ...]:
+def compare_metrics(scored: ScoredSet, ranking: Ranking, seed: int = 0) -> tuple[MetricPair, ...]:
     """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs."""
     pairs = [*combinations(ranking.agreement, 2)]
     return _compare(scored, ranking, [*ranking.agreement], pairs, seed)
 
 
-def compare_with_cues(
-    scored: ScoredSet,
-    ranking: Ranking,
-    seed: int = 0,
-) -> tuple[MetricPair, ...]:
+def compare_with_cues(scored: ScoredSet, ranking: Ranking, seed: int = 0) -> tuple[MetricPair, ...]:
     """Compares every ranked metric with the scores `cheap_cues` of the set; p-values are adjusted for these pairs.
 
     There are no pairs if the set lacks `cheap_cues`, or if their agreement with the ratings is undefined.

@@ -63,12 +63,7 @@ def name_scale(ratings: Floats) -> Scale:
     return "ordinal" if are_whole else "interval"
 
 
-def krippendorff_alpha(
-    ratings: ArrayLike,
-    scale: Scale,
-    *,
-    layout: Layout | None = None,
-) -> Estimate:
+def krippendorff_alpha(ratings: ArrayLike, scale: Scale, *, layout: Layout | None = None) -> Estimate:
     """Estimates Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
     1 is full agreement, 0 is chance. Units with fewer than two ratings are left out. Without a `layout` each unit is an
@@ -121,11 +116,7 @@ def _list_pseudo_units(counts: Floats, layout: Layout) -> tuple[Floats, Floats]:
     return (one[:, None] + one[None]).reshape(-1, k), prior.ravel()
 
 
-def _find_coordinates(
-    values: Floats,
-    totals: Floats,
-    scale: Scale,
-) -> list[Floats]:
+def _find_coordinates(values: Floats, totals: Floats, scale: Scale) -> list[Floats]:
     """Coordinates of the rating values, each of shape (rows or 1, values).
 
     The disagreement of two values is the squared distance of their coordinates.
@@ -158,12 +149,7 @@ def _sum_distances(counts: Floats, coordinates: Sequence[Floats]) -> Floats:
     return np.sum(distances, axis=0)
 
 
-def correlate_raters(
-    ratings: ArrayLike,
-    kind: Kind = "spearman",
-    *,
-    layout: Layout | None = None,
-) -> Estimate:
+def correlate_raters(ratings: ArrayLike, kind: Kind = "spearman", *, layout: Layout | None = None) -> Estimate:
     """Estimates the mean correlation of two raters, over all pairs of raters for which it is defined."""
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
     correlation = _weigh_correlation(table, kind, layout, "global")
@@ -230,9 +216,7 @@ def correct_agreement(
     reason = NO_PAIR if ceiling is None else DISAGREE
     estimates = estimate_weighted(measure, layout, reason=reason)
     return Corrected(
-        n=len(x),
-        agreement=replace(estimates.take([0]), scale="correlation").only,
-        corrected=estimates.take([1]).only,
+        n=len(x), agreement=replace(estimates.take([0]), scale="correlation").only, corrected=estimates.take([1]).only
     )
 
 
@@ -289,11 +273,7 @@ def _weigh_correlation(
     return average
 
 
-def _keep_rated_units(
-    ratings: ArrayLike,
-    layout: Layout | None,
-    fewest: int = 1,
-) -> tuple[Floats, Layout]:
+def _keep_rated_units(ratings: ArrayLike, layout: Layout | None, fewest: int = 1) -> tuple[Floats, Layout]:
     """Keeps the units with at least `fewest` ratings: their ratings, of shape (raters, units), and their layout.
 
     Of a crowd the rows are seats (`meta_eval.crowds`).

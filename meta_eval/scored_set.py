@@ -79,11 +79,7 @@ class ScoredSet:
             return np.full(len(self), np.nan)
         return self._ratings[aspect]
 
-    def values(
-        self,
-        metric: str,
-        aspect: str,
-    ) -> Floats:
+    def values(self, metric: str, aspect: str) -> Floats:
         """Returns the scores of a metric for an aspect, or for its first aspect if it does not score this one.
 
         NaN for an example that could not be scored.
@@ -145,11 +141,7 @@ class ScoredSet:
             indices = [i for i, name in enumerate(systems) if name == system]
             yield self.take(indices, system)
 
-    def take(
-        self,
-        indices: Sequence[int] | Indices,
-        name: str | None = None,
-    ) -> Self:
+    def take(self, indices: Sequence[int] | Indices, name: str | None = None) -> Self:
         """Returns the set of the examples at these indices."""
         kept = list(indices)
         return replace(

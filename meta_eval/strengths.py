@@ -112,11 +112,7 @@ def find_information(games: Floats, expected: Floats) -> Floats:
     return information
 
 
-def rank_by_preferences(
-    given: Preferences,
-    seed: int = 0,
-    level: float = 0.05,
-) -> PreferenceRanking:
+def rank_by_preferences(given: Preferences, seed: int = 0, level: float = 0.05) -> PreferenceRanking:
     """Ranks systems by win rates and strengths, and tests all pairs; judgements without an outcome are left out.
 
     Strengths are NaN with a reason if no chain of comparisons links two systems.
@@ -209,11 +205,7 @@ def estimate_strengths(given: Preferences) -> Estimates:
     )
 
 
-def find_p_values(
-    given: Preferences,
-    strengths: Floats,
-    seed: int = 0,
-) -> Floats:
+def find_p_values(given: Preferences, strengths: Floats, seed: int = 0) -> Floats:
     """Computes the adjusted p-value of each pair of systems; 1 if the score and the strengths contradict each other.
 
     NaN without strengths, and for two systems that were never compared with each other.
@@ -266,11 +258,7 @@ def collect_evidence(
     return np.hstack(blocks)
 
 
-def fit_equal(
-    wins: Floats,
-    first: NDArray[np.intp],
-    second: NDArray[np.intp],
-) -> Floats:
+def fit_equal(wins: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
     """Fits, for each pair, strengths in which its two systems are equally strong; returns shape (pairs, systems).
 
     In each pair the index `first` is below `second`.

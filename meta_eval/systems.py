@@ -202,11 +202,7 @@ def add_beyond_cues(
         if not comparison.n:
             continue
         differences = scores[row_of[a]] - scores[row_of[b]]
-        beyond_cues = difference_beyond_cues(
-            differences[common_inputs],
-            first=take_cues(a),
-            second=take_cues(b),
-        )
+        beyond_cues = difference_beyond_cues(differences[common_inputs], first=take_cues(a), second=take_cues(b))
         extended[a, b] = replace(comparison, beyond_cues=beyond_cues)
     return extended
 

@@ -35,9 +35,7 @@ class Task:
 
 
 def batches_by_budget(
-    costs: Sequence[int],
-    budget: int,
-    generator: np.random.Generator | None = None,
+    costs: Sequence[int], budget: int, generator: np.random.Generator | None = None
 ) -> list[list[int]]:
     """Groups the indices of `costs` into batches of similar cost: rows x highest cost <= `budget`, or a single row.
 
@@ -142,19 +140,11 @@ def read_in_batches(
         leave=False,
         disable=None if what else True,
     ):
-        results.update(
-            zip(
-                batch,
-                halve_when_out_of_memory(work, batch),
-                strict=True,
-            )
-        )
+        results.update(zip(batch, halve_when_out_of_memory(work, batch), strict=True))
     return [results[i] for i in range(len(costs))]
 
 
-def distinct_rows(
-    rows: Sequence[Sequence[int]],
-) -> tuple[list[tuple[int, ...]], list[int]]:
+def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:
     """Finds the distinct rows, in the order of first occurrence, and the index of each row among the distinct rows.
 
     >>> distinct_rows([[7, 8], [9], [7, 8]])
@@ -177,11 +167,7 @@ def join_ids(sequences: Sequence[Sequence[int]], separator: Sequence[int]) -> li
     return joined
 
 
-def pad(
-    sequences: Sequence[Sequence[int]],
-    value: int,
-    device: torch.device | str = "cpu",
-) -> Int[Tensor, "rows time"]:
+def pad(sequences: Sequence[Sequence[int]], value: int, device: torch.device | str = "cpu") -> Int[Tensor, "rows time"]:
     """Puts the sequences into one tensor, padded on the right with `value`.
 
     >>> pad([[1, 2], [3]], value=0).tolist()
@@ -193,9 +179,7 @@ def pad(
 
 
 def pad_with_mask(
-    sequences: Sequence[Sequence[int]],
-    value: int | None,
-    device: torch.device | str = "cpu",
+    sequences: Sequence[Sequence[int]], value: int | None, device: torch.device | str = "cpu"
 ) -> dict[str, Int[Tensor, "rows time"]]:
     """Returns `input_ids`, padded on the right with `value`, and `attention_mask`.
 

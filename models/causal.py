@@ -44,11 +44,7 @@ class CausalLM(ConditionalLM):
         """The token that the model starts from without a context. Raises ValueError as `find_start` does."""
         return find_start(self.tokenizer)
 
-    def read(
-        self,
-        sources: Sequence[Sequence[int]],
-        before: Sequence[int],
-    ) -> "CausalReader":
+    def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
         """Reads the sources, padded on the left; equal sources are read once."""
         unique, copies = distinct_rows([(*source, *before) for source in sources])
         padded = pad_with_mask([row[::-1] for row in unique], 0, self.device)
@@ -100,11 +96,7 @@ class CausalLM(ConditionalLM):
 
     def _plant(self, sequences: Sequence[Sequence[int]], room: int) -> list[Tree]:
         longest = max(map(len, sequences), default=0)
-        return plant_trees(
-            sequences,
-            room,
-            can_branch(self.model.config, longest),
-        )
+        return plant_trees(sequences, room, can_branch(self.model.config, longest))
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """Makes the batch: the label of each position is the next token.

@@ -14,11 +14,7 @@ from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 
 
-def load_conditional(
-    name: str | Path,
-    device: str = "cpu",
-    dtype: str = "float32",
-) -> ConditionalLM:
+def load_conditional(name: str | Path, device: str = "cpu", dtype: str = "float32") -> ConditionalLM:
     """Loads an encoder-decoder or a causal model, as its configuration says."""
     kind = Seq2SeqLM if load_pretrained(AutoConfig.from_pretrained, name).is_encoder_decoder else CausalLM
     return kind.from_pretrained(name, device, dtype)

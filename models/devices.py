@@ -57,11 +57,7 @@ def choose_dtype(device: str, dtype: str) -> str:
     return "bfloat16" if is_fast else "float32"
 
 
-def check_memory(
-    name: str | Path,
-    dtype: str,
-    *devices: str,
-) -> None:
+def check_memory(name: str | Path, dtype: str, *devices: str) -> None:
     """Raises SettingError if the weights of a model (safetensors) need more memory than one of the devices has free."""
     count = count_weights(name)
     if count is None:

@@ -90,11 +90,7 @@ def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch
 
 
 @cache  # metrics that share an encoder share its weights
-def _load_sentence_transformer(
-    name: str,
-    device: str,
-    dtype: str,
-) -> Any:
+def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
     from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
     from sentence_transformers.util import misc
 

@@ -135,9 +135,7 @@ MIDDLES = (
     middle("santacoder", ("<fim-prefix>", BEFORE, "<fim-suffix>", AFTER, "<fim-middle>"), "<|endoftext|>"),
     # base models alone were trained to fill gaps
     middle(
-        "deepseek_coder",
-        ("<｜fim▁begin｜>", BEFORE, "<｜fim▁hole｜>", AFTER, "<｜fim▁end｜>"),
-        "<｜end▁of▁sentence｜>",
+        "deepseek_coder", ("<｜fim▁begin｜>", BEFORE, "<｜fim▁hole｜>", AFTER, "<｜fim▁end｜>"), "<｜end▁of▁sentence｜>"
     ),
     # CodeLlama 7B and 13B; ids 32007 to 32010 of the published vocabulary
     middle("codellama", ("▁<PRE>", BEFORE, "▁<SUF>", AFTER, "▁<MID>"), "▁<EOT>", anchor="☺"),

@@ -39,10 +39,7 @@ class MaskedLM(LanguageModel):
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """Makes the batch: targets are as long as their sources, with NOT_LEARNED at positions without a mask."""
         return {
-            **pad_with_mask(
-                [task.source for task in tasks],
-                self.model.config.pad_token_id,
-            ),
+            **pad_with_mask([task.source for task in tasks], self.model.config.pad_token_id),
             "labels": pad([task.labels for task in tasks], NOT_LEARNED),
         }
 
@@ -66,11 +63,7 @@ class MaskedLM(LanguageModel):
 
 
 @torch.inference_mode()
-def most_likely_at_masks(
-    lm: MaskedLM,
-    rows: Sequence[Sequence[int]],
-    token_budget: int = 8192,
-) -> list[list[int]]:
+def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budget: int = 8192) -> list[list[int]]:
     """Returns the most likely token (never a special one) at each mask of each row; one pass reads all masks of a row.
 
     Logits that differ by less than 1e-4 count as equal, because the batch size changes logits by as much. Of equal
@@ -81,11 +74,7 @@ def most_likely_at_masks(
     lm.model.eval()
 
     def fill(batch: list[int]) -> list[list[int]]:
-        inputs = pad_with_mask(
-            [rows[i] for i in batch],
-            lm.model.config.pad_token_id,
-            lm.device,
-        )
+        inputs = pad_with_mask([rows[i] for i in batch], lm.model.config.pad_token_id, lm.device)
         is_mask = (inputs["input_ids"] == mask) & inputs["attention_mask"].bool()
         with output_layer_given(lm.model, lambda hidden: hidden[is_mask]):
             logits = lm.model(**inputs).logits.float()

@@ -104,23 +104,13 @@ def _plain_backend(tokenizer: Any) -> Tokenizer:
     return Tokenizer.from_str(json.dumps(content))
 
 
-def decode_tokens(
-    tokenizer: PreTrainedTokenizerBase,
-    ids: Sequence[int],
-    keep_special: bool = False,
-) -> str:
+def decode_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], keep_special: bool = False) -> str:
     """Returns the text of token ids, exactly as the tokens spell it; special tokens only with `keep_special`."""
-    text = tokenizer.decode(
-        list(ids),
-        skip_special_tokens=not keep_special,
-        clean_up_tokenization_spaces=False,
-    )
+    text = tokenizer.decode(list(ids), skip_special_tokens=not keep_special, clean_up_tokenization_spaces=False)
     return str(text)
 
 
-def special_frame(
-    tokenizer: PreTrainedTokenizerBase,
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Returns the special tokens that the tokenizer puts before a text, and those that it puts after a text."""
     framed = list(tokenizer("a")["input_ids"])
     bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
@@ -271,11 +261,7 @@ class Reader(ABC):
 
         For None, those of the first token.
         """
-        output = self.model(
-            **self.inputs(chosen),
-            past_key_values=self.cache,
-            use_cache=True,
-        )
+        output = self.model(**self.inputs(chosen), past_key_values=self.cache, use_cache=True)
         self.cache = output.past_key_values
         return output.logits[:, -1].float().log_softmax(-1)
 

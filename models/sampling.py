@@ -50,11 +50,7 @@ def sample_continuations(
     }
     with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
         torch.manual_seed(seed)
-        rows = lm.model.generate(
-            **inputs,
-            logits_processor=LogitsProcessorList(processors),
-            **{**defaults, **settings},
-        )
+        rows = lm.model.generate(**inputs, logits_processor=LogitsProcessorList(processors), **{**defaults, **settings})
     written = rows[:, inputs["input_ids"].shape[1] :].tolist()
     return [row[: row.index(end) + 1] if end in row else row for row in written]
 

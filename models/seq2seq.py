@@ -20,19 +20,12 @@ class Seq2SeqLM(ConditionalLM):
 
     loader = AutoModelForSeq2SeqLM
 
-    def read(
-        self,
-        sources: Sequence[Sequence[int]],
-        before: Sequence[int],
-    ) -> "Seq2SeqReader":
+    def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "Seq2SeqReader":
         """Encodes the sources; equal sources are encoded once."""
         unique, copies = distinct_rows(sources)
         inputs = pad_with_mask(unique, self.model.config.pad_token_id, self.device)
         encoded = self.model.get_encoder()(**inputs).last_hidden_state
-        start = torch.tensor(
-            [self.model.config.decoder_start_token_id, *before],
-            device=self.device,
-        )
+        start = torch.tensor([self.model.config.decoder_start_token_id, *before], device=self.device)
         return Seq2SeqReader(
             self.model,
             encoded=encoded[copies],
@@ -55,11 +48,7 @@ class Seq2SeqLM(ConditionalLM):
             self.model,
             encoder_outputs=(encoded.last_hidden_state[copies],),
             attention_mask=inputs["attention_mask"][copies],
-            decoder_input_ids=pad(
-                [[start, *target] for _, target in pairs],
-                pad_id,
-                self.device,
-            ),
+            decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
             use_cache=False,
         )
         states: list[Tensor] = []
@@ -75,10 +64,7 @@ class Seq2SeqLM(ConditionalLM):
         longest: dict[Sequence[int], int] = {}
         for source, target in pairs:
             longest[source] = max(longest.get(source, 0), len(target) + 1)
-        return batches_of_alike(
-            [(len(source), longest[source]) for source, _ in pairs],
-            token_budget,
-        )
+        return batches_of_alike([(len(source), longest[source]) for source, _ in pairs], token_budget)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """Makes the batch: the decoder reads the targets shifted one position to the right, after its start token."""
@@ -86,25 +72,15 @@ class Seq2SeqLM(ConditionalLM):
         targets = pad([task.target for task in tasks], config.pad_token_id)
         start = torch.full_like(targets[:, :1], config.decoder_start_token_id)
         return {
-            **pad_with_mask(
-                [task.source for task in tasks],
-                config.pad_token_id,
-            ),
+            **pad_with_mask([task.source for task in tasks], config.pad_token_id),
             "decoder_input_ids": torch.cat([start, targets[:, :-1]], dim=1),
             "labels": pad([task.labels for task in tasks], NOT_LEARNED),
         }
 
     def dummy_inputs(self) -> dict[str, Any]:
         width = self.model.get_encoder().config.hidden_size
-        encoded = torch.zeros(
-            (1, 1, width),
-            device=self.device,
-            dtype=self.model.dtype,
-        )
-        start = torch.tensor(
-            [[self.model.config.decoder_start_token_id]],
-            device=self.device,
-        )
+        encoded = torch.zeros((1, 1, width), device=self.device, dtype=self.model.dtype)
+        start = torch.tensor([[self.model.config.decoder_start_token_id]], device=self.device)
         return {
             "encoder_outputs": (encoded,),
             "decoder_input_ids": start,

@@ -75,11 +75,7 @@ def train_byte_level_bpe(
     return tokenizer
 
 
-def initialise_model(
-    model_class: Callable[[Any], Any],
-    config: PretrainedConfig,
-    seed: int,
-) -> Any:
+def initialise_model(model_class: Callable[[Any], Any], config: PretrainedConfig, seed: int) -> Any:
     """Makes a model with random weights from the seed; the global random state of torch does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

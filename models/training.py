@@ -143,10 +143,7 @@ class LanguageModelModule(TrainingModule):
         return MuonAdamW(groups, rate, betas=(0.9, 0.98), weight_decay=decay, fused=True)
 
     def configure_optimizers(self) -> Any:
-        warm_up = max(
-            1,
-            round(int(self.trainer.estimated_stepping_batches) * self.hparams["warm_up"]),
-        )
+        warm_up = max(1, round(int(self.trainer.estimated_stepping_batches) * self.hparams["warm_up"]))
         return self.schedule(self.make_optimizer(), warm_up, lead=1)  # the first step learns
 
 
@@ -239,17 +236,9 @@ def add_lora(model: Any, lora: Lora, seed: int, tokens: Collection[int]) -> Any:
         "lora_alpha": lora.alpha,
         "lora_dropout": lora.dropout,
     }
-    config = LoraConfig(
-        target_modules="all-linear",
-        trainable_token_indices=list(tokens) or None,
-        **sizes,
-    )
+    config = LoraConfig(target_modules="all-linear", trainable_token_indices=list(tokens) or None, **sizes)
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore",
-            message=".*is_gradient_checkpointing.* is deprecated",
-            category=FutureWarning,
-        )
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.* is deprecated", category=FutureWarning)
         torch.manual_seed(seed)
         return get_peft_model(model, config)
 

@@ -12,11 +12,7 @@ CutTruncation = Literal["error", "warn"]  # of a model that reads no windows
 Pair = tuple[Sequence[int], Sequence[int]]  # source and target, or context and continuation
 
 
-def refuse_cut(
-    truncation: Truncation,
-    rule: str,
-    dropped: Iterable[int],
-) -> None:
+def refuse_cut(truncation: Truncation, rule: str, dropped: Iterable[int]) -> None:
     """Raises ExampleError, if truncation is `error`, for all examples that would lose tokens.
 
     The message begins with the `rule`.
@@ -31,11 +27,7 @@ def refuse_cut(
         raise ExampleError(faults)
 
 
-def cut_end(
-    ids: Sequence[int],
-    room: int,
-    closing: int = 0,
-) -> tuple[list[int], int]:
+def cut_end(ids: Sequence[int], room: int, closing: int = 0) -> tuple[list[int], int]:
     """Keeps the beginning of the tokens and the last `closing` tokens; also returns the number of dropped tokens.
 
     >>> cut_end([5, 6, 7, 8, 1], room=3, closing=1)

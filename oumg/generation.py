@@ -95,11 +95,7 @@ def first_words(examples: Sequence[Example], words: int) -> list[str]:
     return list(dict.fromkeys("".join(row[:words]).strip() for row in rows if len(row) > words))
 
 
-def encode_prompts(
-    lm: CausalLM,
-    prompts: Sequence[str],
-    new_tokens: int,
-) -> dict[str, list[int]]:
+def encode_prompts(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> dict[str, list[int]]:
     """Encodes each prompt: the start token, then its tokens.
 
     Raises InputError for prompts that leave the model no room for the new tokens.

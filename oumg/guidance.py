@@ -28,11 +28,7 @@ GuidanceRule = Literal["normalised", "fudge"]
 FLAT = 1e-6  # scores that differ by less count as equal
 
 
-def normalise_scores(
-    scores: OfCandidates,
-    alpha: float,
-    among: Bool[Tensor, "rows k"] | None = None,
-) -> OfCandidates:
+def normalise_scores(scores: OfCandidates, alpha: float, among: Bool[Tensor, "rows k"] | None = None) -> OfCandidates:
     """f(s_i) = alpha (s_i - s_min) / (s_max - s_min) over the candidates of a row (OUMG, Eq. 5).
 
     f is 0 if the scores of a row differ by less than 1e-6. s_min and s_max are taken over the candidates in `among`.
@@ -76,10 +72,7 @@ def add_to_scores(scores: OfCandidates, f: OfCandidates) -> OfCandidates:
     return after - total.masked_fill(are_logits, 0.0)
 
 
-def find_parents(
-    before: Int[Tensor, "old time"],
-    now: Int[Tensor, "new longer"],
-) -> Int[Tensor, " new"] | None:
+def find_parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> Int[Tensor, " new"] | None:
     """Finds for each row of `now` the index of the row of `before` that is its prefix; None unless all rows have one.
 
     >>> find_parents(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[3, 4, 0], [3, 4, 1], [1, 2, 0]])).tolist()
@@ -160,11 +153,7 @@ class Guidance(LogitsProcessor):
         self._state: Any = None
 
     @torch.no_grad()
-    def __call__(
-        self,
-        input_ids: Int[Tensor, "rows time"],
-        scores: Scores,
-    ) -> Scores:  # pyright: ignore
+    def __call__(self, input_ids: Int[Tensor, "rows time"], scores: Scores) -> Scores:  # pyright: ignore
         if self.k > scores.shape[1]:
             raise SettingError(f"k must be at most the {scores.shape[1]} tokens of the generator, but is {self.k}")
         scores = self._drop_unknown(scores.float())

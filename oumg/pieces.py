@@ -61,11 +61,7 @@ def find_shared_start(rows: Sequence[Sequence[str]], share: float = TEMPLATE_SHA
         following = [row for row in following if row[at] == piece]
 
 
-def strip_templates(
-    row: Sequence[str],
-    starts: set[tuple[str, ...]],
-    ends: set[tuple[str, ...]],
-) -> list[str]:
+def strip_templates(row: Sequence[str], starts: set[tuple[str, ...]], ends: set[tuple[str, ...]]) -> list[str]:
     """Removes the longest template at each end, unless fewer than two pieces would be left.
 
     >>> strip_templates(["Answer", ": ", "a ", "b"], {("Answer", ": ")}, set())

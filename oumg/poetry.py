@@ -38,11 +38,7 @@ class FormConstraint(LogitsProcessor):
         marks = [songnet.vocabulary[mark] for mark in MARKS]
         self.no_characters = torch.tensor(sorted({*songnet.tokenizer.all_special_ids, *marks}))
 
-    def __call__(
-        self,
-        input_ids: Int[Tensor, "rows time"],
-        scores: Scores,
-    ) -> Scores:  # pyright: ignore
+    def __call__(self, input_ids: Int[Tensor, "rows time"], scores: Scores) -> Scores:  # pyright: ignore
         rows, width = input_ids.shape
         forms = [self.slots[row * len(self.slots) // rows] for row in range(rows)]
         slots = [form[min(width - self.prompt, len(form) - 1)] for form in forms]
@@ -74,11 +70,7 @@ class ShiftedRanks(LogitsProcessor):
         check(Count, k=k)
         self.k = k
 
-    def __call__(
-        self,
-        input_ids: Int[Tensor, "rows time"],
-        scores: Scores,
-    ) -> Scores:  # pyright: ignore
+    def __call__(self, input_ids: Int[Tensor, "rows time"], scores: Scores) -> Scores:  # pyright: ignore
         possible = (scores > -torch.inf).sum(dim=-1)
         free = possible > 1
         if not free.any():

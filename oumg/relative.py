@@ -31,20 +31,12 @@ def high_score_rate(logits: ArrayLike, weights: Floats | None = None) -> Floats:
     return _share(np.asarray(logits) > 0, weights)
 
 
-def high_score_rate_difference(
-    first: ArrayLike,
-    second: ArrayLike,
-    weights: Floats | None = None,
-) -> Floats:
+def high_score_rate_difference(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
     """HSRD = HSR_1 - HSR_2 (OUMG, Eq. 3); in [-1, 1], above 0 if the first system is better."""
     return high_score_rate(first, weights) - high_score_rate(second, weights)
 
 
-def upgrade_rate(
-    first: ArrayLike,
-    second: ArrayLike,
-    weights: Floats | None = None,
-) -> Floats:
+def upgrade_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
     """UR: the share of inputs with D(G1) > D(G2) (OUMG, Eq. 4), in [0, 1]; text i of both systems has the same input.
 
     A tie is no upgrade: for equal systems, UR + ties / 2 is near one half.
@@ -55,11 +47,7 @@ def upgrade_rate(
     return _share(_compare(first, second) > 0, weights)
 
 
-def tie_rate(
-    first: ArrayLike,
-    second: ArrayLike,
-    weights: Floats | None = None,
-) -> Floats:
+def tie_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
     """The share of inputs with D(G1) = D(G2), up to rounding errors; in [0, 1]."""
     return _share(_compare(first, second) == 0, weights)
 

@@ -67,11 +67,7 @@ class SongNetConfig(GPT2Config):
 
     model_type = "songnet"
 
-    def __init__(
-        self,
-        phrases: int = 64,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, phrases: int = 64, **settings: Any) -> None:
         super().__init__(**settings)
         self.phrases = phrases
 
@@ -139,11 +135,7 @@ class SongNet(CausalLM):
         """Tokens and their ids, cached because the tokenizer takes milliseconds to list them."""
         return self.tokenizer.get_vocab()
 
-    def prompt(
-        self,
-        tune: str,
-        form: Form,
-    ) -> list[int]:
+    def prompt(self, tune: str, form: Form) -> list[int]:
         """Encodes the prompt: the tune name, the length and mark of every phrase, and the start of the poem.
 
         Raises ValueError for a form with more or longer phrases than the model knows, and for a poem that does not fit.
@@ -169,11 +161,7 @@ class SongNet(CausalLM):
         """Returns the characters and marks of a poem, without special tokens."""
         return decode_tokens(self.tokenizer, ids)
 
-    def task(
-        self,
-        tune: str,
-        poem: str,
-    ) -> Task:
+    def task(self, tune: str, poem: str) -> Task:
         """Makes the training task of a poem: source is the prompt of its form, target the poem with the end token."""
         target = [*self.encode(poem), self.vocabulary["<end>"]]
         return Task(self.prompt(tune, Form.of(poem)), target)
@@ -185,11 +173,7 @@ class SongNet(CausalLM):
         return {**batch, "symbols": self._symbols(read, batch["input_ids"].shape[1])}
 
     @torch.inference_mode()
-    def predict(
-        self,
-        pairs: Sequence[Pair],
-        given: Sequence[int],
-    ) -> list[Float[Tensor, "tokens dim"]]:
+    def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
         """Returns, for each pair, the last hidden states that predict the target.
 
         Each poem has a row of its own, because its symbols depend on its form.
@@ -222,11 +206,7 @@ class SongNet(CausalLM):
         )
         return {"input_ids": one, "symbols": one[..., None].expand(-1, -1, 3)}
 
-    def _symbols(
-        self,
-        pairs: Sequence[Pair],
-        width: int,
-    ) -> Int[Tensor, "rows time 3"]:
+    def _symbols(self, pairs: Sequence[Pair], width: int) -> Int[Tensor, "rows time 3"]:
         rows: list[list[tuple[int, int, int]]] = []
         for prompt, written in pairs:
             tokens = self.tokenizer.convert_ids_to_tokens(list(written))
@@ -291,11 +271,7 @@ def row_symbols(
     return row[:width]
 
 
-def generation_inputs(
-    songnet: SongNet,
-    prompts: Sequence[Sequence[int]],
-    forms: Sequence[Form],
-) -> dict[str, Tensor]:
+def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms: Sequence[Form]) -> dict[str, Tensor]:
     """Makes the arguments of `generate()` for prompts, padded on the left, with the symbols of the whole poems."""
     padded = pad_prompts(songnet, prompts)
     width = padded["input_ids"].shape[1]
@@ -329,11 +305,7 @@ class SongNetPlan:
     # of embeddings, attention and residual connections
     dropout: Share = 0.0
 
-    def fits(
-        self,
-        tune: str,
-        form: Form,
-    ) -> bool:
+    def fits(self, tune: str, form: Form) -> bool:
         """Whether a poem of this tune and form fits into the generator together with its prompt."""
         return (
             find_misfit(
@@ -345,11 +317,7 @@ class SongNetPlan:
             is None
         )
 
-    def build(
-        self,
-        texts: Sequence[str],
-        seed: int,
-    ) -> SongNet:
+    def build(self, texts: Sequence[str], seed: int) -> SongNet:
         tokenizer = character_tokenizer(texts, self.min_count)
         dropouts: Any = dict.fromkeys(DROPOUTS["gpt2"], self.dropout)
         config = SongNetConfig(
@@ -391,10 +359,6 @@ class Poems:
     ) -> SongNet:
         return model.build(spell_poems(poems), seed)
 
-    def tasks(
-        self,
-        songnet: SongNet,
-        poems: Sequence[Example],
-    ) -> Callable[[int], Sequence[Task]]:
+    def tasks(self, songnet: SongNet, poems: Sequence[Example]) -> Callable[[int], Sequence[Task]]:
         tasks = [songnet.task(tune_of(poem), poem.text) for poem in poems]
         return lambda seed: tasks

@@ -127,11 +127,7 @@ def _shade(lines: Sequence[UnshadedLine], center: float | None = None) -> list[L
     def shade(part: Part) -> Piece:
         text, value = part
         number = float(value)
-        return Piece(
-            str(text),
-            value=number,
-            shade=(number - middle) / farthest,
-        )
+        return Piece(str(text), value=number, shade=(number - middle) / farthest)
 
     return [Line(label, tuple(map(shade, parts))) for label, parts in lines]
 

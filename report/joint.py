@@ -57,11 +57,7 @@ class Job:
         if any(row["table"] == AGREEMENT for row in results["table"]):
             content = (folder / "scores.jsonl").read_text("utf-8")
             lines += map(json.loads, filter(None, content.split("\n")))  # a text may hold other line breaks
-        return cls(
-            settings,
-            results,
-            lines,
-        )
+        return cls(settings, results, lines)
 
     def measure(self) -> Iterator[dict[str, Any]]:
         """Yields a row for each set, aspect and metric: Spearman's correlation over all texts, and their number.
@@ -185,11 +181,7 @@ def join_jobs(jobs: Sequence[Job], command: Sequence[str]) -> Study:
     for job, row in measured:
         cells = {short[name]: job.settings.get(name, "") for name in varied} | row
         if "set" in row and job is not first and row["metric"] not in same:
-            change = subtract(
-                job,
-                first,
-                row,
-            )
+            change = subtract(job, first, row)
             cells |= {"difference": change} if change else {}
         rows.append(cells)
     metrics = [*dict.fromkeys(map(name_metric, rows))]
@@ -208,11 +200,7 @@ def join_jobs(jobs: Sequence[Job], command: Sequence[str]) -> Study:
     return Study(
         tables=[
             table,
-            Table(
-                "Over seeds",
-                "spread: standard deviation",
-                average_seeds(rows),
-            ),
+            Table("Over seeds", "spread: standard deviation", average_seeds(rows)),
         ],
         notes=[*notes, f"again: {shlex.join(command)}"],
     )

@@ -209,19 +209,9 @@ class Table:
         """Writes all columns as CSV; an apostrophe keeps spreadsheets from evaluating a text as a formula."""
         rows = self.flatten({*self.columns, "reason"})
         head = dict.fromkeys(name for row in rows for name in row)
-        writer = csv.DictWriter(
-            file,
-            [*head],
-            lineterminator="\n",
-        )
+        writer = csv.DictWriter(file, [*head], lineterminator="\n")
         for row in [
-            dict(
-                zip(
-                    head,
-                    head,
-                    strict=True,
-                )
-            ),
+            dict(zip(head, head, strict=True)),
             *rows,
         ]:
             writer.writerow({name: csv_field(cell) for name, cell in row.items()})

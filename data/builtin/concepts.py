@@ -22,11 +22,7 @@ Event: TypeAlias = Mapping[str, str]  # what a sentence says: a word for each pa
 SCENES = tuple(dict(zip(PARTS, block, strict=True)) for block in FILE["scenes"])
 
 
-def generate_concept_sentences(
-    n: int,
-    seed: int,
-    exclude: Collection[str] = (),
-) -> tuple[Example, ...]:
+def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
     """Generates sensible sentences: each example has two turns, the concepts and the sentence."""
     rng = random.Random(seed)
 
@@ -87,11 +83,7 @@ def make_senseless(event: Event) -> Event:
     return _exchange(exchanged, "instrument", "place")
 
 
-def _exchange(
-    event: Event,
-    one: str,
-    other: str,
-) -> Event:
+def _exchange(event: Event, one: str, other: str) -> Event:
     return {
         **event,
         one: event[other],

@@ -149,11 +149,7 @@ def name_label(
     return replace(example, text=f"{example.text} {verdict}")
 
 
-def rated_texts(
-    world: World,
-    n: int = 400,
-    seed: int = 0,
-) -> tuple[Example, ...]:
+def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """Generates texts with known ratings of coherence, consistency and attribute relevance, from 0 (worst) to 1.
 
     Every text begins with its prefix. `label` is the label that was asked for, and `group` names prefix and label. Four
@@ -231,11 +227,7 @@ def repeat_label(label: str) -> Labels:
     return lambda n: [label] * n
 
 
-def draw_inputs(
-    world: World,
-    rng: random.Random,
-    n: int,
-) -> list[Prompt]:
+def draw_inputs(world: World, rng: random.Random, n: int) -> list[Prompt]:
     """Draws `n` prompts with different prefixes."""
     prompts = reserved_prompts(world, rng)
     inputs = [*islice(distinct(prompts, attrgetter("prefix")), n)]
@@ -243,11 +235,7 @@ def draw_inputs(
     return inputs
 
 
-def _deal_levels(
-    world: World,
-    n: int,
-    rng: random.Random,
-) -> dict[str, list[tuple[int, dict[str, int]]]]:
+def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tuple[int, dict[str, int]]]]:
     """For each system, the length in words and the levels of damage of each of `n` texts.
 
     Of the texts sorted by length, each four neighbours go to the four systems; the levels of a system are distributed
@@ -265,11 +253,7 @@ def _deal_levels(
     return dealt
 
 
-def _draw_lengths(
-    world: World,
-    n: int,
-    rng: random.Random,
-) -> list[int]:
+def _draw_lengths(world: World, n: int, rng: random.Random) -> list[int]:
     """The numbers of words of `n` texts, in ascending order."""
     prompts = reserved_prompts(world, rng)
     texts = (world.compose(rng, prompt, repeat_label(rng.choice(world.labels))) for prompt in prompts)
@@ -277,11 +261,7 @@ def _draw_lengths(
     return sorted(count_words(join_sentences(sentences)) for sentences in islice(long_texts, n))
 
 
-def _deal(
-    shares: Sequence[int],
-    n: int,
-    rng: random.Random,
-) -> Iterable[int]:
+def _deal(shares: Sequence[int], n: int, rng: random.Random) -> Iterable[int]:
     """`n` levels: the levels of `shares` again and again, each time in a random order."""
     rounds = [rng.sample(shares, len(shares)) for _ in range(0, n, len(shares))]
     return islice(chain.from_iterable(rounds), n)

@@ -30,11 +30,7 @@ Words: TypeAlias = Mapping[Place, str]  # new words, by their places
 WORD = re.compile(r"\w+")
 
 
-def number(
-    name: str,
-    n: int,
-    damaged: Iterable[Example],
-) -> tuple[Example, ...]:
+def number(name: str, n: int, damaged: Iterable[Example]) -> tuple[Example, ...]:
     """Takes the first `n` damaged texts and gives them the ids NAME-0, NAME-1 ..."""
     return tuple(replace(text, id=f"{name}-{i}") for i, text in enumerate(islice(damaged, n)))
 
@@ -71,17 +67,10 @@ def replace_sentence(
     least = min(abs(wanted - count) for count in counts.values())
     nearest = dict.fromkeys(count for count in counts.values() if abs(wanted - count) == least)
     chosen, *_ = rng.sample([*nearest], len(nearest))
-    return replace_unit(
-        sentences,
-        i,
-        rng.choice([sentence for sentence, count in counts.items() if count == chosen]),
-    )
+    return replace_unit(sentences, i, rng.choice([sentence for sentence, count in counts.items() if count == chosen]))
 
 
-def rewrite_turns(
-    turns: Turns,
-    words: Words,
-) -> Turns:
+def rewrite_turns(turns: Turns, words: Words) -> Turns:
     """Writes new words at their places; punctuation stays."""
     tokens = [turn.split() for turn in turns]
     for (i, position), word in words.items():
@@ -89,11 +78,7 @@ def rewrite_turns(
     return tuple(map(" ".join, tokens))
 
 
-def falsify(
-    mentions: Mentions,
-    values: Mapping[FactKey, str],
-    options: Mapping[str, Sequence[str]],
-) -> list[Words]:
+def falsify(mentions: Mentions, values: Mapping[FactKey, str], options: Mapping[str, Sequence[str]]) -> list[Words]:
     """Gives one fact a value that no fact of the dialogue has, wherever it is mentioned.
 
     `options` are the possible values of the kinds of fact that may change.
@@ -103,11 +88,7 @@ def falsify(
     return [_rename(mentions, {key: value}) for key, value in others]
 
 
-def misplace(
-    mentions: Mentions,
-    values: Mapping[FactKey, str],
-    kinds: Collection[str],
-) -> list[Words]:
+def misplace(mentions: Mentions, values: Mapping[FactKey, str], kinds: Collection[str]) -> list[Words]:
     """Exchanges the values of two facts of different kinds, wherever they are mentioned."""
     pairs = combinations([key for key in mentions if key[1] in kinds], 2)
     exchanged = (
@@ -140,11 +121,7 @@ def exchange_owners(
     return [_rename(mentions, exchanged, start) for start in starts if start in seen]
 
 
-def _rename(
-    mentions: Mentions,
-    changed: Mapping[FactKey, str],
-    start: int = 0,
-) -> Words:
+def _rename(mentions: Mentions, changed: Mapping[FactKey, str], start: int = 0) -> Words:
     """The changed values of facts at all their places, from the turn `start` on."""
     places = ((place, value) for key, value in changed.items() for place in mentions.get(key, ()))
     return {place: value for place, value in places if place[0] >= start}

@@ -100,11 +100,7 @@ class Dialogue:
         known = self.list_known()
         weights: dict[Block, int] = {}
         for block in blocks:
-            news, needs, recalls = _script(
-                block,
-                TOPICS[self.topic].kinds,
-                len(self.turns) % 2,
-            )
+            news, needs, recalls = _script(block, TOPICS[self.topic].kinds, len(self.turns) % 2)
             if needs <= known and news.isdisjoint(self.mentions) and len(block) <= room:
                 weights[block] = RECALL_WEIGHT if recalls else 1
         (block,) = rng.choices([*weights], [*weights.values()])
@@ -122,11 +118,7 @@ class Dialogue:
         self.turns += (SLOT.sub("{}", phrase).format(*values),)
 
 
-def generate_dialogues(
-    n: int,
-    seed: int,
-    exclude: Collection[Turns] = (),
-) -> tuple[Example, ...]:
+def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tuple[Example, ...]:
     """Generates sensible dialogues of 6 to 12 turns."""
     rng = random.Random(seed)
 
@@ -177,11 +169,7 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
                 extra={"possible_damage": "+".join(sorted(damages))},
             )
 
-    return damage.number(
-        f"builtin-rated-{seed}",
-        n,
-        damaged(),
-    )
+    return damage.number(f"builtin-rated-{seed}", n, damaged())
 
 
 def list_damages(dialogue: Dialogue) -> dict[str, list[Words]]:
@@ -193,16 +181,8 @@ def list_damages(dialogue: Dialogue) -> dict[str, list[Words]]:
         "false_fact": damage.falsify(*content, false),
         "misplaced_words": damage.misplace(*content, {*following, *LISTS} - {"name"}),
         "wrong_topic": damage.falsify(*content, {"topic": VALUES["topic"]}),
-        "wrong_name": damage.exchange_owners(
-            *content,
-            ["name"],
-            [dialogue.closing],
-        ),
-        "exchanged_owners": damage.exchange_owners(
-            *content,
-            [key, *following],
-            range(1, len(dialogue.turns)),
-        ),
+        "wrong_name": damage.exchange_owners(*content, ["name"], [dialogue.closing]),
+        "exchanged_owners": damage.exchange_owners(*content, [key, *following], range(1, len(dialogue.turns))),
     }
 
 
@@ -240,13 +220,7 @@ def random_dialogue(rng: random.Random) -> Dialogue:
     goal = rng.randint(4, MOST_TURNS - 3)  # a block has two or three turns, a closing two
     while len(dialogue.turns) < goal:
         room = MOST_TURNS - 2 - len(dialogue.turns)
-        unused.remove(
-            dialogue.add_block(
-                unused,
-                rng,
-                room,
-            )
-        )
+        unused.remove(dialogue.add_block(unused, rng, room))
     dialogue.closing = len(dialogue.turns)
     dialogue.add_block(topic.closings if rng.random() < TOPIC_CLOSINGS else SMALL_TALK["closings"], rng)
     return dialogue
@@ -265,11 +239,7 @@ def _slots(phrase: str, speaker: int) -> tuple[tuple[int, FactKey, bool], ...]:
 
 
 @cache
-def _script(
-    block: Block,
-    kinds: tuple[str, ...],
-    starter: int,
-) -> tuple[set[FactKey], set[FactKey], bool]:
+def _script(block: Block, kinds: tuple[str, ...], starter: int) -> tuple[set[FactKey], set[FactKey], bool]:
     """The facts that must be new in a block that `starter` begins, and those that must be known.
 
     The third value says whether one of these recalls a fact that an earlier turn must have mentioned. `kinds` are those

@@ -112,19 +112,12 @@ def is_reserved(text: str) -> bool:
     return zlib.crc32(text.encode()) % RESERVED_SHARE == 0
 
 
-def draw_reserved(
-    draw: Callable[[random.Random], T],
-    rng: random.Random,
-    key: Callable[[T], str],
-) -> Iterator[T]:
+def draw_reserved(draw: Callable[[random.Random], T], rng: random.Random, key: Callable[[T], str]) -> Iterator[T]:
     """Yields draws without end: those whose key is reserved for rated sets."""
     return (draft for draft in map(draw, repeat(rng)) if is_reserved(key(draft)))
 
 
-def distinct(
-    values: Iterable[T],
-    key: Callable[[T], Hashable],
-) -> Iterator[T]:
+def distinct(values: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[T]:
     """Yields the first value of each key."""
     seen: set[Hashable] = set()
     for value in values:

@@ -44,11 +44,7 @@ def _facts(rng: random.Random) -> dict[str, str]:
     }
 
 
-def _compose(
-    rng: random.Random,
-    prompt: Prompt,
-    labels: Labels,
-) -> list[Sentence]:
+def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
     noun = prompt.facts["noun"]
     said = {**SAID, **OCCASIONS[noun]}
     facts = {
@@ -65,11 +61,7 @@ def _compose(
     subjects = {topic: rng.choice(lines) for topic, lines in TOPICS.items()}
     clauses = {topic: iter(rng.sample(said, len(said))) for topic, (_, *said) in subjects.items()}
 
-    def write(
-        template: str,
-        topic: str,
-        carries: bool = True,
-    ) -> Sentence:
+    def write(template: str, topic: str, carries: bool = True) -> Sentence:
         """Fills a template with the facts and a clause about the topic; `carries` says that it shows the topic."""
         subject, *_ = subjects[topic]
         clause = next(clauses[topic]) if "{clause}" in template else ""

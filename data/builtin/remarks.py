@@ -97,11 +97,7 @@ def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     return damage.number(f"builtin-rated-remark-{seed}", n, map(draw, count()))
 
 
-def _compose(
-    rng: random.Random,
-    topic: str,
-    sentiments: Labels,
-) -> Example:
+def _compose(rng: random.Random, topic: str, sentiments: Labels) -> Example:
     """A text that begins with its prefix, which fits every sentiment."""
     parts = iter(rng.sample(PARTS[topic], 5))
     statements = 1 + sum(rng.random() < share for share in FURTHER_SHARES)

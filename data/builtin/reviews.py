@@ -50,11 +50,7 @@ def _facts(rng: random.Random) -> dict[str, str]:
     }
 
 
-def _compose(
-    rng: random.Random,
-    prompt: Prompt,
-    labels: Labels,
-) -> list[Sentence]:
+def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
     kind = KINDS[prompt.facts["noun"]]
     facts = {
         **prompt.facts,
@@ -63,12 +59,7 @@ def _compose(
     }
     opinions = _opinions(kind, rng)
 
-    def sentence(
-        template: str,
-        label: str | None = None,
-        *,
-        opinion: bool = False,
-    ) -> Sentence:
+    def sentence(template: str, label: str | None = None, *, opinion: bool = False) -> Sentence:
         fact = next(opinions)[label] if opinion and label else ""
         text = template.format(**facts, fact=fact)
         return Sentence(

@@ -58,11 +58,7 @@ def list_clauses(part: str, cause: str) -> tuple[str, ...]:
     return CAUSES[part][cause][-1]
 
 
-def generate_stories(
-    n: int,
-    seed: int,
-    exclude: Collection[str] = (),
-) -> tuple[Example, ...]:
+def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
     """Generates stories as `text`, with their beginning as `context`."""
     rng = random.Random(seed)
 
@@ -157,21 +153,13 @@ def _foreign_endings(
             yield ending
 
 
-def foreign_name(
-    name: str,
-    names: Collection[str],
-    rng: random.Random,
-) -> str:
+def foreign_name(name: str, names: Collection[str], rng: random.Random) -> str:
     """Draws another goal or obstacle, one whose endings do not fit the given one."""
     fitting = {name}.union(*(alike for alike in ALIKE if name in alike))
     return rng.choice([other for other in names if other not in fitting])
 
 
-def _counts(
-    story: Story,
-    ending: Ending,
-    reference: Ending,
-) -> list[int]:
+def _counts(story: Story, ending: Ending, reference: Ending) -> list[int]:
     """The number of words of an ending, and the numbers that it shares with the reference and with the context."""
     counts = word_counts(story.write(ending))
     others = (word_counts(story.write(reference)), word_counts(story.context))

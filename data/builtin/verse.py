@@ -36,11 +36,7 @@ MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}
 SHAPES = {len(shape): re.findall("p|v|mm|nn", shape) for shape in SAID["shapes"]}  # by length
 
 
-def generate_verse(
-    n: int,
-    seed: int,
-    exclude: Collection[str] = (),
-) -> tuple[Example, ...]:
+def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
     """Generates poems; the tunes alternate.
 
     `prefix` is the name of the tune, `label` the theme, `text` the poem with its punctuation. Each poem is its own

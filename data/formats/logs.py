@@ -56,11 +56,7 @@ def read_lm_eval(rows: Rows, path: Path) -> Rows:
         yield line, {**named, **_read_answer(row, path, line)}
 
 
-def _read_answer(
-    row: Row,
-    path: Path,
-    line: int,
-) -> Row:
+def _read_answer(row: Row, path: Path, line: int) -> Row:
     """The prompt, the answer and the references; of choices, the one with the highest log-likelihood."""
     requests = [list_values(request) for request in list_values(row["arguments"])] or [[]]
     if not requests[0]:

@@ -161,11 +161,7 @@ def _read_rows(rows: Located, path: Path) -> ToolFile | None:
     return read_tool(tool, rows, path)
 
 
-def read_tool(
-    tool: Tool,
-    rows: Rows,
-    path: Path,
-) -> ToolFile:
+def read_tool(tool: Tool, rows: Rows, path: Path) -> ToolFile:
     """Reads all rows of a tool's file; a row of another layout is a fault at its line."""
     at = [0]
 
@@ -182,11 +178,7 @@ def read_tool(
 
 
 @contextmanager
-def _refuse_odd(
-    tool: Tool,
-    path: Path,
-    at: Sequence[int],
-) -> Iterator[None]:
+def _refuse_odd(tool: Tool, path: Path, at: Sequence[int]) -> Iterator[None]:
     """Turns what a row of another layout raises into a fault at its line, the element of `at`."""
     try:
         yield

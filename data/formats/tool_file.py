@@ -107,11 +107,7 @@ def _name_texts(texts: Located, lower_is_better: Collection[str]) -> Iterator[tu
         yield line, {**filled, "text": row["text"]}
 
 
-def refuse(
-    path: Path,
-    line: int,
-    what: str,
-) -> InputError:
+def refuse(path: Path, line: int, what: str) -> InputError:
     """Makes the InputError for a file whose layout its reader does not know."""
     return InputError([fault(path, line, what)])
 

@@ -22,11 +22,7 @@ SETS: Mapping[str, tuple[str, ...]] = {  # the labels of each public set
 }
 
 
-def load_labelled(
-    name: str,
-    root: Path | str,
-    download: bool = False,
-) -> tuple[Example, ...]:
+def load_labelled(name: str, root: Path | str, download: bool = False) -> tuple[Example, ...]:
     """Loads one public set of labelled texts; `group` is the newsgroup, if any.
 
     `rt_polarity` and `sst2_dev` are sentences of film reviews, lower-cased and tokenised (Pang and Lee 2005; Socher et

@@ -25,11 +25,7 @@ JUDGES = {
 }
 
 
-def commongen(
-    root: Path | str,
-    download: bool = False,
-    train: int | None = None,
-) -> Corpus:
+def commongen(root: Path | str, download: bool = False, train: int | None = None) -> Corpus:
     """CommonGen (Lin et al. 2020) as training texts, CommonGen-trinity as rated sets (CDM, Tables 8 and 10).
 
     The two rated sets have the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good
@@ -59,11 +55,7 @@ def commongen(
     )
 
 
-def load_references(
-    root: Path | str,
-    part: str,
-    download: bool = False,
-) -> tuple[Example, ...]:
+def load_references(root: Path | str, part: str, download: bool = False) -> tuple[Example, ...]:
     """Loads the references of every concept set of a part (train, dev); `group` is the id of the concept set."""
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -103,11 +95,7 @@ def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, .
     return tuple(sets)
 
 
-def _to_record(
-    name: str,
-    concepts: list[str],
-    sentence: str,
-) -> dict[str, Any]:
+def _to_record(name: str, concepts: list[str], sentence: str) -> dict[str, Any]:
     lower = " ".join(sentence.split()).lower()
     caption = lower.removesuffix(".").rstrip() or sentence
     return {

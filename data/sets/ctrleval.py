@@ -69,11 +69,7 @@ def ctrleval(
     )
 
 
-def load_ctrleval(
-    root: Path | str,
-    part: str,
-    download: bool = False,
-) -> ScoredSet:
+def load_ctrleval(root: Path | str, part: str, download: bool = False) -> ScoredSet:
     """Loads texts with the prefix and the label that their model was given; ratings (1 to 5) are means of five people.
 
     The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. Each group (a label and a prefix)
@@ -117,10 +113,6 @@ def load_ctrleval(
     return ScoredSet(name, examples, notes=(note,))
 
 
-def _load_plain(
-    name: str,
-    root: Path | str,
-    download: bool,
-) -> list[Example]:
+def _load_plain(name: str, root: Path | str, download: bool) -> list[Example]:
     examples = PLAIN[name](name, root, download)
     return [replace(example, label=None, group=None) for example in examples]

@@ -147,11 +147,7 @@ def _read_scores(path: Path, n: int) -> dict[int, float]:
     return scores
 
 
-def read_utt_lines(
-    path: Path,
-    aspect: str | None = None,
-    drop_empty: bool = False,
-) -> Sequence[tuple[int, Example]]:
+def read_utt_lines(path: Path, aspect: str | None = None, drop_empty: bool = False) -> Sequence[tuple[int, Example]]:
     """Reads the dialogues of a file with `</UTT>` after each utterance, each with its line number.
 
     With an `aspect`, its human score follows the last `</UTT>`. Empty utterances are faults unless `drop_empty`. A file

@@ -60,11 +60,7 @@ def _read_json(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
 
-def read_part(
-    folder: Path,
-    start: int,
-    stop: int,
-) -> Iterator[str]:
+def read_part(folder: Path, start: int, stop: int) -> Iterator[str]:
     """Yields lines of `clean_valid.txt`, in which Topical-Chat comes first and PersonaChat follows."""
     yield from _read_lines(folder / "clean_valid.txt")[start:stop]
 
@@ -77,10 +73,7 @@ def read_topical_chat(folder: Path) -> Iterator[str]:
             yield "".join(turns).replace("\n", " ")
 
 
-def read_daily_dialog(
-    folder: Path,
-    original: str,
-) -> Iterator[str]:
+def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
     """Yields the dialogues of a file of DailyDialog, in which utterances end with `__eou__`."""
     for line in _read_lines(folder / original):
         yield re.sub(
@@ -91,11 +84,7 @@ def read_daily_dialog(
         )
 
 
-def read_deam_scores(
-    folder: Path,
-    original: str,
-    column: str,
-) -> Iterator[str]:
+def read_deam_scores(folder: Path, original: str, column: str) -> Iterator[str]:
     """Yields the score at the end of each line of a file of predictions, with the line number from 0."""
     yield f"{column}\tdeam_score"
     for number, line in enumerate(_read_lines(folder / original)):
@@ -123,10 +112,7 @@ def _keep_letters(text: str) -> str:
     return "".join(filter(str.isalpha, text))
 
 
-def read_concept_sets(
-    folder: Path,
-    part: str,
-) -> Rows:
+def read_concept_sets(folder: Path, part: str) -> Rows:
     """Yields every concept set of a part (train, dev) with its references."""
     files = (f"commongen.{part}.{kind}.txt" for kind in KINDS)
     columns = [(folder / name).read_text("utf-8").splitlines() for name in files]
@@ -287,11 +273,7 @@ def read_plain(folder: Path) -> Iterator[str]:
 class PlainUnpickler(pickle.Unpickler):
     """Reads dictionaries, lists, texts and numbers; refuses everything else, because a pickle may run code."""
 
-    def find_class(
-        self,
-        module_name: str,
-        global_name: str,
-    ) -> Any:
+    def find_class(self, module_name: str, global_name: str) -> Any:
         """Raises UnpicklingError for any class or function."""
         raise pickle.UnpicklingError(
             f"the pickle names {module_name}.{global_name}, but may hold dictionaries, lists, texts and numbers alone"

@@ -68,9 +68,7 @@ def own_dialogues(train_path: Path | str, **settings: Any) -> Corpus:
 
 
 def _read(
-    path: Path,
-    requires: Sequence[str],
-    columns: Mapping[str, str | Sequence[str]] | None = None,
+    path: Path, requires: Sequence[str], columns: Mapping[str, str | Sequence[str]] | None = None
 ) -> tuple[Example, ...]:
     """The texts of a file; a label is one line, without the spaces around it."""
     if path.suffix == ".txt" and "turns" in requires:

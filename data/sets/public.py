@@ -92,11 +92,7 @@ def list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Record
         }
 
 
-def load_mocha(
-    name: str,
-    root: Path | str,
-    download: bool = False,
-) -> ScoredSet:
+def load_mocha(name: str, root: Path | str, download: bool = False) -> ScoredSet:
     """Loads the answers of one set in `MOCHA` from its `dev.json`, with mean human ratings from 1 to 5.
 
     The raters are those of each answer: a place in the list is no person.
@@ -171,11 +167,7 @@ def load_rated(
     return ScoredSet(name, load_examples(require_file(root, file, download), to_records))
 
 
-def load_answers(
-    name: str,
-    root: Path | str,
-    download: bool = False,
-) -> ScoredSet:
+def load_answers(name: str, root: Path | str, download: bool = False) -> ScoredSet:
     """Loads the answers of a set in `ANSWERS`."""
     return load_rated(
         name,
@@ -208,11 +200,7 @@ RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
 }
 
 
-def load_training(
-    name: str,
-    root: Path | str,
-    download: bool = False,
-) -> tuple[Example, ...]:
+def load_training(name: str, root: Path | str, download: bool = False) -> tuple[Example, ...]:
     """Loads the texts of a set in `TRAINING`: dialogues, whose `group` is their file, or stories.
 
     The `context` of a story is all but its last sentence.
@@ -283,11 +271,7 @@ def public_corpus(
     )
 
 
-def _load_parts(
-    name: str,
-    root: Path | str,
-    download: bool,
-) -> Parts:
+def _load_parts(name: str, root: Path | str, download: bool) -> Parts:
     """The texts of a training set, and those that are held out for it, if they are another set."""
     sets = [name, *HELD_OUT_SETS.get(name, ())]
     texts, *held = read_all(partial(load_training, training_set, root, download) for training_set in sets)

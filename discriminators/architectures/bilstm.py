@@ -128,11 +128,7 @@ class BiLSTMGuide:
         return BiLSTMState(longer)
 
     @torch.no_grad()
-    def candidates(
-        self,
-        state: BiLSTMState,
-        tokens: Int[Tensor, "rows k"],
-    ) -> Float[Tensor, "rows k"]:
+    def candidates(self, state: BiLSTMState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
         """Computes the logit of each row's prefix with each of its candidates, in time linear in the prefix."""
         prefixes = state.ids[:, None].expand(-1, tokens.shape[1], -1)
         last = self._to_guide(tokens)

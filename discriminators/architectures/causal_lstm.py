@@ -25,11 +25,7 @@ from discriminators.networks import (
 )
 
 
-def prefix_attention(
-    hidden: Hidden,
-    energy: Float[Tensor, "batch time"],
-    mask: Mask,
-) -> Hidden:
+def prefix_attention(hidden: Hidden, energy: Float[Tensor, "batch time"], mask: Mask) -> Hidden:
     """Pools, at each position, the states up to it, by the softmax of their energies; padding ends a row."""
     time = mask.shape[1]
     square = torch.ones(

@@ -312,11 +312,7 @@ def draw(figures: Figures) -> Figure:
     return figure
 
 
-def draw_table(
-    panel: Axes,
-    table: Mapping[str, Any],
-    figures: Figures,
-) -> None:
+def draw_table(panel: Axes, table: Mapping[str, Any], figures: Figures) -> None:
     """Draws the rows of a table, each with its intervals."""
     rows = list_rows(table, figures)
     titles = [title.strip("*") for title in rows]
@@ -337,11 +333,7 @@ def draw_table(
             label=COLUMNS[column],
         )
     below = len(titles)  # the row of what is printed
-    panel.set_yticks(
-        range(below + 1),
-        [*titles, "printed in the paper"],
-        fontsize=8,
-    )
+    panel.set_yticks(range(below + 1), [*titles, "printed in the paper"], fontsize=8)
     panel.set_ylim(below + 0.5, -0.5)
     for value in table["published"].values():
         if " " not in value:  # a range has no place

@@ -258,9 +258,7 @@ def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[La
 
 
 def evaluate(
-    run: Run,
-    sets: Sequence[ScoredSet],
-    metrics: Mapping[str, CTRLEval],
+    run: Run, sets: Sequence[ScoredSet], metrics: Mapping[str, CTRLEval]
 ) -> tuple[list[dict[str, Scores]], list[Evaluated]]:
     """Scores every set by CTRLEval's pattern functions; returns, by set, their scores and those of single patterns.
 

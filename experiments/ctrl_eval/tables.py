@@ -28,20 +28,14 @@ Evaluated: TypeAlias = dict[str, Mapping[str, Sequence[Evaluations]]]  # by patt
 Row: TypeAlias = Mapping[str, Any]
 
 
-def tabulate_analyses(
-    scored: ScoredSet,
-    evaluated: Evaluated,
-    seed: int,
-) -> dict[str, Table]:
+def tabulate_analyses(scored: ScoredSet, evaluated: Evaluated, seed: int) -> dict[str, Table]:
     """Makes the tables of the analyses, by name; a table without rows is left out."""
     compared = scored.choose([metric for metric in scored.scores if not metric.startswith("ctrleval_")])
     pearson = "Pearson's r with its 95 % interval; n texts"
     subsets = draw_biased_subsets(compared, DRIFT_ASPECT, seed)
     tables = {
         "model_drift": Table(
-            f"Model drift on {scored.name}",
-            f"{pearson} of each system (Figure 2)",
-            list_agreement_by_system(compared),
+            f"Model drift on {scored.name}", f"{pearson} of each system (Figure 2)", list_agreement_by_system(compared)
         ),
         "quality_drift": Table(
             f"Quality drift on {scored.name}",
@@ -53,11 +47,7 @@ def tabulate_analyses(
             f"Pearson's r of attribute relevance, n = {len(scored)}: mean and deviation of 20 draws (Figure 4)",
             list_agreement_by_number(scored, evaluated, seed),
         ),
-        "printed": Table(
-            f"Figures 6 and 7 on {scored.name}",
-            PRINTED_CAPTION,
-            compare_printed(scored),
-        ),
+        "printed": Table(f"Figures 6 and 7 on {scored.name}", PRINTED_CAPTION, compare_printed(scored)),
     }
     return {name: table for name, table in tables.items() if table.rows}
 

@@ -166,11 +166,7 @@ def train_judges(
     return judges
 
 
-def find_labels(
-    labels: Sequence[str],
-    judges: Mapping[str, Discriminator],
-    texts: Sequence[str],
-) -> list[str]:
+def find_labels(labels: Sequence[str], judges: Mapping[str, Discriminator], texts: Sequence[str]) -> list[str]:
     """Finds the label with the highest logit for each text; with two labels, the sign of the logit decides.
 
     `judges` are those of `train_judges`, by label.

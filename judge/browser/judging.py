@@ -70,22 +70,14 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
         metrics["MARS"] = MARS.from_pretrained(str(models / "language_model"), device=device)
     if (models / "amateur").is_dir() and (models / "expert").is_dir():
         pooling = choose_pooling(models)
-        metrics[f"CDM, discriminative ({pooling})"] = DiscriminativeCDM.from_pretrained(
-            models,
-            pooling,
-            device,
-        )
+        metrics[f"CDM, discriminative ({pooling})"] = DiscriminativeCDM.from_pretrained(models, pooling, device)
     for folder in sorted(models.glob("discriminator_*")):
         discriminator = Discriminator.from_pretrained(folder, device)
         name = folder.name.removeprefix("discriminator_")
         if discriminator.labels:
             metrics[f"probability of the label ({name})"] = LabelDiscriminatorScore(discriminator)
         else:
-            metrics[f"CDM, generative ({name})"] = DiscriminatorScore(
-                discriminator,
-                dialogues=True,
-                explain=True,
-            )
+            metrics[f"CDM, generative ({name})"] = DiscriminatorScore(discriminator, dialogues=True, explain=True)
     for folder in sorted(models.glob("judge_*")):
         judge = DiscriminatorScore.from_pretrained(folder, device, explain=True)
         metrics[f"{JUDGE}{folder.name.removeprefix('judge_')}"] = judge

@@ -24,11 +24,7 @@ TABS = {"Steer": build_steer_tab, "Judge": build_judge_tab}
 def build_page(models: DemoModels) -> Any:
     """Builds the page, a `gradio.Blocks` that is not served yet."""
     kept = SWEPT_EVERY, KEPT_FOR
-    with gr.Blocks(
-        title="Judging generated text",
-        analytics_enabled=False,
-        delete_cache=kept,
-    ) as page:
+    with gr.Blocks(title="Judging generated text", analytics_enabled=False, delete_cache=kept) as page:
         gr.Markdown("# Judging generated text")
         warning = f" Each model here is a <strong>{escape('; '.join(models.notes))}</strong>." if models.notes else ""
         gr.HTML(f"<p>{INTRODUCTION}{warning}</p>")

@@ -316,17 +316,9 @@ def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogue
     with pytest.raises(SettingError, match="must have the same tokenizer"):
         Pair(middle, make("gpt_neox"), gaps("llama"))
     with pytest.raises(SettingError, match=r"order must be .* null for others, but is None for a LlamaForCausalLM"):
-        Gaps(LONGEST).build(
-            CAUSAL_PLAN(shape="llama"),
-            dialogues,
-            0,
-        )
+        Gaps(LONGEST).build(CAUSAL_PLAN(shape="llama"), dialogues, 0)
     with pytest.raises(SettingError, match="left-to-right for a T5"):
-        Gaps(LONGEST, order="left-to-right").build(
-            T5,
-            dialogues,
-            0,
-        )
+        Gaps(LONGEST, order="left-to-right").build(T5, dialogues, 0)
     texts = [turn for turns in dialogues for turn in turns]
     encoder_decoder = T5.build(texts, (SEPARATOR,), 0)
     with pytest.raises(

@@ -482,8 +482,7 @@ def test_a_folder_of_wmt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "names"),
-    [((1, 0), ["pass"]), ((0.9, 0), ["score", "pass"]), ((1, None), ["score", "pass"])],
+    ("scores", "names"), [((1, 0), ["pass"]), ((0.9, 0), ["score", "pass"]), ((1, None), ["score", "pass"])]
 )
 def test_score_of_promptfoo_is_left_out_where_it_is_pass(
     scores: tuple[float | None, ...], names: list[str], tmp_path: Path

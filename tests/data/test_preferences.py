@@ -155,8 +155,7 @@ def test_what_is_no_judgement_is_refused_in_one_message(
 
 
 @pytest.mark.parametrize(
-    ("winners", "systems", "is_said"),
-    [([0, 1, 1], "xy", True), ([0, 1, 1], "01", False), ([0, 1, 0.5], "xy", False)],
+    ("winners", "systems", "is_said"), [([0, 1, 1], "xy", True), ([0, 1, 1], "01", False), ([0, 1, 0.5], "xy", False)]
 )
 def test_winners_that_are_0_and_1_are_said_to_be_probabilities(
     winners: list[float],

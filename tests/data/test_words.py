@@ -171,7 +171,7 @@ Ann did n’t pay $ 1,000.50 , O'Neil 's x _ y !
 & amp ; [MALE] 's < b > km² < / b >
 明 月 几 时 有 ？ ab 把 酒 3
 ㄅ ㄆ 𠀀 𠀁 ニ ャ ー 안녕 café हिन्दी"""),
-    ],
+    ]
 )  # fmt: skip
 def test_words_by_rule(rule: Callable[[str], list[str]], expected: str) -> None:
     assert "\n".join(" ".join(rule(text)) for text in NASTY) == expected

@@ -48,8 +48,7 @@ FILES = {  # what pages call the files of the reader: where an example stands in
     + "".join(f"q{i},{human},{judge},{gpt},t{i % 3}\n" for i, human, judge, gpt in VERDICTS),
     "verdicts.csv": "id,judge,judge_old\n" + "".join(f"q{i},{judge},{gpt}\n" for i, _, judge, gpt in VERDICTS),
     **dict.fromkeys(
-        ("labels.csv", "filled.csv"),
-        "id,human\n" + "".join(f"q{i},{human}\n" for i, human, _, _ in VERDICTS),
+        ("labels.csv", "filled.csv"), "id,human\n" + "".join(f"q{i},{human}\n" for i, human, _, _ in VERDICTS)
     ),
     "verdicts.jsonl": "".join(
         f'{{"id": "q{i}", "text": "Answer {i}.", "judge": {judge}}}\n' for i, _, judge, _ in VERDICTS

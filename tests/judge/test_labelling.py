@@ -138,8 +138,7 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
 
 
 @pytest.mark.parametrize(
-    ("right", "verdict"),
-    [(0.6, "cannot replace a person here"), (0.97, "can stand in for a person here")],
+    ("right", "verdict"), [(0.6, "cannot replace a person here"), (0.97, "can stand in for a person here")]
 )
 def test_a_judge_is_good_enough_beside_people_among_themselves(right: float, verdict: str) -> None:
     """Three people agree in about .9 with the truth; the last word is not that a judge is better than chance."""

@@ -193,8 +193,7 @@ def test_messages_have_the_spelling_of_the_file(tmp_path: Path, form: str) -> No
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "names",
-    [("response", "Response"), ("text", "Text"), ("human", "Human"), ("ID", "id"), ("Judge", "judge")],
+    "names", [("response", "Response"), ("text", "Text"), ("human", "Human"), ("ID", "id"), ("Judge", "judge")]
 )
 def test_two_spellings_of_one_name_are_refused(tmp_path: Path, form: str, names: tuple[str, str]) -> None:
     rows = [

@@ -47,25 +47,16 @@ def few(inputs: int, **more: int) -> SamplingSettings:
 def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: Callable[..., Corpus]) -> None:
     held_out = [Example(f"h{i}", text=f"{word} is a word.", label="xy"[i // 3]) for i, word in enumerate("abcdef")]
     data = own_data(["t", "u"], ["x", "y"], [*held_out, Example("short", text="g is", label="y")])
-    assert choose_prompts(
-        data,
-        few(3, prompt_words=2),
-    ) == (
+    assert choose_prompts(data, few(3, prompt_words=2)) == (
         ["a is", "c is", "e is"],
         [NOTE.format(2)],
     )
-    assert choose_prompts(
-        data,
-        few(9, prompt_words=1),
-    ) == (
+    assert choose_prompts(data, few(9, prompt_words=1)) == (
         list("abcdefg"),
         [NOTE.format(1)],
     )
     chinese = own_data(["t"], ["x"], [Example("h", text="今天天气很好。", label="x")])
-    assert choose_prompts(
-        chinese,
-        few(3),
-    ) == (["今天天"], [NOTE.format(3)])
+    assert choose_prompts(chinese, few(3)) == (["今天天"], [NOTE.format(3)])
     prefixed = own_data(
         ["t", "u"],
         ["x", "y"],
@@ -79,16 +70,10 @@ def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: 
             ),
         ],
     )
-    assert choose_prompts(
-        prefixed,
-        few(3),
-    ) == (["Once"], [])
+    assert choose_prompts(prefixed, few(3)) == (["Once"], [])
     short = own_data(["t", "u"], ["x", "y"], [Example("h", text="Delicious", label="x")])
     with pytest.raises(InputError, match="none of the 1 held-out texts of mine has a prefix or more than 3 words"):
-        choose_prompts(
-            short,
-            few(3),
-        )
+        choose_prompts(short, few(3))
 
 
 def encode(lm: CausalLM, *prompts: str, new_tokens: int = 6) -> list[list[int]]:

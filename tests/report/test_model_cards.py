@@ -61,9 +61,7 @@ def test_a_card_says_what_a_discriminator_learned_and_how_well_it_agrees(tmp_pat
 def test_a_card_of_synthetic_text_and_of_unknown_licence_says_so(tmp_path: Path) -> None:
     write_model(tmp_path, "config.json", {"architectures": ["T5ForConditionalGeneration"]})
     write_cards(
-        Study(models={"judge": SavedModel(tmp_path, (), "builtin", "MIT")}),
-        {**RUN, "synthetic": True},
-        tmp_path,
+        Study(models={"judge": SavedModel(tmp_path, (), "builtin", "MIT")}), {**RUN, "synthetic": True}, tmp_path
     )
     file = tmp_path / "models" / "judge" / "README.md"
     head = yaml.safe_load(file.read_text("utf-8").split("---")[1])

@@ -49,7 +49,7 @@ FORM = "the line must have the form of its set: "
             f'{line}: {FORM}a finite score is needed after the last </UTT>, found "{found}"'
             for line, found in enumerate(("good", "", "1_0", "nan", "inf"), 1)
         ]),
-    ],
+    ]
 )  # fmt: skip
 def test_faults_of_lines(tmp_path: Path, content: str, aspect: str | None, expected: list[str]):
     path = write(tmp_path / "talk.txt", content)

@@ -73,8 +73,7 @@ def test_verdicts_of_the_archive_of_alpaca_eval(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "fault"),
-    [("{", "1: broken JSON"), ('{"id": "4", "instruction": "Do."}', '1: .* "input" is required')],
+    ("line", "fault"), [("{", "1: broken JSON"), ('{"id": "4", "instruction": "Do."}', '1: .* "input" is required')]
 )
 def test_a_faulty_line_of_the_joined_file_of_pandalm_is_named(tmp_path: Path, line: str, fault: str) -> None:
     write(tmp_path / "pairs.jsonl", line)

@@ -124,7 +124,7 @@ def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
         (load_songci, "songci.jsonl", [{**POEM, "lines": ["春 花。"]}], [
             '1: the line must have the form of its set: "lines" must hold no spaces, found 春 花。',
         ]),
-    ],
+    ]
 )  # fmt: skip
 def test_all_faults_of_a_file_at_once(
     tmp_path: Path, load: Callable[[Path], object], file: str, records: list[Any], expected: list[str]
