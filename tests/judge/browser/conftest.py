@@ -1,5 +1,6 @@
 """The tiny models of `make models`, smaller still."""
 
+import asyncio
 import logging
 import os
 import signal
@@ -65,3 +66,21 @@ def serve_demo(folder: Path, *settings: str, end: signal.Signals = signal.SIGINT
     running.send_signal(end)
     assert running.wait(60) == 0, (folder / "log").read_text()
     assert "Traceback" not in (folder / "log").read_text()
+
+
+@pytest.fixture(autouse=True)
+def loops_of_gradio(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Closes the event loops that gradio makes where there is none, and leaves open."""
+    made: list[asyncio.AbstractEventLoop] = []
+    make_loop = asyncio.new_event_loop
+
+    def make_and_note() -> asyncio.AbstractEventLoop:
+        made.append(make_loop())
+        return made[-1]
+
+    monkeypatch.setattr(asyncio, "new_event_loop", make_and_note)
+    yield
+    for loop in made:
+        loop.close()
+    if made:
+        asyncio.set_event_loop(None)
