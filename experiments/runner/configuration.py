@@ -21,7 +21,7 @@ PLOTS = ("png", "svg", "pdf")
 BUILT = ("experiment", "logger")  # settings that the runner builds objects of
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
-# the names that an annotation of a checked value may have
+# the types that an annotation of a checked value may name, and the modules that they are imported from
 TYPES: dict[str, Any] = {
     **vars(settings),
     "Annotated": Annotated,
@@ -29,7 +29,9 @@ TYPES: dict[str, Any] = {
     "Field": Field,
     "Mapping": Mapping,
 }
-TYPES |= {kind.__name__: kind for kind in (bool, int, float, str)}
+PLAIN = {kind.__name__: kind for kind in (bool, int, float, str)}
+ORIGINS = ("core.settings", "typing", "pydantic", "collections.abc", "pathlib")
+UNKNOWN = ast.Constant("")  # a type that the source alone does not tell
 
 
 def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -111,11 +113,9 @@ def list_faults(node: Mapping[str, Any]) -> list[str]:
 
 
 def list_wrong(kind: ast.expr, key: str, value: Any) -> list[str]:
-    """Lists the faults of a plain value whose type can be told from its annotation alone."""
-    names = {node.id for node in ast.walk(kind) if isinstance(node, ast.Name)}
+    """Lists the faults of a plain value, if its annotation tells its type."""
     has_objects = any(isinstance(inner, Mapping) for _, inner in walk(value))
-    is_quoted = isinstance(kind, ast.Constant)
-    if is_quoted or has_objects or not names <= TYPES.keys():
+    if has_objects or isinstance(kind, ast.Constant):
         return []
     wanted = eval(ast.unparse(kind), TYPES)
     try:
@@ -126,9 +126,9 @@ def list_wrong(kind: ast.expr, key: str, value: Any) -> list[str]:
 
 
 def find_arguments(target: str) -> dict[str, ast.expr] | None:
-    """Finds the arguments of a function or class of this project by its dotted name, with their annotations.
+    """Finds the arguments of a function or class of this project by its dotted name, with their types.
 
-    None where the source alone does not tell.
+    A type that the source alone does not tell is a constant. None where the source alone does not tell.
     """
     first, *inner = target.split(".")
     module = find_module(first)
@@ -144,7 +144,7 @@ def _find_arguments(module: Module, name: str, method: str = "__init__") -> dict
     """The arguments of what a module defines or imports under a name."""
     for statement in module.defined.get(name, ()):
         if isinstance(statement, ast.FunctionDef):
-            return _read_function(statement)
+            return _read_function(module, statement)
         if isinstance(statement, ast.ClassDef):
             return _read_class(module, statement, method)
         if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -153,13 +153,30 @@ def _find_arguments(module: Module, name: str, method: str = "__init__") -> dict
     return None
 
 
-def _read_function(function: ast.FunctionDef) -> dict[str, ast.expr] | None:
+def _read_type(module: Module, annotation: ast.expr | None) -> ast.expr:
+    """The annotation if all that it names is a type of `TYPES`, by the imports of its module; else `UNKNOWN`."""
+    if annotation is None:
+        return UNKNOWN
+    names = {node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)}
+    return annotation if all(_is_type(module, name) for name in names) else UNKNOWN
+
+
+def _is_type(module: Module, name: str) -> bool:
+    """Whether a name of a module is a type of `TYPES` or `PLAIN`, and not another one of the same name."""
+    statements = module.defined.get(name)
+    if statements is None:
+        return name in PLAIN
+    imports = [statement for statement in statements if isinstance(statement, ast.ImportFrom)]
+    return name in TYPES and len(imports) == len(statements) and all(each.module in ORIGINS for each in imports)
+
+
+def _read_function(module: Module, function: ast.FunctionDef) -> dict[str, ast.expr] | None:
     """The arguments of a function or a method; None if it takes any."""
     if function.args.kwarg is not None:
         return None
     types: dict[str, ast.expr] = {}
     for argument in (*function.args.args, *function.args.kwonlyargs):
-        types[argument.arg] = argument.annotation or ast.Name("Any")
+        types[argument.arg] = _read_type(module, argument.annotation)
     return types
 
 
@@ -174,9 +191,9 @@ def _read_class(module: Module, kind: ast.ClassDef, method: str) -> dict[str, as
     for statement in kind.body:
         match statement:
             case ast.FunctionDef() if statement.name == method:
-                return _read_function(statement)
+                return _read_function(module, statement)
             case ast.AnnAssign(target=ast.Name(name)) if method == "__init__":
-                types[name] = statement.annotation
+                types[name] = _read_type(module, statement.annotation)
     return types if kind.decorator_list and method == "__init__" else None
 
 

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from core.configs import CONFIGS
 from core.errors import SettingError
 from experiments.contracts import Study
-from experiments.runner.configuration import build_experiment, list_faults, resolve, walk
+from experiments.runner.configuration import TYPES, build_experiment, list_faults, resolve, walk
 from experiments.runner.experiment import name_recipe
 from tests.composing import compose_all, compose_run, expand_sweep, list_misfits
 from tests.experiments.conftest import TOY
@@ -41,6 +41,12 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
     experiment = OmegaConf.to_container(compose_run(choices).experiment)
     targets = [node for _, node in walk(experiment) if isinstance(node, dict) and "_target_" in node]
     assert [fault for node in targets for fault in list_faults(node)] == []
+
+
+def test_a_type_is_that_which_its_module_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = {"_target_": "experiments.cdm.experiment.PoolerPlan", "dialogues": 0, "negatives": "deam_like"}
+    monkeypatch.setitem(TYPES, "Rule", int)  # not the rule of `cdm.rules`
+    assert list_faults(node) == ["dialogues must be greater than or equal to 1, but is 0"]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
