@@ -120,7 +120,7 @@ def iterate_rows(
         count += 1
         ratings = values.pop("ratings", {})
         scores = values.pop("scores", {})
-        if _list_others(ratings):
+        if _list_beyond_numbers(ratings):
             extra = {**extra, "ratings": record["ratings"]}
         if scores and refuse_scores:
             extra = {**extra, FILE_SCORES: dict(scores)}
@@ -152,8 +152,8 @@ def iterate_rows(
         faults.append(fault(file.path, 0, f"{rule}: {setting('columns.text', 'COLUMN')} names another column"))
 
 
-def _list_others(ratings: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The aspects whose ratings are words, or of named people: no numbers of nobody in particular."""
+def _list_beyond_numbers(ratings: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Lists the aspects whose ratings are more than one number: words, or ratings of named people."""
     return [name for name, by_person in ratings.items() if [*by_person] != [""] or isinstance(by_person[""], str)]
 
 
@@ -306,7 +306,7 @@ def locate_examples(
             for record in to_records(values):
                 checked, broken = check_example({"id": f"{path.stem}-{line}", **record}, ("id", *requires))
                 ratings = checked.pop("ratings", {})
-                for name in [] if broken else _list_others(ratings):
+                for name in [] if broken else _list_beyond_numbers(ratings):
                     found = format_value(record["ratings"][name])
                     broken.append(f'{format_value(name)} of "ratings" must be a valid number, found {found}')
                 problems += broken or check_id(checked["id"], line, first_line)

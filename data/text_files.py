@@ -181,7 +181,7 @@ def iterate_lines(
 
 
 def _find_limit(line: bytes, blank: int, faults: int) -> str | None:
-    """The limit that a line breaks, after so many blank lines one after another and so many faults of its file."""
+    """The limit that a line breaks; `blank` lines stand before it, and its file has `faults` so far."""
     if len(line) > LONGEST_LINE:
         return f"a line must have at most {LONGEST_LINE} bytes, found more"
     if blank > MOST_BLANK_LINES:

@@ -172,7 +172,7 @@ class GeneratorTokens(ModelTokens):
 
     @property
     def layout(self) -> TokenFrame:
-        """Of a text to learn: nothing before it, the end token behind it, where there is one."""
+        """How a text to learn begins and ends: the end token follows it, if the tokenizer has one."""
         end: Any = self.tokenizer.eos_token_id
         return TokenFrame(
             (),
