@@ -71,34 +71,23 @@ def test_the_guide_of_the_page_steers(tmp_path: Path) -> None:
         Guidance(again, train_tokenizer(["another one"], 280, sentinels=()), 1.0)
 
 
+def make_bag() -> Discriminator:
+    vocabulary = train_vocabulary(TEXTS, "words", 50, 16, min_count=1)
+    return Discriminator(build_network("bag", len(vocabulary), kind="sum"), vocabulary, {"kind": "sum"})
+
+
 def test_a_discriminator_of_another_network_may_have_an_argument_called_kind(tmp_path: Path) -> None:
-    vocabulary = train_vocabulary(
-        TEXTS,
-        "words",
-        50,
-        16,
-        min_count=1,
-    )
-    made = build_network("bag", len(vocabulary), kind="sum")
-    Discriminator(made, vocabulary, {"kind": "sum"}).save_pretrained(tmp_path / "saved")
+    made = make_bag()
+    made.save_pretrained(tmp_path / "saved")
     again = Discriminator.from_pretrained(tmp_path / "saved")
     assert (again.kind, again.arguments) == ("bag", {"kind": "sum"})
-    np.testing.assert_array_equal(again.logits(TEXTS)[0], Discriminator(made, vocabulary, {}).logits(TEXTS)[0])
+    np.testing.assert_array_equal(again.logits(TEXTS)[0], made.logits(TEXTS)[0])
     with pytest.raises(SettingError, match="a guide must read the tokens of its generator"):
         again.as_guide(train_tokenizer(["a b"], 280, sentinels=()))
 
 
 def test_a_folder_names_a_module_of_the_package_and_nothing_else(tmp_path: Path) -> None:
-    vocabulary = train_vocabulary(
-        TEXTS,
-        "words",
-        50,
-        16,
-        min_count=1,
-    )
-    Discriminator(build_network("bag", len(vocabulary), kind="sum"), vocabulary, {"kind": "sum"}).save_pretrained(
-        tmp_path
-    )
+    make_bag().save_pretrained(tmp_path)
     file = tmp_path / "discriminator.json"
     for kind in ("os", "..guides", "discriminators.guides"):
         file.write_text(file.read_text("utf-8").replace('"bag"', f'"{kind}"'), "utf-8")
