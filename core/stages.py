@@ -8,6 +8,7 @@ them is made again.
 import hashlib
 import json
 import logging
+import os
 import shutil
 import tempfile
 import time
@@ -127,8 +128,22 @@ def is_whole(stage: Path) -> bool:
 
 def _list_sums(stage: Path, name: str) -> dict[str, str]:
     """The name of a stage, and the sha256 of every file but `files.json`."""
-    files = sorted(path for path in stage.rglob("*") if path.is_file() and path != stage / FILES)
-    return {"": name, **{path.relative_to(stage).as_posix(): file_sha256(path) for path in files}}
+    sums = {"": name}
+    for path in _list_files(stage):
+        if path != stage / FILES:
+            sums[path.relative_to(stage).as_posix()] = file_sha256(path) if _is_plain(path) else "no file"
+    return sums
+
+
+def _list_files(folder: Path) -> list[Path]:
+    """Every file and link of a folder, in order; a link as the folder stands for itself."""
+    if folder.is_symlink() or not folder.is_dir():
+        return [folder]
+    return sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def _read_depends(place: Path) -> Any:
@@ -160,15 +175,20 @@ def _report_changed_code(place: Path, depends: Depends) -> None:
 def _put_aside(place: Path) -> None:
     """Renames what is damaged to `NAME.damaged`, in place of what was put aside before."""
     aside = place.with_name(f"{place.name}.damaged")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.unlink(missing_ok=True)
+    if aside.is_dir() and not aside.is_symlink():
+        shutil.rmtree(aside)
+    else:
+        aside.unlink(missing_ok=True)
     place.rename(aside)
 
 
 def _lock(place: Path) -> FileLock:
-    """The lock of a stage or a cache."""
+    """The lock of a stage or a cache. A link in its place, through which it would empty another file, is removed."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(place.with_name(f"{place.name}.lock"), mode=SHARED)
+    lock = place.with_name(f"{place.name}.lock")
+    if lock.is_symlink():
+        lock.unlink()
+    return FileLock(lock, mode=SHARED)
 
 
 @dataclass(frozen=True)
@@ -233,10 +253,13 @@ class Stages:
     def _build(self, final: Path, depends: Depends, build: Callable[[Path], None]) -> None:
         if is_whole(final):  # another run built it while this one waited
             return
-        if final.exists():
+        if os.path.lexists(final):
             log.warning("%s is damaged or of another stage, so it is built again", final)
             _put_aside(final)
         unfinished = final.with_name(f"{final.name}.partial")
+        if os.path.lexists(unfinished) and not all(map(_is_plain, _list_files(unfinished))):
+            log.warning("%s is or contains a link, so it is built anew", unfinished)
+            _put_aside(unfinished)
         if not unfinished.exists():
             _report_changed_code(final, depends)
         unfinished.mkdir(exist_ok=True)
@@ -329,6 +352,9 @@ class Cache:
     @cached_property
     def _places(self) -> dict[str, int]:
         """By key, where its last whole line begins in the file."""
+        if os.path.lexists(self.file) and not _is_plain(self.file):
+            log.warning("%s is no file, so its values are made again", self.file)
+            _put_aside(self.file)
         places: dict[str, int] = {}
         if not self.file.exists():
             _report_changed_code(self.file, self.depends)

@@ -6,6 +6,7 @@ import logging
 import math
 import multiprocessing
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from core.configs import CONFIGS
 from core.errors import SettingError
@@ -339,6 +341,53 @@ def add_many(root: Path, name: str) -> None:
 def test_several_processes_extend_a_cache_at_once(tmp_path: Path) -> None:
     run_in_processes(add_many, (tmp_path, "a"), (tmp_path, "b"))
     assert list_values(open_cache(tmp_path)) == {f"{name} {i}": [name] * i for name in "ab" for i in range(50)}
+
+
+def test_an_unfinished_stage_that_is_or_holds_a_link_is_put_aside_and_not_written_through(tmp_path: Path):
+    stages, mine = Stages(tmp_path / "stages"), tmp_path / "mine"
+    name = stages.get("model", {"a": 1}, partial(build, write)).name
+    mine.mkdir()
+    (mine / "model").write_text("my own", encoding="utf-8")
+    unfinished = stages.root / f"{name}.partial"
+
+    def link_all() -> None:
+        unfinished.symlink_to(mine)
+
+    def link_a_file() -> None:
+        unfinished.mkdir()
+        (unfinished / "model").symlink_to(mine / "model")
+
+    for plant in (link_all, link_a_file):
+        shutil.rmtree(stages.root / name)
+        plant()
+        stages.get("model", {"a": 1}, partial(build, write))
+        assert [path.name for path in mine.iterdir()] == ["model"]
+        assert (mine / "model").read_text(encoding="utf-8") == "my own"
+        assert not list(stages.root.glob("*.partial"))
+
+
+def test_a_link_in_the_place_of_a_lock_is_removed_by_a_run_and_refused_by_filelock(tmp_path: Path) -> None:
+    stages, mine = Stages(tmp_path / "stages"), tmp_path / "mine"
+    mine.write_text("my own", encoding="utf-8")
+    name = stages.get("model", {"a": 1}, partial(build, write)).name
+    lock = stages.root / f"{name}.lock"
+    shutil.rmtree(stages.root)
+    stages.root.mkdir()
+    lock.symlink_to(mine)
+    with pytest.raises(OSError, match="symbolic links"), FileLock(lock):
+        pass
+    stages.get("model", {"a": 1}, partial(build, write))
+    assert mine.read_text(encoding="utf-8") == "my own"
+
+
+def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -> None:
+    cache, mine = open_cache(tmp_path / "stages"), tmp_path / "mine"
+    mine.write_text("my own")
+    cache.file.parent.mkdir(parents=True)
+    cache.file.symlink_to(mine)
+    cache.add({"a": 1})
+    assert list_values(open_cache(tmp_path / "stages")) == {"a": 1}
+    assert mine.read_text() == "my own"
 
 
 # ---- hashes of files -------------------------------------------------------------------------------------------------
