@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +35,6 @@ from meta_eval.raters import Kind, correct_agreement
 from meta_eval.scored_set import ScoredSet
 from report.agreement_sentences import ROUNDING, describe_systems
 from report.agreement_tables import LEVEL, among_table, tabulate_agreement
-from report.asked import list_asked_texts, write_answers
 from report.study import Study
 from report.tables import Row, Table, pick
 from report.wording import format_cell, join_names
@@ -117,8 +115,6 @@ def study_agreement(
     baseline: str | None,
     cues: bool,
     seed: int,
-    answers: Path | None,
-    has_own_ratings: bool,
 ) -> Study:
     """Compares metrics with ratings, and judges with labels, of a scored set (`judge.agree`)."""
     order = order_by_name(unordered)
@@ -139,7 +135,6 @@ def study_agreement(
             pairs = compare_metrics(rated, ranking, seed)
             against_cues = compare_with_cues(shown.rated(aspect), ranking, seed)
             rankings.append(replace(ranking, pairs=pairs, against_cues=against_cues))
-    asked = list_asked_texts(unordered, has_own_ratings=has_own_ratings)
     line = join_settings("meta_eval", comparison, n=len(scored))
     of_page = shown.take(np.argsort(order))
     return Study(
@@ -166,8 +161,6 @@ def study_agreement(
         findings=[sentence for has_failed, sentence in gate if has_failed],
         draw=lambda: draw_agreement(rankings, of_page),
         scored=[of_page],
-        asked=asked,
-        files=write_answers(asked, answers),
     )
 
 

@@ -23,7 +23,6 @@ def agree(
     fail_if: Names = (),
     baseline: str | None = None,
     cues: bool = True,
-    answers: File | None = None,
     stages: File | None = None,
     statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
     grouping: Literal["global", "within_systems", "within_inputs", "between_systems", "all"] = "global",
@@ -51,7 +50,6 @@ def agree(
             `findings` then says which, and the command ends with exit code 3.
         baseline: the judge from which the drops of `fail_if` are counted.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
-        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
         statistic: the correlation with the ratings.
         grouping: over all examples, or within systems or inputs, or between systems; or all of them that there are.
@@ -77,7 +75,6 @@ def agree(
     from judge.scoring import plan_with
     from judge.verdict_files import read_verdicts
     from meta_eval.ranking import RankingSettings
-    from report.asked import check_answers
 
     comparison = RankingSettings(
         statistic,
@@ -87,7 +84,6 @@ def agree(
     )
     labelling = Labelling(levels, thresholds)
     conditions = read_conditions(fail_if)
-    written = check_answers(answers)
     planned, kept = plan_with(metrics, stages)
     examples = read_verdicts(
         source,
@@ -108,6 +104,4 @@ def agree(
         baseline=baseline,
         cues=cues,
         seed=seed,
-        answers=written,
-        has_own_ratings=labels is None,
     )
