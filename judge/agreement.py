@@ -21,18 +21,17 @@ from judge.labelling import Labelling
 from judge.metrics import Planned
 from judge.scoring import add_scores, collect_notes
 from judge.verdict_files import have_texts
-from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
+from meta_eval.agreement import NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
 from meta_eval.design import lay_out
 from meta_eval.permuted import widen_interval
 from meta_eval.ranking import (
     Ranking,
     RankingSettings,
     compare_metrics,
-    compare_with_cues,
     number_clusters,
     rank_metrics,
 )
-from meta_eval.raters import Kind, correct_agreement
+from meta_eval.raters import Kind
 from meta_eval.scored_set import ScoredSet
 from report.agreement_sentences import ROUNDING, describe_systems
 from report.agreement_tables import LEVEL, among_table, tabulate_agreement
@@ -44,30 +43,16 @@ from report.wording import format_cell, join_names
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GROUPED = {
-    "global": "over all texts",
-    "within_systems": "within systems",
-    "within_inputs": "within inputs",
-    "between_systems": "between the means of these systems",
-}
-PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
+PAIR_CELLS = ("aspect", "statistic", "metric_a", "metric_b", "better")
 PAIR_CELLS += ("n", "difference", "p_value", "reason")
-PAIR_SHOWN = ("metric_a", "metric_b", "better", "p_value", "difference", "n", "aspect", "grouping")
-RANKING_SHOWN = ("cluster", "metric", "agreement", "n", "aspect", "statistic", "grouping")
+PAIR_SHOWN = ("metric_a", "metric_b", "better", "p_value", "difference", "n", "aspect")
+RANKING_SHOWN = ("cluster", "metric", "agreement", "n", "aspect", "statistic")
 PAIRS_CAPTION = (
     "metric_a minus metric_b. p_value: two-sided, by flips of inputs (below 30 inputs by swaps of their scores), "
-    "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
+    "adjusted for all pairs of an aspect (step-down of the largest statistic); better: below {level:g}."
 )
 RANKING_CAPTION = (
     "On the n examples that all metrics scored. Clusters are of permutation tests at {level:g}, adjusted for all pairs."
-)
-CORRECTED_CAPTION = (
-    "Correlations ({kind}) with the mean rating. corrected: divided by the ceiling (Spearman's correction for "
-    "attenuation); it may exceed 1 by chance. Intervals: 95 %, over inputs."
-)
-AGAINST_CUES_CAPTION = (
-    f"{CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to the ratings of "
-    "this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
 )
 
 
@@ -77,7 +62,7 @@ class AgreementFigures:
 
     # the agreement of each metric with each aspect, over all texts, within systems and between them
     rows: Sequence[Agreement]
-    # by aspect and grouping
+    # by aspect
     rankings: Sequence[Ranking]
     # the agreement on labels, of aspects whose ratings and scores are labels
     judged: Sequence[JudgedAspect]
@@ -134,11 +119,8 @@ def study_agreement(
     rankings: list[Ranking] = []
     for aspect in split.aspects:
         rated = split.rated(aspect)
-        for one_comparison in comparison.expand(rated.layout):
-            ranking = rank_metrics(rated, aspect, one_comparison)
-            pairs = compare_metrics(rated, ranking, seed)
-            against_cues = compare_with_cues(shown.rated(aspect), ranking, seed)
-            rankings.append(replace(ranking, pairs=pairs, against_cues=against_cues))
+        ranking = rank_metrics(rated, aspect, comparison)
+        rankings.append(replace(ranking, pairs=compare_metrics(rated, ranking, seed)))
     asked = list_asked_texts(unordered, has_own_ratings=has_own_ratings)
     line = join_settings("meta_eval", comparison, n=len(scored))
     of_page = shown.take(np.argsort(order))
@@ -146,7 +128,7 @@ def study_agreement(
         answer=answer_question(rankings, rows, judged, level=level, has_cues=has_texts),
         tables=[
             *tabulate_metrics(rows, rankings),
-            *tabulate_raters(scored, split, comparison),
+            tabulate_raters(scored, comparison),
             *tabulate_judges(judged, by),
         ],
         notes=[
@@ -188,8 +170,8 @@ def draw_agreement(rankings: Sequence[Ranking], scored: ScoredSet) -> dict[str, 
     intervals = {}
     for ranking in rankings:
         how = ranking.comparison
-        title = f"{how.statistic} with {ranking.aspect} ({how.one_grouping}), 95 % over inputs"
-        intervals[f"{how.statistic}_{ranking.aspect}_{how.one_grouping}"] = ranking.agreement, title
+        title = f"{how.statistic} with {ranking.aspect}, 95 % over inputs"
+        intervals[f"{how.statistic}_{ranking.aspect}"] = ranking.agreement, title
     against = {f"scores_{aspect}": scores_against_ratings(scored, aspect) for aspect in scored.aspects}
     return plot_intervals(intervals) | against
 
@@ -198,25 +180,22 @@ def draw_agreement(rankings: Sequence[Ranking], scored: ScoredSet) -> dict[str, 
 
 
 def tabulate_metrics(rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> list[Table]:
-    """Tabulates the ranking, the agreement with ratings, and the tests of pairs of metrics and against cheap cues."""
+    """Tabulates the ranking, the agreement with ratings, and the tests of pairs of metrics."""
     caption = PAIRS_CAPTION.format(level=rankings[0].comparison.level)
-    with_cues = f"{caption} {AGAINST_CUES_CAPTION}"
     pairs = [pick(pair, PAIR_CELLS) for ranking in rankings for pair in ranking.pairs]
-    against = [pick(pair, PAIR_CELLS) for ranking in rankings for pair in ranking.against_cues]
     return [
         ranking_table(rankings),
         tabulate_agreement(rows),
         Table("Is one metric better?", caption, pairs, PAIR_SHOWN),
-        Table("Is a metric better than counting?", with_cues, against, PAIR_SHOWN),
     ]
 
 
 def ranking_table(rankings: Sequence[Ranking]) -> Table:
-    """Tabulates the ranked metrics by aspect and grouping."""
+    """Tabulates the ranked metrics by aspect."""
     rows: list[Row] = []
     for ranking in rankings:
         how = ranking.comparison
-        where = {"aspect": ranking.aspect, "statistic": how.statistic, "grouping": how.one_grouping}
+        where = {"aspect": ranking.aspect, "statistic": how.statistic}
         n = int(ranking.kept.sum())
         cluster = number_clusters(ranking)
         for name, agreement in sorted(ranking.agreement.items(), key=lambda item: -item[1].value):
@@ -225,20 +204,11 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
     return Table("Ranking", caption, rows, RANKING_SHOWN)
 
 
-def tabulate_raters(scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings) -> tuple[Table, ...]:
-    """Tabulates the agreement among raters by aspect, and the agreement of metrics corrected for it."""
+def tabulate_raters(scored: ScoredSet, comparison: RankingSettings) -> Table:
+    """Tabulates the agreement among raters by aspect."""
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
     layout = lay_out(len(scored), inputs=scored.groups)
-    corrected: list[Row] = []
-    for aspect, ratings in scored.raters.items():
-        for name in metrics.scores:
-            figures = correct_agreement(metrics.values(name, aspect), ratings, kind=kind, layout=layout)
-            corrected.append(pick(figures, ("n", "agreement", "corrected"), aspect=aspect, metric=name))
-    caption = CORRECTED_CAPTION.format(kind=kind.title())
-    return (
-        among_table("Agreement among raters", scored.raters, layout, kind),
-        Table("Agreement with perfectly reliable ratings", caption, corrected),
-    )
+    return among_table("Agreement among raters", scored.raters, layout, kind)
 
 
 # ---- sentences ------------------------------------------------------------------------------------------------------
@@ -258,7 +228,7 @@ def note_empty(scored: ScoredSet) -> list[str]:
 def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
     """Notes each metric that has no rank for an aspect."""
     return [
-        f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
+        f"{name} is not ranked by {ranking.aspect}: {reason}"
         for ranking in rankings
         for name, reason in ranking.left_out.items()
     ]
@@ -322,9 +292,7 @@ def _answer_by_aspect(
     if not ranking.agreement:
         return ["no metric can be ranked"]
     best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
-    clauses = [_name_best(ranking, best, others)]
-    if ranking.comparison.grouping == "global":
-        clauses += describe_systems(rows, best)
+    clauses = [_name_best(ranking, best, others), *describe_systems(rows, best)]
     clauses += [*_describe_tests(ranking, best, others), *_describe_interval(ranking, best)]
     if has_cues:
         clauses.append(_describe_beyond(ranking, best, rows))
@@ -336,14 +304,13 @@ def _answer_by_aspect(
 def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
     """The metric that agrees best, with its agreement."""
     agreement = ranking.agreement
-    where = GROUPED[ranking.comparison.one_grouping]
     shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])})"
     equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=ROUNDING)]
     if not others:
-        return f"{best} is the only ranked metric {shown}, {where}"
+        return f"{best} is the only ranked metric {shown}, over all texts"
     if equal:
-        return f"{where} {join_names([best, *equal])} have the same highest agreement {shown}"
-    return f"{where} {best} agrees best {shown}"
+        return f"over all texts {join_names([best, *equal])} have the same highest agreement {shown}"
+    return f"over all texts {best} agrees best {shown}"
 
 
 def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[str]:
@@ -352,8 +319,6 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
         return []
     pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
     unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
-    if all(math.isnan(pair.p_value) for pair in pairs):
-        return [f"no test compares {best} with {join_names(unseparated)}"]
     if unseparated:
         return [f"the tests do not separate {best} from {join_names(unseparated)}"]
     return ["the tests separate it from every other ranked metric"]
@@ -373,10 +338,9 @@ def _describe_interval(ranking: Ranking, best: str) -> list[str]:
 
 def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> str:
     """Whether the best metric agrees beyond cheap cues over all texts, adjusted for the choice of the best."""
-    where = "" if ranking.comparison.grouping == "global" else " over all texts"
     beyond = next(row.beyond_cues for row in rows if row.metric == best)
     if math.isnan(beyond.low):
-        return f"whether it agrees beyond length, repetition and overlap{where} is unknown"
+        return "whether it agrees beyond length, repetition and overlap is unknown"
     is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
     verb = "agrees" if is_beyond else "is not shown to agree"
-    return f"{best} {verb} beyond additive effects of length, repetition and overlap{where}"
+    return f"{best} {verb} beyond additive effects of length, repetition and overlap"

@@ -26,7 +26,6 @@ def agree(
     answers: File | None = None,
     stages: File | None = None,
     statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
-    grouping: Literal["global", "within_systems", "within_inputs", "between_systems", "all"] = "global",
     level: Fraction = 0.05,
     lower_is_better: Names = (),
     levels: GivenLevels = "auto",
@@ -54,7 +53,6 @@ def agree(
         answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
         statistic: the correlation with the ratings.
-        grouping: over all examples, or within systems or inputs, or between systems; or all of them that there are.
         level: of significance, for clusters and the better one of a pair.
         lower_is_better: metrics whose lower scores are better; their scores are negated.
         levels: by aspect the labels, from the worst to the best; with auto, or one scale of words for all, the ratings
@@ -79,12 +77,7 @@ def agree(
     from meta_eval.ranking import RankingSettings
     from report.asked import check_answers
 
-    comparison = RankingSettings(
-        statistic,
-        grouping=grouping,
-        level=level,
-        lower_is_better=lower_is_better,
-    )
+    comparison = RankingSettings(statistic, level, lower_is_better)
     labelling = Labelling(levels, thresholds)
     conditions = read_conditions(fail_if)
     written = check_answers(answers)
