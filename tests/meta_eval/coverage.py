@@ -400,7 +400,7 @@ def draw_cues(rng: np.random.Generator, inputs: int, number: int, shape: str) ->
     base = rng.normal(size=inputs)
     words = np.round(np.exp(3.2 + 0.3 * base + 0.25 * rng.normal(size=inputs)))
     others = 0.8 * rng.normal(size=(inputs, number - 1)) + (0.3 * np.log(words) + 0.5 * base)[:, None]
-    cues = Cues(tuple(map(str, range(number))), np.column_stack([words, others]))
+    cues = Cues(tuple(map(str, range(number))), np.column_stack([words, others]).astype(np.float64))
     ratings, metric = shapes[shape](words) + rng.normal(size=(2, inputs))
     found = agreement_beyond_cues({"m": metric}, ratings, cues)
     yield "agreement beyond cues", Held(found["m"], 0.0)
