@@ -60,15 +60,6 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
     words = given.get(FILE, ())
     named = {name: given[name] for name in takes if name in given}
     file = find_file(f"judge {verb}", words)
-    if verb == "prefer" and [*named] == ["systems"]:  # beside the preferences of a file
-        columns = given.get("columns") if file is not None else None
-        outputs = read_systems(named["systems"], {**given, "columns": columns})
-        return {
-            "source": file,
-            "outputs": outputs,
-            "scores": None,
-            "columns": columns,
-        }
     sources = [f"--{name}" for name in named]
     if file is not None:
         sources.insert(0, FILE)

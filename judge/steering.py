@@ -133,7 +133,6 @@ def steer_prompts(lm: CausalLM, guide: GuideModel, prompts: Sequence[str], steer
         signature=line,
         found=texts,
         shown=[show_texts(texts, line)],
-        title=", ".join(dict.fromkeys(each.prompt for each in texts)),
     )
 
 

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import FindingError, SettingError
+from core.errors import SettingError
 from report.tables import Table, list_reasons
 from report.terminal import table_width
 from report.wording import literal
@@ -55,8 +55,6 @@ class Study:
     files: Sequence[Path] = ()
     # whether this project generated some of the training or rated text
     synthetic: bool = False
-    # what the run is about, for the heading of its page; "" for its metrics and sets
-    title: str = ""
 
     @cached_property
     def plots(self) -> Mapping[str, Figure]:
@@ -89,11 +87,6 @@ class Study:
         """
         table = self.tables[0] if title is None else self[title]
         return table.to_frame()
-
-    def raise_findings(self) -> None:
-        """Raises FindingError if there are findings, for use in tests."""
-        if self.findings:
-            raise FindingError(self.findings)
 
     def print(self, out: Console, name: Callable[[Path], str] = str) -> None:
         """Prints tables, why values are missing, notes, the answer and the names of written files."""
