@@ -62,7 +62,7 @@ def test_a_row_has_the_settings_that_vary_the_correlation_and_the_paired_differe
     joint = join_jobs(jobs, COMMAND)
     (table,) = filter(lambda table: table.rows, joint.tables)
     assert table.title == "2 jobs"
-    *same, first, second = table.rows
+    first, second, *same = table.rows
     named = {"set": "toys", "aspect": "quality", "metric": "cdm", "n": N}
     assert {name: first[name] for name in ("gamma", *named)} == {"gamma": "0", **named}
     assert "difference" not in first
@@ -87,14 +87,14 @@ def test_jobs_with_other_texts_have_no_differences_and_it_is_said(
     write_run(tmp_path / "2", {"count": np.ones(N), "cdm": draw(5.0)}, changed)
     third = Job.read(tmp_path / "2", {**jobs[0].settings, "model.negatives.sampling.gamma": "2"})
     table = join_jobs([*jobs, third], COMMAND).tables[0]
-    assert [(row["gamma"], row["metric"]) for row in table.rows[3:]] == [("0", "cdm"), ("1", "cdm"), ("2", "cdm")]
+    assert [(row["gamma"], row["metric"]) for row in table.rows[:3]] == [("0", "cdm"), ("1", "cdm"), ("2", "cdm")]
     assert "no difference: the first job has other texts or ratings" in list_reasons([table])
 
 
 def test_files_have_all_metrics(jobs: list[Job], tmp_path: Path) -> None:
     results.write_tables(join_jobs(jobs, COMMAND).tables, tmp_path)
     with (tmp_path / "joint.csv").open(encoding="utf-8") as file:
-        *same, first, second = csv.DictReader(file)
+        first, second, *same = csv.DictReader(file)
     assert (first["difference"], first["gamma"], first["n"]) == ("", "0", str(N))
     assert float(second["difference"]) == pytest.approx(float(second["spearman"]) - float(first["spearman"]))
     assert len(same) == 2
