@@ -124,7 +124,9 @@ def test_a_system_that_is_always_longer_has_no_rank_at_equal_lengths():
     found = judge.prefer(rows)
     table = found["At equal lengths"]
     assert [(row["system"], row["n"]) for row in table.rows] == [("x", 60), ("y", 60)]
-    assert [*list_reasons([table])] == [f"no controlled, no change and no strength: {CONFOUNDED}"]
+    assert [*list_reasons([table])] == [f"no controlled and no strength: {CONFOUNDED}"]
+    turned = [{**row, "system_a": "y", "system_b": "x", "winner": "xxy"[i % 3]} for i, row in enumerate(rows)]
+    assert [row["system"] for row in judge.prefer(turned)["At equal lengths"].rows] == ["x", "y"]
 
 
 def test_length_control_of_alpaca_eval(shared_data):
