@@ -84,7 +84,7 @@ PAIR_SHOWN = ("system_a", "system_b", "better", "p_value", "difference", "win_ra
 AGREEMENT_CELLS = ("n", "accuracy", "kappa", "untied", "missing")
 FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
 CORRECTED_SHOWN = ("judge", "system", "by_judge", "by_people", "corrected", "labels")
-LENGTH_CELLS = ("win_rate", "controlled", "change", "strength", "n")
+LENGTH_CELLS = ("win_rate", "controlled", "n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class PreferenceFigures:
     corrected: Mapping[str, Sequence[Row]]
     # by judge or metric, how labelled pairs differ from the others: corrected win rates then do not hold
     unrepresentative: Differences
-    # by judge, or `WINNER`, the systems at equal lengths, the strongest first
+    # by judge, or `WINNER`, the systems at equal lengths, the best first
     by_length: Mapping[str, Mapping[str, Controlled]]
 
     @property
@@ -271,7 +271,7 @@ def control_lengths(
     by_length: dict[str, dict[str, Controlled]] = {}
     for name, outcomes in sources.items():
         controlled = control_length(replace(pairs, outcomes=outcomes), lengths)
-        by_length[name] = dict(sorted(controlled.items(), key=lambda each: _place_best(each[1].strength)))
+        by_length[name] = dict(sorted(controlled.items(), key=lambda each: _place_best(each[1].controlled)))
     return by_length
 
 
