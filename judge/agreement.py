@@ -14,24 +14,17 @@ import numpy as np
 from core.errors import InputError, SettingError, fault
 from core.signature import join_settings
 from core.stages import Stages
+from data.rating_words import GivenLevels
 from judge.cautions import note_confounded, note_repeats
 from judge.gates import Condition
 from judge.label_study import JudgedAspect, answer_judges, describe_judges, hold_gate, study_judges, tabulate_judges
-from judge.labelling import Labelling
 from judge.metrics import Planned
 from judge.scoring import add_scores, collect_notes
 from judge.verdict_files import have_texts
 from meta_eval.agreement import NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
 from meta_eval.design import lay_out
 from meta_eval.permuted import widen_interval
-from meta_eval.ranking import (
-    Ranking,
-    RankingSettings,
-    compare_metrics,
-    number_clusters,
-    rank_metrics,
-)
-from meta_eval.raters import Kind
+from meta_eval.ranking import Ranking, RankingSettings, compare_metrics, number_clusters, rank_metrics
 from meta_eval.scored_set import ScoredSet
 from report.agreement_sentences import ROUNDING, describe_systems
 from report.agreement_tables import LEVEL, among_table, tabulate_agreement
@@ -43,8 +36,7 @@ from report.wording import format_cell, join_names
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAIR_CELLS = ("aspect", "statistic", "metric_a", "metric_b", "better")
-PAIR_CELLS += ("n", "difference", "p_value", "reason")
+PAIR_CELLS = ("aspect", "statistic", "metric_a", "metric_b", "better", "n", "difference", "p_value", "reason")
 PAIR_SHOWN = ("metric_a", "metric_b", "better", "p_value", "difference", "n", "aspect")
 RANKING_SHOWN = ("cluster", "metric", "agreement", "n", "aspect", "statistic")
 PAIRS_CAPTION = (
@@ -62,7 +54,7 @@ class AgreementFigures:
 
     # the agreement of each metric with each aspect, over all texts, within systems and between them
     rows: Sequence[Agreement]
-    # by aspect
+    # of each aspect that not only judges of labels score
     rankings: Sequence[Ranking]
     # the agreement on labels, of aspects whose ratings and scores are labels
     judged: Sequence[JudgedAspect]
@@ -95,7 +87,7 @@ def score_rated(examples: ScoredSet, planned: Mapping[str, Planned], kept: Stage
 def study_agreement(
     unordered: ScoredSet,
     comparison: RankingSettings,
-    labelling: Labelling,
+    levels: GivenLevels,
     *,
     by: str | None,
     conditions: Sequence[Condition],
@@ -112,24 +104,27 @@ def study_agreement(
     has_cues = cues and has_texts
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, seed) if has_cues else split
-    level = comparison.level
-    judged = study_judges(split, labelling, by=by, seed=seed, level=level)
-    gate = hold_gate(judged, conditions, baseline, level)
+    judged = {aspect.name: aspect for aspect in study_judges(split, levels, by=by, seed=seed)}
+    gate = hold_gate([*judged.values()], conditions, baseline, comparison.level)
     rows = list_agreement(shown, seed, has_cues=has_cues)
-    rankings: list[Ranking] = []
+    rankings: dict[str, Ranking] = {}
     for aspect in split.aspects:
+        metrics = {row.metric for row in rows if row.aspect == aspect} - {*NOT_METRICS}
+        if aspect in judged and metrics <= judged[aspect].agreement.keys():
+            continue
         rated = split.rated(aspect)
         ranking = rank_metrics(rated, aspect, comparison)
-        rankings.append(replace(ranking, pairs=compare_metrics(rated, ranking, seed)))
+        rankings[aspect] = replace(ranking, pairs=compare_metrics(rated, ranking, seed))
     asked = list_asked_texts(unordered, has_own_ratings=has_own_ratings)
     line = join_settings("meta_eval", comparison, n=len(scored))
+    of_levels = "" if levels == "auto" else f"|levels={levels}"
     of_page = shown.take(np.argsort(order))
     return Study(
-        answer=answer_question(rankings, rows, judged, level=level, has_cues=has_texts),
+        answer=answer_question(rankings, rows, judged, level=comparison.level, has_cues=has_texts),
         tables=[
-            *tabulate_metrics(rows, rankings),
-            tabulate_raters(scored, comparison),
-            *tabulate_judges(judged, by),
+            *tabulate_metrics(rows, rankings, comparison.level),
+            among_table("Agreement among raters", scored.raters, lay_out(len(scored), inputs=scored.groups)),
+            *tabulate_judges([*judged.values()], by),
         ],
         notes=[
             *scored.notes,
@@ -140,13 +135,13 @@ def study_agreement(
             *note_repeats(scored),
             *note_confounded(scored),
             *note_unranked(rankings),
-            *describe_judges(judged),
+            *describe_judges([*judged.values()]),
             *(sentence for _, sentence in gate),
         ],
-        signature="|".join([line, f"seed={seed}{labelling.signature}", *shown.signatures]),
-        found=AgreementFigures(rows, rankings, judged),
+        signature="|".join([line, f"seed={seed}{of_levels}", *shown.signatures]),
+        found=AgreementFigures(rows, [*rankings.values()], [*judged.values()]),
         findings=[sentence for has_failed, sentence in gate if has_failed],
-        draw=lambda: draw_agreement(rankings, of_page),
+        draw=lambda: draw_agreement(of_page),
         scored=[of_page],
         asked=asked,
         files=write_answers(asked, answers),
@@ -163,52 +158,33 @@ def order_by_name(scored: ScoredSet) -> list[int]:
     return sorted(range(len(scored)), key=lambda place: [(len(name), name) for name in names[place]])
 
 
-def draw_agreement(rankings: Sequence[Ranking], scored: ScoredSet) -> dict[str, Figure]:
-    """Draws the agreement of each metric, and scores against the ratings of each aspect."""
-    from report.plots import plot_intervals, scores_against_ratings
+def draw_agreement(scored: ScoredSet) -> dict[str, Figure]:
+    """Draws scores against the ratings of each aspect."""
+    from report.plots import scores_against_ratings
 
-    intervals = {}
-    for ranking in rankings:
-        how = ranking.comparison
-        title = f"{how.statistic} with {ranking.aspect}, 95 % over inputs"
-        intervals[f"{how.statistic}_{ranking.aspect}"] = ranking.agreement, title
-    against = {f"scores_{aspect}": scores_against_ratings(scored, aspect) for aspect in scored.aspects}
-    return plot_intervals(intervals) | against
+    return {f"scores_{aspect}": scores_against_ratings(scored, aspect) for aspect in scored.aspects}
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def tabulate_metrics(rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> list[Table]:
+def tabulate_metrics(rows: Sequence[Agreement], rankings: Mapping[str, Ranking], level: float) -> list[Table]:
     """Tabulates the ranking, the agreement with ratings, and the tests of pairs of metrics."""
-    caption = PAIRS_CAPTION.format(level=rankings[0].comparison.level)
-    pairs = [pick(pair, PAIR_CELLS) for ranking in rankings for pair in ranking.pairs]
+    ranked = [row for ranking in rankings.values() for row in list_ranked(ranking)]
+    pairs = [pick(pair, PAIR_CELLS) for ranking in rankings.values() for pair in ranking.pairs]
     return [
-        ranking_table(rankings),
+        Table("Ranking", RANKING_CAPTION.format(level=level), ranked, RANKING_SHOWN),
         tabulate_agreement(rows),
-        Table("Is one metric better?", caption, pairs, PAIR_SHOWN),
+        Table("Is one metric better?", PAIRS_CAPTION.format(level=level), pairs, PAIR_SHOWN),
     ]
 
 
-def ranking_table(rankings: Sequence[Ranking]) -> Table:
-    """Tabulates the ranked metrics by aspect."""
-    rows: list[Row] = []
-    for ranking in rankings:
-        how = ranking.comparison
-        where = {"aspect": ranking.aspect, "statistic": how.statistic}
-        n = int(ranking.kept.sum())
-        cluster = number_clusters(ranking)
-        for name, agreement in sorted(ranking.agreement.items(), key=lambda item: -item[1].value):
-            rows.append({**where, "cluster": cluster[name], "metric": name, "n": n, "agreement": agreement})
-    caption = RANKING_CAPTION.format(level=rankings[0].comparison.level)
-    return Table("Ranking", caption, rows, RANKING_SHOWN)
-
-
-def tabulate_raters(scored: ScoredSet, comparison: RankingSettings) -> Table:
-    """Tabulates the agreement among raters by aspect."""
-    kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
-    layout = lay_out(len(scored), inputs=scored.groups)
-    return among_table("Agreement among raters", scored.raters, layout, kind)
+def list_ranked(ranking: Ranking) -> list[Row]:
+    """Lists the ranked metrics of an aspect, the best first."""
+    where = {"aspect": ranking.aspect, "statistic": ranking.comparison.statistic, "n": int(ranking.kept.sum())}
+    cluster = number_clusters(ranking)
+    best_first = sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
+    return [{**where, "cluster": cluster[name], "metric": name, "agreement": each} for name, each in best_first]
 
 
 # ---- sentences ------------------------------------------------------------------------------------------------------
@@ -225,11 +201,11 @@ def note_empty(scored: ScoredSet) -> list[str]:
     return [f"{said} ({by_system})" if by_system else said]
 
 
-def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
+def note_unranked(rankings: Mapping[str, Ranking]) -> list[str]:
     """Notes each metric that has no rank for an aspect."""
     return [
-        f"{name} is not ranked by {ranking.aspect}: {reason}"
-        for ranking in rankings
+        f"{name} is not ranked by {aspect}: {reason}"
+        for aspect, ranking in rankings.items()
         for name, reason in ranking.left_out.items()
     ]
 
@@ -248,9 +224,9 @@ def note_reversed(rows: Sequence[Agreement]) -> list[str]:
 
 
 def answer_question(
-    rankings: Sequence[Ranking],
+    rankings: Mapping[str, Ranking],
     rows: Sequence[Agreement],
-    judged: Sequence[JudgedAspect],
+    judged: Mapping[str, JudgedAspect],
     *,
     level: float,
     has_cues: bool,
@@ -260,25 +236,19 @@ def answer_question(
     If every metric is a judge of labels, the answer says instead how well the judges agree with people, and whether
     that is enough.
     """
-    first = {ranking.aspect: ranking for ranking in reversed(rankings)}
-    labelled = {aspect.name: aspect for aspect in judged}
     answers: list[str] = []
-    for aspect in reversed(first):
-        of_aspect = [row for row in rows if row.aspect == aspect]
-        judges = labelled.get(aspect)
-        if judges is not None and _are_all_judges(of_aspect, judges):
-            answers.append(answer_judges(judges, level))
-        else:
-            clauses = _answer_by_aspect(first[aspect], of_aspect, judges, has_cues=has_cues)
+    for aspect in dict.fromkeys(row.aspect for row in rows):
+        if aspect in rankings:
+            clauses = _answer_by_aspect(
+                rankings[aspect],
+                [row for row in rows if row.aspect == aspect],
+                judged.get(aspect),
+                has_cues=has_cues,
+            )
             answers.append(f"{aspect}: {'; '.join(clauses)}.")
+        else:
+            answers.append(answer_judges(judged[aspect], level))
     return " ".join(answers)
-
-
-def _are_all_judges(rows: Sequence[Agreement], judges: JudgedAspect) -> bool:
-    """Whether every metric of an aspect is a judge of labels, and the kappa of one has an interval."""
-    metrics = {row.metric for row in rows} - {*NOT_METRICS}
-    has_interval = any(not math.isnan(agreement.kappa.low) for agreement in judges.agreement.values())
-    return has_interval and metrics <= judges.agreement.keys()
 
 
 def _answer_by_aspect(
@@ -292,8 +262,12 @@ def _answer_by_aspect(
     if not ranking.agreement:
         return ["no metric can be ranked"]
     best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
-    clauses = [_name_best(ranking, best, others), *describe_systems(rows, best)]
-    clauses += [*_describe_tests(ranking, best, others), *_describe_interval(ranking, best)]
+    clauses = [
+        _name_best(ranking, best, others),
+        *describe_systems(rows, best),
+        *_describe_tests(ranking, best, others),
+        *_describe_interval(ranking, best),
+    ]
     if has_cues:
         clauses.append(_describe_beyond(ranking, best, rows))
     if judges is not None and (best in judges.agreement or judges.single):
@@ -319,6 +293,8 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
         return []
     pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
     unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
+    if all(math.isnan(pair.p_value) for pair in pairs):
+        return [f"no test compares {best} with {join_names(unseparated)}"]
     if unseparated:
         return [f"the tests do not separate {best} from {join_names(unseparated)}"]
     return ["the tests separate it from every other ranked metric"]

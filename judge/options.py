@@ -139,9 +139,8 @@ if TYPE_CHECKING:
     File = Path | str
     Judge = str | MetricPlan | PairJudge
     Names = str | Sequence[str]
-    Thresholds = Mapping[str, float]
 else:  # as a command line gives them
-    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Thresholds = Keyed
+    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Keyed
     Names = Strings
     File = Place
     Metrics = Judge = Named

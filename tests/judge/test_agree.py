@@ -72,7 +72,8 @@ POOR = NOISE[1].tolist()
         ({"a": GOOD, "b": [2 * x for x in GOOD], "c": POOR}, RATINGS, ["a and b have the same", "separate a from b;"]),
         ({"a": GOOD}, RATINGS, ["q: a is the only ranked metric"]),
         ({"a": [1.0] * 60, "b": [None] * 60}, RATINGS, ["q: no metric can be ranked."]),
-        ({"a": [1.0, 2, 3, 4], "b": [4.0, 3, 2, 1]}, [1, 2, 3, 5], ["not separate a from b", "without an i"]),
+        ({"a": [1.0, 2, 3, 4], "b": [4.0, 3, 2, 1]}, [1, 2, 3, 5.5], ["not separate a from b", "without an i"]),
+        ({"a": [1.0, 2, 3, 4], "b": [4.0, 3, 2, 1]}, [1, 2, 3, 5], ["weighted kappa of a", "without an i"]),
     ],
 )
 def test_the_last_note_answers_the_question(scores, ratings, parts) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -105,6 +105,7 @@ vectors = (
 
 
 @given(vectors, st.randoms(use_true_random=False))
+@settings(deadline=None)
 def test_properties(pair, random):
     x, y = (np.array(v, dtype=float) for v in pair)
     order = list(range(len(x)))
