@@ -293,6 +293,8 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
         return []
     pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
     unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
+    if all(math.isnan(pair.p_value) for pair in pairs):
+        return [f"no test compares {best} with {join_names(unseparated)}"]
     if unseparated:
         return [f"the tests do not separate {best} from {join_names(unseparated)}"]
     return ["the tests separate it from every other ranked metric"]

@@ -76,7 +76,7 @@ PAIR_SHOWN = ("system_a", "system_b", "better", "p_value", "difference", "win_ra
 AGREEMENT_CELLS = ("n", "accuracy", "kappa", "untied", "missing")
 FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
 CORRECTED_SHOWN = ("judge", "system", "by_judge", "by_people", "corrected", "labels")
-LENGTH_CELLS = ("win_rate", "controlled", "strength", "n")
+LENGTH_CELLS = ("win_rate", "controlled", "n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class PreferenceFigures:
     corrected: Mapping[str, Sequence[Row]]
     # by judge or metric, how labelled pairs differ from the others: corrected win rates then do not hold
     unrepresentative: Differences
-    # by judge, or `WINNER`, the systems at equal lengths, the strongest first
+    # by judge, or `WINNER`, the systems at equal lengths, the best first
     by_length: Mapping[str, Mapping[str, Controlled]]
 
 
@@ -233,8 +233,8 @@ def control_lengths(
 
 
 def _place_controlled(found: Controlled) -> tuple[float, float]:
-    """A key that sorts the strongest at equal lengths first; systems without a strength follow by their win rate."""
-    return _place_best(found.strength), _place_best(found.win_rate)
+    """A key that sorts the best at equal lengths first; systems without such a rate follow by their win rate."""
+    return _place_best(found.controlled), _place_best(found.win_rate)
 
 
 def _place_best(estimate: Estimate) -> float:
