@@ -89,7 +89,6 @@ def study_agreement(
     comparison: RankingSettings,
     levels: GivenLevels,
     *,
-    by: str | None,
     conditions: Sequence[Condition],
     baseline: str | None,
     cues: bool,
@@ -104,7 +103,7 @@ def study_agreement(
     has_cues = cues and has_texts
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, seed) if has_cues else split
-    judged = {aspect.name: aspect for aspect in study_judges(split, levels, by=by, seed=seed)}
+    judged = {aspect.name: aspect for aspect in study_judges(split, levels, seed)}
     gate = hold_gate([*judged.values()], conditions, baseline, comparison.level)
     rows = list_agreement(shown, seed, has_cues=has_cues)
     rankings: dict[str, Ranking] = {}
@@ -124,7 +123,7 @@ def study_agreement(
         tables=[
             *tabulate_metrics(rows, rankings, comparison.level),
             among_table("Agreement among raters", scored.raters, lay_out(len(scored), inputs=scored.groups)),
-            *tabulate_judges([*judged.values()], by),
+            *tabulate_judges([*judged.values()]),
         ],
         notes=[
             *scored.notes,

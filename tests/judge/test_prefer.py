@@ -290,7 +290,7 @@ HIGH = [value + 1 + k % 2 / 10 for k, value in enumerate(EQUAL)]
     ("scores", "answer"),
     [
         ({"a": EQUAL, "b": HIGH}, "By m, b scores higher than a (p 0.0005)."),
-        ({"a": EQUAL, "b": EQUAL}, "By m, a scores the same as b on every input"),
+        ({"a": EQUAL, "b": EQUAL}, "By m, the tests do not separate a from b (p 1.000)."),
         (
             {"a": HIGH, "b": [v + (-1) ** k for k, v in enumerate(HIGH)], "c": EQUAL},
             "By m, a scores higher than c (p 0.001), and the tests do not separate a from b (p 1.000).",
