@@ -77,7 +77,7 @@ AUGMENTED = TypeAdapter(Augmented)
 
 
 class Augmenter(Protocol):
-    """Fills the blanks of references, as SelfPlanningAugmenter does."""
+    """Fills the blanks of references: SelfPlanningAugmenter or NaiveAugmenter."""
 
     @property
     def depends(self) -> Mapping[str, Any]:
