@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mars.metric import Compared
-from meta_eval.agreement import agree
 from meta_eval.correlation import pearson
 from meta_eval.design import lay_out
 from meta_eval.estimates import Estimate, estimate_share
@@ -21,7 +20,7 @@ GAIN_CAPTION = (
     "correlations with paired intervals. An interval above 0 is a gain beyond chance."
 )
 RATIO_CAPTION = (
-    "Table 5 of MARS: agreement with the rating by the largest masking ratio, and the sample standard deviation of an "
+    "Table 5 of MARS, beside the agreement of these rows: the sample standard deviation of an "
     "example's cosines with its references (n - 1 in its denominator; the paper does not say), on average; the human "
     "reference is one of them."
 )
@@ -87,19 +86,14 @@ def name_ratio_row(ratio: float) -> str:
 
 def list_ratios(scored: MarsScores) -> Iterable[Row]:
     """Yields a row for each largest masking ratio (Table 5)."""
-    originals = scored.originals
     for largest in scored.largest_ratios:
-        agreement = agree(originals, name_ratio_row(largest), originals.aspects[0])
         ratios = [ratio for ratio in scored.largest_ratios if ratio <= largest]
+        deviation = measure_deviation(scored.compared, ratios)
         yield {
-            "set": agreement.set,
-            "aspect": agreement.aspect,
-            "metric": agreement.metric,
+            "set": scored.originals.name,
+            "metric": name_ratio_row(largest),
             "largest ratio": largest,
-            "n": agreement.n,
-            "pearson": agreement.pearson,
-            "spearman": agreement.spearman,
-            "mean deviation": measure_deviation(scored.compared, ratios),
+            "mean deviation": deviation,
         }
 
 

@@ -3,7 +3,6 @@
 Poems of likely characters (G1) are compared with those of unlikely ones (G2), and guided with unguided ones.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -341,20 +340,16 @@ def choose_poems(
         seed=0,
     )
     poems = tuple(replace(poem, group=poem.group or poem.id) for poem in chosen)
-    sizes = Counter(poem.group for poem in poems)
-    if len(sizes) < fewest:
+    groups = {poem.group for poem in poems}
+    if len(groups) < fewest:
         raise SettingError(
-            f"at least {fewest} inputs are needed, but the {len(poems)} {plan.poems} poems have {len(sizes)}: change "
+            f"at least {fewest} inputs are needed, but the {len(poems)} {plan.poems} poems have {len(groups)}: change "
             "the settings of data"
         )
     every = (*data.train, *data.held_out)
-    tunes = {tune_of(poem) for poem in poems}
     return poems, {
         "poems whose forms do not fit into the generator": len(every) - len(plan.choose_fitting(every)),
         f"{plan.poems} poems with characters that the generator cannot write": len(fitting) - len(written),
-        "largest number of poems of one input": max(sizes.values()),
-        "tunes": len(tunes),
-        "tunes that were not trained on": len(tunes - {tune_of(poem) for poem in data.train}),
     }
 
 

@@ -140,10 +140,9 @@ def test_a_failure_before_the_run_begins_leaves_the_results_of_an_older_run(run:
     assert "Traceback" in (tmp_path / "here" / "run.log").read_text()
 
 
-def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
-    process = start("+exp=toy", "seed=5", "hydra.run.dir=here")
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
+def test_the_run_folder_is_whole(run: Run, tmp_path: Path) -> None:
+    ended = run("+exp=toy", "seed=5", "hydra.run.dir=here")
+    assert ended.returncode == 0, ended.stderr
     folder = tmp_path / "here"
     assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
     assert {path.name for path in (tmp_path / "outputs").iterdir()} == {"stages"}
@@ -160,8 +159,8 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     log = (folder / "run.log").read_text()
     assert "training with gamma 0.5" in log
     assert "a library's warning" in log
-    assert "GPU available" not in log + err  # libraries are quiet
-    assert "the expert is a <toy>" in out
+    assert "GPU available" not in log + ended.stderr  # libraries are quiet
+    assert "the expert is a <toy>" in ended.stdout
 
 
 def test_ctrl_c_ends_with_130_and_says_how_to_go_on(start: Start, tmp_path: Path) -> None:
