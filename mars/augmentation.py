@@ -24,7 +24,7 @@ from torch import Tensor
 
 from data.words import is_clitic
 from mars.masking import Blank, Kept, Template
-from mars.planning import NO_WORD, TIE, Embeddings, is_settled, plan_states
+from mars.planning import NO_WORD, TIE, Embeddings, plan_states
 from mars.references import Augmentation, Augmented, Fill, Job
 from mars.writable_tokens import WritableTokens
 from models.batching import pad, read_in_batches
@@ -33,6 +33,7 @@ from models.model import plain_token_ids
 from models.windows import cut_end
 
 PAPER = Augmentation()
+MOST_CONTEXT = 1024  # tokens of a context that are read; the others are cut and counted
 
 
 @dataclass
@@ -166,7 +167,7 @@ class SelfPlanningAugmenter:
         if room < 0:
             rule = f"the model reads {self.lm.max_length} tokens at once"
             return f"{rule}, but the reference alone has {row.max_length}"
-        fitting, row.dropped = cut_end(begun, min(room, self.settings.max_context))
+        fitting, row.dropped = cut_end(begun, min(room, MOST_CONTEXT))
         row.text[1:1] = fitting
         return row
 
@@ -189,7 +190,7 @@ class SelfPlanningAugmenter:
         chosen = None
         while rows:
             allowed = torch.stack(list(map(self.find_allowed, rows)))
-            logits = self.plan(rows, reader.next_log_probabilities(chosen), allowed)
+            logits = self.plan(rows, reader.next_log_probabilities(chosen))
             chosen = choose_tokens(logits.masked_fill_(~allowed, -torch.inf))
             for row, token in zip(rows, chosen.tolist(), strict=True):
                 row.written.append(token)
@@ -213,17 +214,12 @@ class SelfPlanningAugmenter:
         self,
         rows: Sequence[Filling],
         plain: Float[Tensor, "rows vocabulary"],
-        allowed: Bool[Tensor, "rows vocabulary"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Returns the logits after planning.
-
-        Rows without words to plan toward, and rows whose token planning cannot change, keep the plain ones.
-        """
+        """Returns the logits after planning; rows without words to plan toward keep the plain ones."""
         settings = self.settings
         if bool(plain.isnan().any()):
             raise ValueError(f"the logits of {type(self.lm.model).__name__} are not numbers: its weights are damaged")
-        settled = is_settled(plain, allowed, settings.kl).tolist()
-        planned = [i for i, row in enumerate(rows) if row.blank.sought and not settled[i]]
+        planned = [i for i, row in enumerate(rows) if row.blank.sought]
         if not planned or not settings.planning_steps:
             return plain
         logits = plain.clone()

@@ -161,13 +161,11 @@ def test_a_file_names_only_what_this_project_names(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "stranger.py").write_text("import os\nos.mkdir('planted')\n")
-    (tmp_path / "inner.yaml").write_text(f"_target_: baselines.rouge.Rouge\nkind: {{_target_: {target}}}\n")
-    (tmp_path / "outer.yaml").write_text(f"_target_: {target}\n")
     (tmp_path / "settings.yaml").write_text(f"metric: {{rouge_l: {{kind: {{_target_: {target}}}}}}}\n")
+    (tmp_path / "named.yaml").write_text(f"metrics: [bleu, {target}]\n")
     write(tmp_path / "in.jsonl", {"text": "a", "references": ["a"]})
     for words, said in (
-        ("--metric inner.yaml", f"{target} is refused"),
-        ("--metric outer.yaml", f"{target} is refused"),
+        ("--config named.yaml", f"{target} is refused"),
         (f"--metric rouge_l --metric.kind._target_ {target}", "--metric.kind must not name an object"),
         ("--config settings.yaml", "--metric.kind must not name an object"),
     ):
@@ -209,7 +207,7 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
         ),
         ("score in.jsonl --metrics b=bleu --metrics.b.order x", "--metrics.b.order must be a valid integer"),
         (
-            "score in.jsonl --metric mars --metric.language_model naive --metric.augmentation.k 1",
+            "score in.jsonl --metric mars --metric.language_model offline --metric.augmentation.k 1",
             "--metric.augmentation.k is not a setting of mars (did you mean --metric.augmentation.kl?)",
         ),
         ("audit --metric bleu --data builtin_news --data.x 1", "--data.x is not a setting of builtin_news"),

@@ -12,7 +12,6 @@ from core.errors import InputError, MissingModelError
 from models.causal import CausalLM
 from models.encoders import Encoder, load_encoder
 from models.loading import load_pretrained, load_tokenizer
-from models.masked import MaskedLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5
 
@@ -28,7 +27,6 @@ def test_a_folder_without_weights_says_so(tmp_path: Path) -> None:
     "load",
     [
         CausalLM.from_pretrained,
-        MaskedLM.from_pretrained,
         Seq2SeqLM.from_pretrained,
         Encoder.from_pretrained,
         load_encoder,
