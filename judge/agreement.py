@@ -87,7 +87,6 @@ def study_agreement(
     comparison: RankingSettings,
     levels: GivenLevels,
     *,
-    by: str | None,
     conditions: Sequence[Condition],
     baseline: str | None,
     cues: bool,
@@ -100,7 +99,7 @@ def study_agreement(
     has_cues = cues and has_texts
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, seed) if has_cues else split
-    judged = {aspect.name: aspect for aspect in study_judges(split, levels, by=by, seed=seed)}
+    judged = {aspect.name: aspect for aspect in study_judges(split, levels, seed)}
     gate = hold_gate([*judged.values()], conditions, baseline, comparison.level)
     rows = list_agreement(shown, seed, has_cues=has_cues)
     rankings: dict[str, Ranking] = {}
@@ -119,7 +118,7 @@ def study_agreement(
         tables=[
             *tabulate_metrics(rows, rankings, comparison.level),
             among_table("Agreement among raters", scored.raters, lay_out(len(scored), inputs=scored.groups)),
-            *tabulate_judges([*judged.values()], by),
+            *tabulate_judges([*judged.values()]),
         ],
         notes=[
             *scored.notes,
@@ -286,6 +285,8 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
         return []
     pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
     unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
+    if all(math.isnan(pair.p_value) for pair in pairs):
+        return [f"no test compares {best} with {join_names(unseparated)}"]
     if unseparated:
         return [f"the tests do not separate {best} from {join_names(unseparated)}"]
     return ["the tests separate it from every other ranked metric"]

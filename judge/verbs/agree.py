@@ -19,7 +19,6 @@ def agree(
     people: Names = (),
     judges: Names = (),
     labels: Labels | None = None,
-    by: str | None = None,
     fail_if: Names = (),
     baseline: str | None = None,
     cues: bool = True,
@@ -43,7 +42,6 @@ def agree(
         people: the columns, scorers of a log or raters that are people.
         judges: the columns that hold verdicts of judges.
         labels: a file, rows or a DataFrame with people's labels of some of the texts, joined by id.
-        by: a column by whose values the agreement of judges of labels is split.
         fail_if: conditions that fail the study where a test shows them (`judge.gates`), such as `kappa < 0.6`;
             `findings` then says which, and the command ends with exit code 3.
         baseline: the judge from which the drops of `fail_if` are counted.
@@ -87,7 +85,6 @@ def agree(
         score_rated(examples, planned, kept),
         comparison,
         levels,
-        by=by,
         conditions=conditions,
         baseline=baseline,
         cues=cues,

@@ -141,4 +141,3 @@ def test_without_ratings_a_job_has_its_first_row_with_estimates_or_else_its_figu
         ("2", "perplexity", 9),
         ("8", "loss", 2),
     ]
-    assert join_jobs(jobs[:2], COMMAND).tables[0].head == 2

@@ -256,7 +256,7 @@ def test_patterns_of_the_aspect_are_shown() -> None:
     lines = read_explanation(explanation, "coherence")
     assert [line.label for line in lines] == ["score -1.000, weight 0.250", "score -3.000, weight 0.750"]
     assert shades(lines[0]) == [("b", 1.0), (" in a <mask>", None)]
-    assert shades(lines[1]) == [("d", -1.0), (" in ____ c", None)]
+    assert shades(lines[1]) == [("d", -1.0), (" in <extra_id_0> c", None)]
     (only,) = read_explanation(explanation, "attribute_relevance")
     assert shades(only) == [("good, bad", 0.0), (" in [T] is [M]", None)]
     assert len(read_explanation(explanation, "overall")) == 3  # no such aspect: all
