@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from core.errors import SettingError, printable
@@ -94,10 +93,7 @@ def find_file(called: str, words: Sequence[str]) -> str | None:
     """Finds the input file (FILE) among the words before the flags. Raises SettingError if there are several."""
     if len(words) > 1:
         raise SettingError(f"{called} takes one file, but got {', '.join(map(printable, words))}")
-    file = next(iter(words), None)
-    if file is not None and "=" in file and not Path(file).exists():
-        raise SettingError(f"{printable(file)} is neither a file nor a flag: settings are --NAME VALUE")
-    return file
+    return next(iter(words), None)
 
 
 def list_how(given: Mapping[str, Any]) -> dict[str, Any]:

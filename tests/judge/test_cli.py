@@ -212,7 +212,7 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
         ("audit --metric bleu --data builtin_news --data.x 1", "--data.x is not a setting of builtin_news"),
         ("score in.jsonl --metric bleu --report in.jsonl", "must be a folder, but"),
         ("score --metric bleu", "judge score needs a file: judge score FILE ..."),
-        ("score sede=1 --metric bleu", "sede=1 is neither a file nor a flag: settings are --NAME VALUE"),
+        ("score sede=1 --metric bleu", "sede=1: no such file"),
         ("score in.jsonl in.jsonl --metric bleu", "judge score takes one file, but got in.jsonl, in.jsonl"),
         ("score in.jsonl --text in.txt --metric bleu", "FILE and --text are two inputs: give one"),
         (
