@@ -282,14 +282,6 @@ def test_systems_with_the_same_labels_may_be_judges() -> None:
         judge.agree(rows, judges="verdict")
 
 
-def test_labels_by_several_people_of_the_outputs_of_several_systems() -> None:
-    verdicts = list_outputs("id", "system", judge={"a": JUDGE, "b": JUDGE})
-    labels = [{**row, "annotator": who} for row in list_outputs("id", "system", label=SYSTEMS) for who in "xy"]
-    texts = read_verdicts(verdicts, labels=labels)
-    both_systems = np.stack([HUMAN, 1 - HUMAN], axis=1).ravel()
-    np.testing.assert_array_equal(texts.raters["label"], np.stack([both_systems, both_systems]))
-
-
 def test_labels_of_systems_that_nobody_judged() -> None:
     verdicts = list_outputs("id", "system", judge={"a": JUDGE, "b": JUDGE})
     labels = [{**row, "system": f"org/{row['system']}"} for row in list_outputs("id", "system", human=SYSTEMS)]
@@ -375,25 +367,6 @@ def test_nothing_is_joined_by_numbers_of_lines(tmp_path: Path) -> None:
     by_group = [{"group": i + 1, "human": row["human"]} for i, row in enumerate(ROWS)][1:]
     found = read_verdicts(write_csv(tmp_path / "grouped.csv", grouped), labels=by_group)
     np.testing.assert_array_equal(found.ratings("human"), [np.nan, *HUMAN[1:]])
-
-
-def test_an_id_of_digits_is_no_number(tmp_path: Path) -> None:
-    rows = [{**row, "id": f"{i:03}"} for i, row in enumerate(ROWS)]
-    verdicts = write_csv(tmp_path / "verdicts.csv", [{"id": row["id"], "judge": row["judge"]} for row in rows])
-    labels = [{name: row[name] for name in ("id", "human")} for row in rows]
-    found = read_verdicts(verdicts, labels=write_csv(tmp_path / "labels.csv", labels))
-    np.testing.assert_array_equal(found.ratings("human"), HUMAN)
-
-
-def test_rows_by_annotator_with_several_questions(tmp_path: Path) -> None:
-    rows = [
-        {"id": row["id"], "gpt": row["judge"], "annotator": who, "human_tone": row["human"], "human_facts": 1}
-        for row in ROWS
-        for who in "ab"
-    ]
-    found = read_verdicts(write_csv(tmp_path / "v.csv", rows), people="human_tone,human_facts", judges="gpt")
-    assert (found.aspects, len(found)) == (("human_tone", "human_facts"), 80)
-    np.testing.assert_array_equal(found.raters["human_tone"], [HUMAN, HUMAN])
 
 
 def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
