@@ -31,7 +31,6 @@ from core.errors import (
     OutsideError,
     QuestionError,
     SettingError,
-    blame_file,
     broken_rules,
     fault,
     printable,
@@ -61,7 +60,6 @@ HELP = ("-h", "--help")
 METRIC_FLAGS = ("metric", "metrics", "judge")
 SHARED = "of every verb"
 COMMON = (
-    flag("config", Place, "a YAML file with settings, by the names of these flags", group=SHARED),
     flag(
         "network",
         bool,
@@ -207,9 +205,6 @@ def run_verb(app: App, words: Sequence[str]) -> int:
     name, *others = words
     given = parse_words(app, name, others)
     check_file(*given.get(FILE, ())[:1])
-    if "config" in given:
-        app.config = [read_config(Path(given["config"]))]
-        given = parse_words(app, name, others)
     set_library_defaults(network=given.get("network", False))
     with show_messages():
         began = time.perf_counter()
@@ -232,29 +227,6 @@ def run_verb(app: App, words: Sequence[str]) -> int:
 
             say(f"wrote {write_verb(study, words, given, time.perf_counter() - began)}")
     return FOUND if study.findings else FINE
-
-
-def read_config(path: Path) -> Any:
-    """Returns what reads the settings of a YAML file for cyclopts. Raises InputError for a faulty file."""
-    import yaml
-    from cyclopts.config import Yaml
-
-    from core.settings import refuse_network_in_file
-
-    if not path.is_file():
-        raise InputError([fault(path, 0, "no such file")])
-    with blame_file(path):
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(content, Mapping):
-            raise SettingError("settings must be NAME: VALUE")
-        if "network" in content:
-            refuse_network_in_file()
-        for flag in METRIC_FLAGS:
-            named = content.get(flag) or ()
-            for name in [named] if isinstance(named, str) else named:
-                if "." in str(name):
-                    raise SettingError(f"{name} is refused: a file names only metrics of this project")
-    return Yaml(path, use_commands_as_keys=False)
 
 
 def check_file(file: str = STANDARD) -> None:

@@ -65,16 +65,14 @@ def read_word(word: str) -> Any:
 
 
 def list_words(tokens: Sequence[cyclopts.Token]) -> list[str]:
-    """Lists the words of tokens. A comma between two words of a command is a space."""
-    return [part for token in tokens for part in (COMMA.split(token.value) if token.source == "cli" else [token.value])]
+    """Lists the words of tokens. A comma between two words is a space."""
+    return [part for token in tokens for part in COMMA.split(token.value)]
 
 
 def read_keyed(_: Any, tokens: Any) -> Any:
     """Reads the settings of a flag by key, or else its words: one as its value, several as a list."""
     if isinstance(tokens, Mapping):
         return {key: read_keyed(None, inner) for key, inner in tokens.items()}
-    if isinstance(tokens[0].implicit_value, dict):  # {} in a file
-        return {}
     values = [read_word(word) for word in list_words(tokens)]
     return values if len(values) > 1 else values[0]
 
@@ -90,10 +88,8 @@ def find_item(kind: Any) -> Any:
     return getattr(item, "__origin__", item)
 
 
-def read_named(_: Any, tokens: Any) -> dict[str, Any]:
-    """Reads names, each once; returns by name its settings, which only a file gives here. Raises SettingError."""
-    if isinstance(tokens, Mapping):
-        return read_keyed(None, tokens)
+def read_named(_: Any, tokens: Sequence[cyclopts.Token]) -> dict[str, Any]:
+    """Reads names, each once; returns them with no settings yet. Raises SettingError."""
     words = [word for word in list_words(tokens) if word != "null"]
     twice = [word for word in words if words.count(word) > 1]
     if twice:

@@ -94,18 +94,6 @@ def test_a_verb_asks_no_endpoint_elsewhere(
 
 
 @pytest.mark.usefixtures("open_machine")
-@pytest.mark.parametrize("network", ["", "network: true\n"])
-def test_a_file_opens_no_network(server: Server, capsys: pytest.CaptureFixture[str], network: str) -> None:
-    asked = f"{network}metric: {{llm_judge: {{model: m, base_url: '{server.url}'}}}}\n"
-    Path("evil.yaml").write_text(asked, encoding="utf-8")
-    code = main(["score", "in.jsonl", "--config", "evil.yaml", "--output", "out.jsonl"])
-    assert server.requests == []
-    assert code == 2
-    said = "network must be set on the command line, not in a file" if network else "without --network\n"
-    assert said in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("open_machine")
 def test_the_command_line_opens_the_network(server: Server) -> None:
     settings = "score in.jsonl --metric llm_judge --metric.model m --metric.key_variable OPENAI_API_KEY --network"
     assert main([*settings.split(), "--metric.base_url", server.url, "--output", "out.jsonl"]) == 0
@@ -163,11 +151,9 @@ def test_an_experiment_of_a_file_asks_no_endpoint_elsewhere(
     [
         "--data pandalm --data.root empty --data.download",
         "--data pandalm --data.root empty --data.download --network false",
-        "--config evil.yaml",
     ],
 )
 def test_a_verb_fetches_no_data(capsys: pytest.CaptureFixture[str], words: str) -> None:
-    Path("evil.yaml").write_text("data: {pandalm: {root: empty, download: true}}\n", encoding="utf-8")
     assert main(["prefer", *words.split()]) == 2
     assert "download must not ask raw.githubusercontent.com without --network\n" in capsys.readouterr().err
 
