@@ -16,11 +16,11 @@ from core.scores import Scores
 from data.cells import json_line
 from data.columns import OUTPUT, SCORE
 from data.files import Row, iterate_rows, list_levels, read_rows, to_record
-from data.input_file import FORMS, FileLike, InputFile, read_objects
+from data.input_file import FORMS, FileLike, InputFile
 from data.numeric import to_number
 from data.rater_rows import join_rater_rows
 from data.rating_words import Column
-from data.records import Record, Text, check_id, check_records, require_none
+from data.records import check_id, require_none
 from data.table_files import DELIMITERS, row_writer, to_cell
 from data.text_files import open_atomically, read_json
 from meta_eval.design import Floats
@@ -65,12 +65,6 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
             faults.append(fault(path, line, f"{rule} {format_value(group)} in line {earlier_line}"))
     require_none((), faults)
     return places
-
-
-class Meta(Record):
-    """What stands beside a file that `judge score` wrote, as far as it is read."""
-
-    signature: Text
 
 
 def read_scored(
@@ -171,7 +165,7 @@ def _read_systems(
         )
     inputs: list[InputFile] = []
     for _, _, file in pairs:
-        has_rows = Path(file).is_dir() or file.lower().removesuffix(".gz").endswith((*FORMS, ".eval"))
+        has_rows = file.lower().removesuffix(".gz").endswith((*FORMS, ".eval"))
         inputs.append(InputFile.of(file, **settings) if has_rows else InputFile.of(text=file, **settings))
     rows, notes = read_rows(inputs)
     names = {file.path: name for file, (name, _, _) in zip(inputs, pairs, strict=True)}
@@ -246,18 +240,9 @@ def mark_missing(values: Sequence[float | None] | Floats, signature: str) -> Sco
 def _read_outputs(file: Path, place: Mapping[str, int], examples_path: Path) -> tuple[dict[str, Floats], str]:
     """The scores by aspect of a file that `judge score` wrote, a line for each id in `place`, and their signature."""
     faults: list[str] = []
-    located: list[tuple[int, dict[str, Any]]] = []
-    for line, row in read_objects(InputFile(file), faults):
-        located.append((line, {name: cell for name, cell in row.items() if name == "id" or name.startswith("scores")}))
-    scored = InputFile(
-        file,
-        records=[row for _, row in located],
-        lines=[line for line, _ in located],
-        needs_text=False,
-    )
     values: dict[str, Floats] = {}
     first_line: dict[str, int] = {}
-    for row in iterate_rows(scored, faults, may_repeat=True):
+    for row in iterate_rows(InputFile(file, needs_text=False), faults, may_repeat=True):
         name = row.example.id
         problems = check_id(name, row.line, first_line)
         if name not in place:
@@ -280,14 +265,11 @@ def _read_outputs(file: Path, place: Mapping[str, int], examples_path: Path) -> 
     meta = file.with_name(f"{file.name}.meta.json")
     if not meta.is_file():
         return values, f"file {file.name}"
-    described = check_records(
-        meta,
-        [(0, read_json(meta))],
-        Meta,
-        faults,
-    )
-    require_none((), faults)
-    return values, described[0][1].signature
+    described = read_json(meta)
+    signature = described.get("signature") if isinstance(described, dict) else None
+    if not isinstance(signature, str):
+        raise InputError([fault(meta, 0, f'"signature" must be a text, found {format_value(signature)}')])
+    return values, signature
 
 
 def list_rows(scores: Scores) -> Iterator[dict[str, Any]]:

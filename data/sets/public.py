@@ -43,18 +43,12 @@ ANSWERS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")  # rated .2 to
 # Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.
 # PersonaChat: people who play a given character, lower-cased (Zhang et al. 2018), validation part.
 # DailyDialog: everyday talk of language learners' books, tokenised (Li et al. 2017), validation and test part.
-# MuTual and DREAM: listening tests (Cui et al. 2020; Sun et al. 2019); MELD: scenes of a television series (Poria et
-# al. 2019); Schema-Guided Dialogue: tasks with an assistant (Rastogi et al. 2020). All four are prepared by hand.
 # CDM's own files (Lu et al. 2024): the training parts of Topical-Chat and PersonaChat, 17,567 dialogues, and 1078 and
 # 1000 of their validation parts.
 TRAINING: Mapping[str, Sequence[str]] = {
     "topical_chat": ("dialogue/topicalchat_valid.txt", "dialogue/topicalchat_test.txt"),
     "persona_chat": ("dialogue/personachat_valid.txt",),
     "daily_dialog": ("dialogue/dailydialog_validation.txt", "dialogue/dailydialog_test.txt"),
-    "mutual": ("dialogue/mutual.txt",),
-    "dream": ("dialogue/dream.txt",),
-    "meld": ("dialogue/meld.txt",),
-    "schema_guided": ("dialogue/schema_guided.txt",),
     "cdm_train": ("dialogue/clean_train.txt",),
     "cdm_valid": ("dialogue/clean_valid.txt",),
     "roc_stories": ("roc_stories/roc_plain.txt",),

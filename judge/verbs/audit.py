@@ -51,7 +51,7 @@ def audit(
         strengths: shares of a text to damage.
         seed: of the texts and the damage.
         cues: whether the scores are compared with cheap cues.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect.
         stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
 
     Raises SettingError for wrong settings, InputError for texts without the fields that a metric needs.

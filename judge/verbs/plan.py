@@ -53,7 +53,7 @@ def plan(
         columns: by field its column of the pilot. Labels and verdicts need no texts.
         people: the columns of the pilot that are people's labels; by default they are recognised by name and values.
         judges: the columns of the pilot that hold verdicts of judges.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect.
         within: plan labels: half of the width of the interval of a kappa, and of a rate, mean rating or win rate.
         texts: how many texts (or pairs) there are to label, all of which a judge reads; without it they are very many.
         rate: without a pilot: the share of texts with the label.
