@@ -38,8 +38,7 @@ SET = (
     flag(
         "data",
         Named,
-        "in place of FILE: builtin_sets, builtin_dialogues and others to audit; pandalm or alpaca_eval; "
-        "--data.SETTING VALUE sets it",
+        "in place of FILE: builtin_dialogues and others to audit; pandalm or alpaca_eval; --data.SETTING VALUE sets it",
     ),
 )
 IN_PLACE = {
@@ -59,9 +58,6 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
     """
     words = given.get(FILE, ())
     named = {name: given[name] for name in takes if name in given}
-    if "systems" in takes and are_systems(words):
-        named["systems"] = list(words)
-        words = ()
     file = find_file(f"judge {verb}", words)
     if verb == "prefer" and [*named] == ["systems"]:  # beside the preferences of a file
         columns = given.get("columns") if file is not None else None
@@ -102,12 +98,6 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
     return {parameter: InputFile.of(file, columns=given.get("columns"), **list_how(given)), "columns": None}
 
 
-def are_systems(words: Sequence[str]) -> bool:
-    """Whether words are NAME=FILE, of which at least one file exists."""
-    files = [word.partition("=")[2] for word in words]
-    return all(files) and any(Path(file).exists() for file in files)
-
-
 def find_file(called: str, words: Sequence[str]) -> str | None:
     """Finds the input file (FILE) among the words before the flags. Raises SettingError if there are several."""
     if len(words) > 1:
@@ -144,13 +134,13 @@ def read_set(verb: str, parameter: str, named: Mapping[str, Any], seed: int) -> 
     config = complete(name, read_config(find_set(name), seed), settings, place)
     loaded = build(config, place)
     has_pairs = isinstance(loaded, tuple)
-    if verb == "audit" and has_pairs:
-        raise SettingError("data must hold texts: preferences have none alone")
+    if verb == "audit" and (has_pairs or not loaded.rated):
+        raise SettingError(f"data must hold texts with ratings, but {name} has none")
     if verb == "audit":
-        return {parameter: list(loaded.rated)}
+        return {parameter: loaded.rated[0]}
     if not has_pairs:
         raise SettingError(f"judge {verb} takes pandalm or alpaca_eval by --data, or a FILE")
     preferences, outputs = loaded
-    if verb == "plan" or outputs is None:
+    if outputs is None:
         return {parameter: preferences}
     return {parameter: preferences, "outputs": outputs}

@@ -78,13 +78,6 @@ def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> N
     assert nameless.outcomes.tolist() == [1, 1]  # of two people, as far as the file says
 
 
-@pytest.mark.parametrize("more", [{}, {"rater": "ann"}])
-def test_labels_are_planned_from_pairs_that_were_judged_twice(more: dict[str, str]) -> None:
-    rows = [pair("ab"[i % 3 == 0], id=f"q{i // 2}", **more) for i in range(80)]
-    found = judge.plan(rows, within=0.05)
-    assert found.tables[0].rows[0]["quantity"] == "win rate"
-
-
 REFUSED: list[tuple[dict[str, Any], dict[str, str], str]] = [
     (pair("a"), {"group": "prompts"}, 'needs the column "prompts" for group, found only id, system_a, system_b'),
     (pair("a"), {"judges.gpt4": "nothing"}, 'columns needs the column "nothing" for judges.gpt4'),

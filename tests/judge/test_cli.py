@@ -41,13 +41,12 @@ def read(verb: str, *words: str) -> dict[str, Any]:
         ("audit --strengths 0.25 --metric bleu", {"strengths": [0.25]}),
         ("audit --strengths 0.25,1 --metric bleu", {"strengths": [0.25, 1]}),
         ("plan --raters 1 3", {"raters": [1, 3]}),
-        ("compare --margin 0.02", {"margin": 0.02}),
+        ("compare --level 0.02", {"level": 0.02}),
         ("score --output 5 --metric bleu", {"output": "5"}),
         ("score --output - --metric bleu", {"output": "-"}),
         ("score --output=out.jsonl --metric bleu", {"output": "out.jsonl"}),
         ("score --network --chunk 3 --metric bleu", {"network": True, "chunk": 3}),
         ("score --network false --metric bleu", {"network": False}),
-        ("compare --cues false", {"cues": False}),
         ("compare --systems old=old.txt new=new.txt", {"systems": ["old=old.txt", "new=new.txt"]}),
         ("compare --seed 3 in.jsonl", {"seed": 3, "FILE": ("in.jsonl",)}),
         ("compare --network in.jsonl", {"network": True, "FILE": ("in.jsonl",)}),
@@ -162,13 +161,11 @@ def test_a_file_names_only_what_this_project_names(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "stranger.py").write_text("import os\nos.mkdir('planted')\n")
-    (tmp_path / "inner.yaml").write_text(f"_target_: baselines.rouge.Rouge\nkind: {{_target_: {target}}}\n")
-    (tmp_path / "outer.yaml").write_text(f"_target_: {target}\n")
     (tmp_path / "settings.yaml").write_text(f"metric: {{rouge_l: {{kind: {{_target_: {target}}}}}}}\n")
+    (tmp_path / "named.yaml").write_text(f"metrics: [bleu, {target}]\n")
     write(tmp_path / "in.jsonl", {"text": "a", "references": ["a"]})
     for words, said in (
-        ("--metric inner.yaml", f"{target} is refused"),
-        ("--metric outer.yaml", f"{target} is refused"),
+        ("--config named.yaml", f"{target} is refused"),
         (f"--metric rouge_l --metric.kind._target_ {target}", "--metric.kind must not name an object"),
         ("--config settings.yaml", "--metric.kind must not name an object"),
     ):
@@ -213,14 +210,14 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
             "score in.jsonl --metric mars --metric.language_model naive --metric.augmentation.k 1",
             "--metric.augmentation.k is not a setting of mars (did you mean --metric.augmentation.kl?)",
         ),
-        ("audit --metric bleu --data builtin_sets --data.x 1", "--data.x is not a setting of builtin_sets"),
+        ("audit --metric bleu --data builtin_news --data.x 1", "--data.x is not a setting of builtin_news"),
         ("score in.jsonl --metric bleu --report in.jsonl", "must be a folder, but"),
         ("score --metric bleu", "judge score needs a file: judge score FILE ..."),
         ("score sede=1 --metric bleu", "sede=1 is neither a file nor a flag: settings are --NAME VALUE"),
         ("score in.jsonl in.jsonl --metric bleu", "judge score takes one file, but got in.jsonl, in.jsonl"),
         ("score in.jsonl --text in.txt --metric bleu", "FILE and --text are two inputs: give one"),
         (
-            "audit --metric bleu --data builtin_sets --systems a=in.jsonl",
+            "audit --metric bleu --data builtin_news --systems a=in.jsonl",
             "--systems and --data are two inputs: give one",
         ),
         ("prefer --data pandalm --systems a=in.jsonl", "--systems and --data are two inputs: give one"),

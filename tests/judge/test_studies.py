@@ -21,25 +21,11 @@ def test_the_tables_of_a_run(finish: Finish, tmp_path: Path) -> None:
     write(tmp_path / "in.jsonl", *rows)
     results = finish("audit", "in.jsonl", "--metric", "word_count")
     rows = results["table"]
-    (length,) = [row for row in rows if row.get("property") == "words"]
-    assert (length["n"], length["spearman"]) == (40, pytest.approx(1.0))
     damages = {row["damage"]: row for row in rows if "damage" in row}
     assert set(damages) >= {"drop", "repeat", "negate", "retrieve"}
     assert damages["drop"]["fall_1"] > damages["drop"]["fall_0.25"] > 0
     assert damages["repeat"]["fall_1"] < 0  # a repeated text has more words, and word count likes it
     assert {row["edit"]: row["changed"] for row in rows if "edit" in row}["case"] == 0
-
-
-def test_each_metric_is_audited_on_a_set_with_what_it_needs(finish: Finish, tmp_path: Path) -> None:
-    corpora = ("remarks", "stories", "dialogues")
-    small = [word for name in corpora for word in (f"--data.corpora.{name}.rated", "20")]
-    more = ("--metrics", "word_count", "rouge_1", "--texts", "16")
-    rows = finish("audit", "--data", "builtin_sets", *small, *more)["table"]
-    sets = {"word_count": "builtin_remarks", "rouge_1": "builtin_stories"}
-    explained = [row for row in rows if "explained" in row]
-    assert [(row["metric"], row["set"], row["n"]) for row in explained] == [(*pair, 16) for pair in sets.items()]
-    table = (tmp_path / "here" / "tables" / "what_cheap_cues_explain.md").read_text(encoding="utf-8")
-    assert "| word_count | quality | builtin_remarks | – | 16 |" in table
 
 
 def write_study(path: Path, rated: int) -> np.ndarray:
@@ -97,7 +83,7 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
     assert "in.csv:2: ter needs references, found none (the first of 12 lines" in ended.stderr
 
 
-def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
+def test_people_and_metrics(finish: Finish) -> None:
     files = (f"{EXAMPLES}/preferences.jsonl", "--outputs", f"{EXAMPLES}/summaries.jsonl")
     asked = ("--metrics", "rouge_l", "word_count")
     results = finish("prefer", *files, *asked)
@@ -108,8 +94,6 @@ def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
     assert (new["system"], new["wins"], new["ties"], new["losses"], old["wins"]) == ("new", 14, 4, 2, 2)
     assert [row["metric"] for row in tables["Agreement with preferences"]] == ["rouge_l", "word_count"]
     assert [row["judge"] for row in tables["How the judges favour longer texts"]] == ["rouge_l", "word_count"]
-    assert tables["Agreement among raters"][0]["raters"] == 2
-    assert (tmp_path / "here" / "plots").exists()  # ten inputs have intervals
 
 
 @pytest.mark.filterwarnings("default")
