@@ -28,7 +28,15 @@ def read_alpaca_outputs(rows: Rows, path: Path) -> Rows:
             raise refuse(path, line, f'"instruction" must not be blank, found {describe(asked)}')
         system = row["generator"]
         group = _name_again(seen, asked, system)
-        yield line, _answer(system, group, row["output"], asked)
+        yield (
+            line,
+            _answer(
+                system,
+                group,
+                row["output"],
+                asked,
+            ),
+        )
 
 
 def _answer(
@@ -78,14 +86,30 @@ def read_alpaca_annotations(rows: Rows, path: Path) -> Rows:
         asked = row["instruction"]
         group = _name_again(seen, asked, *systems)
         for side, system in enumerate(systems, start=1):
-            yield line, _answer(system, group, row[f"output_{side}"], asked)
+            yield (
+                line,
+                _answer(
+                    system,
+                    group,
+                    row[f"output_{side}"],
+                    asked,
+                ),
+            )
         preference = row["preference"]
         winner = None
         if not is_missing(preference):
             if preference and not 1 <= preference <= 2:
                 raise refuse(path, line, f'"preference" must be from 1 to 2, or 0 for a tie, found {preference}')
             winner = 2 - preference if preference else 0.5
-        yield line, _judge(group, systems, winner, row.get("annotator"))
+        yield (
+            line,
+            _judge(
+                group,
+                systems,
+                winner,
+                row.get("annotator"),
+            ),
+        )
 
 
 # ---- FastChat's judge (MT-Bench) ----
@@ -102,7 +126,15 @@ def read_mt_pairs(rows: Rows, path: Path) -> Rows:
         group = f"{row['question_id']}-{row.get('turn') or 1}"
         judge = next(iter(list_values(row.get("judge"))), None)
         has_verdict = "error" not in (row["g1_winner"], row["g2_winner"])
-        yield line, _judge(group, [row["model_1"], row["model_2"]], winner if has_verdict else None, judge)
+        yield (
+            line,
+            _judge(
+                group,
+                [row["model_1"], row["model_2"]],
+                winner if has_verdict else None,
+                judge,
+            ),
+        )
 
 
 def refuse_questions(rows: Rows, path: Path) -> Rows:
@@ -125,13 +157,26 @@ def read_battles(rows: Rows, path: Path) -> Rows:
         person = row.get(rater)
         models = {side: row[f"model_{side}"] for side in "ab"}
         who = str(person) if isinstance(person, str | int) else None
-        judged = _judge(group, [*models.values()], row["winner"], who)
+        judged = _judge(
+            group,
+            [*models.values()],
+            row["winner"],
+            who,
+        )
         unnamed = f"without a question ({', '.join(QUESTIONS)}) each row is an input of its own"
         yield line, {**judged, REMARK: "" if name is not None else unnamed}
         for side, system in models.items():
             text, context = _read_turn(row, side)
             if isinstance(text, str):
-                yield line, _answer(system, group, text, context)
+                yield (
+                    line,
+                    _answer(
+                        system,
+                        group,
+                        text,
+                        context,
+                    ),
+                )
 
 
 def _read_turn(row: Row, side: str) -> tuple[Any, Any]:
@@ -166,7 +211,12 @@ def read_chosen(rows: Rows, path: Path) -> Rows:
             text, before = _read_answer(value, others[side])
             if not isinstance(text, str):
                 raise refuse(path, line, f'"{side}" must hold an answer, found {describe(value)}')
-            answer = _answer(models[side], group, text, before or context)
+            answer = _answer(
+                models[side],
+                group,
+                text,
+                before or context,
+            )
             yield line, {**answer, "references": pick(row, "references", "reference")}
         yield line, _judge(group, [*models.values()], "a")
 

@@ -203,7 +203,15 @@ def load_training(name: str, root: Path | str, download: bool = False) -> tuple[
     def to_records(text: str) -> Records:
         yield {"text": text.strip(), "context": " ".join(split_sentences(text)[:-1])}
 
-    paths: list[Path] = read_all(partial(require_file, root, file, download) for file in TRAINING[name])
+    paths: list[Path] = read_all(
+        partial(
+            require_file,
+            root,
+            file,
+            download,
+        )
+        for file in TRAINING[name]
+    )
     if name == "roc_stories":
         return load_examples(paths[0], to_records, iterate_lines)
     parts = read_all(partial(read_utt_lines, path) for path in paths)
@@ -239,12 +247,25 @@ def public_corpus(
     if training:
         check(Several[one_of(tuple(TRAINING))], training_sets=training)
     readers: list[Callable[[], Any]] = [partial(RATED[rated_set], root, download) for rated_set in names]
-    readers += [partial(_load_parts, training_set, root, download) for training_set in training]
+    readers += [
+        partial(
+            _load_parts,
+            training_set,
+            root,
+            download,
+        )
+        for training_set in training
+    ]
     loaded = read_all(readers)
     sets = tuple(_choose_systems(rated_set, systems) for rated_set in loaded[: len(names)])
     parts: list[Parts] = loaded[len(names) :]
     to_split = [text for texts, held in parts if not held for text in texts]
-    train, held_out = split_share(to_split, content_of, held_out_fraction, seed)
+    train, held_out = split_share(
+        to_split,
+        content_of,
+        held_out_fraction,
+        seed,
+    )
     for texts, held in parts:
         if held:
             train += texts
@@ -268,7 +289,15 @@ def public_corpus(
 def _load_parts(name: str, root: Path | str, download: bool) -> Parts:
     """The texts of a training set, and those that are held out for it, if they are another set."""
     sets = [name, *HELD_OUT_SETS.get(name, ())]
-    texts, *held = read_all(partial(load_training, training_set, root, download) for training_set in sets)
+    texts, *held = read_all(
+        partial(
+            load_training,
+            training_set,
+            root,
+            download,
+        )
+        for training_set in sets
+    )
     return texts, tuple(chain.from_iterable(held))
 
 
