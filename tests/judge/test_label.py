@@ -57,18 +57,6 @@ def test_the_same_seed_draws_the_same_texts(tmp_path: Path) -> None:
     assert len({row["id"] for row in drawn["sheet"]}) == 50
 
 
-def test_labels_are_read_back_with_the_design(tmp_path: Path) -> None:
-    judge.label(TEXTS, n=120, seed=1, output=tmp_path / "sheet")
-    study = judge.agree(TEXTS, labels=fill_labels(tmp_path), cues=False)
-    assert "sheet_labels.csv: 120 of 120 labels joined by id to 120 of 400 verdicts" in study.notes
-    assert not any("no random sample" in note for note in study.notes)
-    (row,) = study.found.judged[0].corrected
-    assert row["corrected"].low <= TRUTH.mean() <= row["corrected"].high
-    (agreement,) = study.found.judged[0].agreement.values()
-    right = float((TRUTH == JUDGE).mean())
-    assert agreement.accuracy.low <= right <= agreement.accuracy.high
-
-
 def test_labels_of_two_people_in_two_files(tmp_path: Path) -> None:
     judge.label(TEXTS, n=60, output=tmp_path / "sheet")
     paths = [fill_labels(tmp_path, person=person) for person in ("ann_", "ben_")]

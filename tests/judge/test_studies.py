@@ -83,19 +83,6 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
     assert "in.csv:2: ter needs references, found none (the first of 12 lines" in ended.stderr
 
 
-def test_people_and_metrics(finish: Finish) -> None:
-    files = (f"{EXAMPLES}/preferences.jsonl", "--outputs", f"{EXAMPLES}/summaries.jsonl")
-    asked = ("--metrics", "rouge_l", "word_count")
-    results = finish("prefer", *files, *asked)
-    tables: dict[str, list[dict]] = {}
-    for row in results["table"]:
-        tables.setdefault(row["table"], []).append(row)
-    new, old = tables["Systems by preferences"]
-    assert (new["system"], new["wins"], new["ties"], new["losses"], old["wins"]) == ("new", 14, 4, 2, 2)
-    assert [row["metric"] for row in tables["Agreement with preferences"]] == ["rouge_l", "word_count"]
-    assert [row["judge"] for row in tables["How the judges favour longer texts"]] == ["rouge_l", "word_count"]
-
-
 @pytest.mark.filterwarnings("default")
 def test_a_chat_model_that_always_names_the_first_text(finish: Finish, serve: Callable[..., Server]) -> None:
     server = serve(answer_with(200, completion("A")))
