@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +27,6 @@ from meta_eval.ranking import Ranking, RankingSettings, compare_metrics, number_
 from meta_eval.scored_set import ScoredSet
 from report.agreement_sentences import ROUNDING, describe_systems
 from report.agreement_tables import LEVEL, among_table, tabulate_agreement
-from report.asked import list_asked_texts, write_answers
 from report.study import Study
 from report.tables import Row, Table, pick
 from report.wording import format_cell, join_names
@@ -93,8 +91,6 @@ def study_agreement(
     baseline: str | None,
     cues: bool,
     seed: int,
-    answers: Path | None,
-    has_own_ratings: bool,
 ) -> Study:
     """Compares metrics with ratings, and judges with labels, of a scored set (`judge.agree`)."""
     order = order_by_name(unordered)
@@ -115,7 +111,6 @@ def study_agreement(
         rated = split.rated(aspect)
         ranking = rank_metrics(rated, aspect, comparison)
         rankings[aspect] = replace(ranking, pairs=compare_metrics(rated, ranking, seed))
-    asked = list_asked_texts(unordered, has_own_ratings=has_own_ratings)
     line = join_settings("meta_eval", comparison, n=len(scored))
     of_levels = "" if levels == "auto" else f"|levels={levels}"
     of_page = shown.take(np.argsort(order))
@@ -143,8 +138,6 @@ def study_agreement(
         findings=[sentence for has_failed, sentence in gate if has_failed],
         draw=lambda: draw_agreement(of_page),
         scored=[of_page],
-        asked=asked,
-        files=write_answers(asked, answers),
     )
 
 

@@ -3,17 +3,14 @@
 Every trained model and every sample is a kept stage (`core.stages`): a later run finds it again.
 """
 
-import json
 import random
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
-import numpy as np
 from pydantic import Field
 
 from baselines.pairs import to_quality
@@ -32,11 +29,13 @@ from cdm.discriminative import (
 from cdm.infilling import Pair, PairReading, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import (
     Negatives,
+    NegativeSampler,
     load_negatives,
     sample_negatives,
     save_negatives,
     to_labelled,
 )
+from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
@@ -46,6 +45,7 @@ from core.settings import Count, Positive, Several, check, checked_dataclass, on
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.corpus import Corpus
+from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
 from experiments.contracts import Run, Study
@@ -131,7 +131,6 @@ def cdm(
     data: Corpus,
     amateur: LanguageModelPlan | Pretrained,
     expert: LanguageModelPlan | Pretrained,
-    keep: Literal["loss", "discrepancy"],
     untrained: PairReading | None,
     device: str,
     dtype: str,
@@ -146,8 +145,6 @@ def cdm(
 
     Args:
         amateur, expert: the pair, which learns `cdm.infilling.Gaps`, or a pretrained one; both have one vocabulary.
-        keep: which epoch of the pair is kept: that of the lowest held-out loss of each model, or of both that of the
-            largest discrepancy: the amateur's held-out loss minus the expert's, as the authors' trainer does.
         untrained: how a pretrained pair reads dialogues; None for a pair that learned gaps.
         device: where the trained models score and sample; the trainer's settings say where they train.
         dtype: of the weights of the pair while it scores and samples.
@@ -160,11 +157,10 @@ def cdm(
 
     Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
     """
-    check(Sequence[Rule], **{"model.rules": rules})
     check(Several[one_of(tuple(discriminators))] | None, **{"model.baseline": baseline})
     negatives.read_graphs()
     load = partial(Pair.from_pretrained, device=device, dtype=dtype, untrained=untrained)
-    trained = train_pair(run, data, amateur, expert, keep, load)
+    trained = train_pair(run, data, amateur, expert, load)
     pair = trained.pair
     # refuses turns that the models cannot read, before anything is drawn
     tokenised = [pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
@@ -172,7 +168,7 @@ def cdm(
     if baseline is not None:
         learned[BASELINE] = get_negatives(run, trained, data, negatives.without_contrast())
     for rule in rules:
-        dialogues = choose_dialogues(data, negatives, run.seed)
+        dialogues = spell(choose_dialogues(data, negatives, run.seed), pair.reading.spelling)
         learned[rule] = make_by_rule("model.rules", rule, dialogues, run.seed, pair)
     with set_aside(*pair.models):
         judges = train_discriminators(run, learned, discriminators, baseline)
@@ -199,12 +195,12 @@ def cdm(
         scored,
         models={model.name: model for model in (trained.amateur, trained.expert, *judges.values())},
         tables=[
-            *tables.tabulate_damage(scored),
             *chain.from_iterable(map(tables.rank_dialogue_systems, scored, steps)),
             tables.tabulate_cues(learned, get_turns(data.held_out)),
         ],
         notes=notes,
         settings={
+            "spelling": pair.reading.spelling,
             "strategy": negatives.strategy,
             "gamma": negatives.sampling.gamma,
             "pooler": pooler.negatives,
@@ -247,62 +243,17 @@ def train_pair(
     data: Corpus,
     amateur: LanguageModelPlan | Pretrained,
     expert: LanguageModelPlan | Pretrained,
-    keep: str = "loss",
     load: Callable[[str, str], Pair] = Pair.from_pretrained,
 ) -> TrainedPair:
     """Trains amateur and expert, loads them, and compares them on held-out dialogues (the partial order)."""
     train = get_turns(data.train)
     choosing, checking, _ = split_held_out(data)
-    if keep == "discrepancy":
-        first, second = train_by_discrepancy(run, amateur, expert, train, choosing)
-    else:
-        first = find_or_train(run, "amateur", amateur, train, choosing)
-        second = find_or_train(run, "expert", expert, train, choosing)
+    first = find_or_train(run, "amateur", amateur, train, choosing)
+    second = find_or_train(run, "expert", expert, train, choosing)
     pair = load(first.source, second.source)
     with run.timed("partial order"):
         order = pair.compare(pair.tokenise(checking).tasks(run.seed))
     return TrainedPair(first, second, pair, order)
-
-
-def train_by_discrepancy(
-    run: Run,
-    amateur: LanguageModelPlan | Pretrained,
-    expert: LanguageModelPlan | Pretrained,
-    train: Sequence[Sequence[str]],
-    held_out: Sequence[Sequence[str]],
-) -> tuple[Trained, Trained]:
-    """Trains amateur and expert; takes the weights of both after the epoch with the largest discrepancy.
-
-    The discrepancy of an epoch is the amateur's held-out loss minus the expert's. Raises SettingError unless both are
-    trained here, for the same epochs, and the amateur with whole weights.
-    """
-    if isinstance(amateur, Pretrained) or isinstance(expert, Pretrained):
-        raise SettingError("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")
-    epochs = amateur.schedule.epochs, expert.schedule.epochs
-    if epochs[0] != epochs[1] or amateur.schedule.lora is not None:
-        raise SettingError(
-            "keep=discrepancy compares amateur and expert after the same epochs and keeps all weights of the "
-            f"amateur: set as many epochs for both (they are {epochs[0]} and {epochs[1]}) and "
-            "amateur.schedule.lora=null, or keep=loss"
-        )
-    every_amateur = find_or_train(run, "amateur_epochs", replace(amateur, every_epoch=True), train, held_out)
-    losses = every_amateur.list_points("val/loss")
-    chosen = find_or_train(run, "expert", replace(expert, against=losses), train, held_out)
-    discrepancies = chosen.list_points("val/discrepancy")
-    best = int(np.argmax(discrepancies))
-    leads = iter(discrepancies)
-    curve: list[dict[str, float]] = []
-    for point in every_amateur.curve:
-        lead = {"val/discrepancy": next(leads)} if "val/loss" in point else {}
-        curve.append({**point, **lead})
-
-    def build(folder: Path) -> None:
-        shutil.copytree(Path(every_amateur.source) / f"epoch_{best}", folder, dirs_exist_ok=True)
-        (folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n", "utf-8")
-
-    depends = {"epochs": every_amateur.identity, "expert": chosen.identity}
-    folder = run.keep("training amateur", "amateur", depends, build)
-    return Trained("amateur", folder, tuple(curve)), chosen
 
 
 def get_negatives(
@@ -320,18 +271,12 @@ def get_negatives(
     graphs = plan.read_graphs()
 
     def build(folder: Path) -> None:
+        sampler = NegativeSampler(pair, dialogues, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
         with run.progress("sampling negatives", len(dialogues)) as advance:
-            drawn = sample_negatives(
-                pair,
-                dialogues,
-                strategy=plan.strategy,
-                sampling=plan.sampling,
-                seed=run.seed,
-                advance=advance,
-                graphs=graphs,
-            )
+            drawn = sample_negatives_on_all(sampler, folder, run.trainer, advance)
         refuse_unchanged(drawn, f"model.negatives.strategy is {plan.strategy}", dialogues, run.seed, pair)
-        save_negatives(folder / "negatives.json", drawn)
+        if run.stages.first:
+            save_negatives(folder / "negatives.json", drawn)
 
     depends = {
         **trained.identity,
@@ -341,7 +286,7 @@ def get_negatives(
         "dialogues": fingerprint(dialogues),
         "seed": run.seed,
     }
-    folder = run.keep("sampling negatives", "negatives", depends, build)
+    folder = run.keep("sampling negatives", "negatives", depends, build, together=True)
     return load_negatives(folder / "negatives.json")
 
 
@@ -472,10 +417,12 @@ def get_steps(run: Run, trained: TrainedPair, dialogues: TokenisedDialogues) -> 
     """Computes the log-probabilities of dialogues under both models, or finds them as a stage for all poolings."""
 
     def build(folder: Path) -> None:
-        save_steps(folder / "steps.npz", find_steps(trained.pair, dialogues))
+        steps = find_steps_on_all(trained.pair, dialogues, folder, run.trainer)
+        if run.stages.first:
+            save_steps(folder / "steps.npz", steps)
 
     depends = {**trained.identity, "dialogues": fingerprint(dialogues.dialogues)}
-    return load_steps(run.keep("momentum", "momentum", depends, build) / "steps.npz")
+    return load_steps(run.keep("momentum", "momentum", depends, build, together=True) / "steps.npz")
 
 
 def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, DiscriminativeCDM]:

@@ -22,7 +22,6 @@ def agree(
     fail_if: Names = (),
     baseline: str | None = None,
     cues: bool = True,
-    answers: File | None = None,
     stages: File | None = None,
     statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
     level: Fraction = 0.05,
@@ -47,7 +46,6 @@ def agree(
             `findings` then says which, and the command ends with exit code 3.
         baseline: the judge from which the drops of `fail_if` are counted.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
-        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
         statistic: the correlation with the ratings.
         level: of significance, for clusters and the better one of a pair.
@@ -69,11 +67,9 @@ def agree(
     from judge.scoring import plan_with
     from judge.verdict_files import read_verdicts
     from meta_eval.ranking import RankingSettings
-    from report.asked import check_answers
 
     comparison = RankingSettings(statistic, level=level, lower_is_better=lower_is_better)
     conditions = read_conditions(fail_if)
-    written = check_answers(answers)
     planned, kept = plan_with(metrics, stages)
     examples = read_verdicts(
         source,
@@ -93,6 +89,4 @@ def agree(
         baseline=baseline,
         cues=cues,
         seed=seed,
-        answers=written,
-        has_own_ratings=labels is None,
     )
