@@ -102,7 +102,7 @@ def guided_text(
         figures={"prompts": len(prompts), "generator parameters (millions)": lm.parameters / 1e6, **figures},
         data=data,
     )
-    return replace(study, files=[samples], title=f"to {', '.join(labels)}")
+    return replace(study, files=[samples])
 
 
 def steer(
