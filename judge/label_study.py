@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.errors import SettingError, check_names, setting
-from core.example import SHOWN_COLUMNS
-from data.columns import name_fields
 from data.rating_words import GivenLevels
 from judge.cautions import Differences, find_choice, note_choice
 from judge.gates import Condition, decide, find_confidence
@@ -20,12 +18,10 @@ from meta_eval.estimates import Estimate, Estimates, estimate_mean, estimate_sha
 from meta_eval.helped import help_mean
 from meta_eval.judges import (
     JudgeDifference,
-    SliceAgreement,
     compare_judges,
     estimate_agreement,
     estimate_change,
     find_constant,
-    measure_slices,
     name_difference,
 )
 from meta_eval.labels import PEOPLE, LabelAgreement, SingleAgreement, agree_on_labels, agree_with_single, assign_labels
@@ -35,10 +31,7 @@ from report.tables import Row, Table, pick
 from report.wording import format_cell, join_names
 
 ALL = "all"  # of systems
-NO_SLICE = "no text has a value"
-SLICED_FIELDS = ("system", "group", "label", "context", "prefix", "id")
 LABEL_CELLS = ("n", "accuracy", "kappa", "harshness", "missing")
-SLICE_CELLS = ("n", "accuracy", "kappa", "harshness")
 AGREEMENT_SHOWN = ("judge", "n", "kappa", "accuracy", "harshness", "with_people", "aspect")
 PAIRS_SHOWN = ("judge_a", "judge_b", "n", "kappa", "p_kappa", "harshness", "p_harshness", "aspect")
 CORRECTED_SHOWN = ("judge", "by_judge", "by_people", "corrected", "labels", "texts", "system", "aspect")
@@ -55,7 +48,6 @@ PAIRS_CAPTION = (
     "judge_b minus judge_a on the n texts that both labelled. p_NAME: two-sided tests by sign flips of inputs, "
     "adjusted for all pairs and statistics of an aspect. Intervals: 95 %, over inputs."
 )
-SLICES_CAPTION = "kappa: of more than two labels the weighted one. Intervals: 95 %, over inputs, of each slice alone."
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +63,6 @@ class JudgedAspect:
     single: Sequence[SingleAgreement]
     # of each pair of judges
     pairs: Sequence[JudgeDifference]
-    # by judge, where texts are split
-    slices: Mapping[str, Sequence[SliceAgreement]]
     # where only some texts are labelled, a row for the mean label by judge and system
     corrected: Sequence[Row]
     # by judge, how the labelled texts differ from the others: corrected means then do not hold
@@ -87,46 +77,19 @@ class JudgedAspect:
         return describe_enough(self.single, self.agreement)
 
 
-def study_judges(
-    scored: ScoredSet,
-    levels: GivenLevels,
-    *,
-    by: str | None,
-    seed: int,
-) -> list[JudgedAspect]:
-    """Measures the judges of each aspect that `list_labelled` finds; `by` is a column by whose values texts are split.
-
-    Raises errors as `list_labelled` does, and SettingError for an unknown column.
-    """
-    judged: list[JudgedAspect] = []
-    for labelled in list_labelled(scored, levels):
-        if not labelled.judged:
-            continue
-        slices = [] if by is None else list_slices(labelled.rated, by)
-        judged.append(
-            judge_aspect(
-                scored,
-                labelled,
-                slices,
-                seed,
-            )
-        )
-    return judged
+def study_judges(scored: ScoredSet, levels: GivenLevels, seed: int) -> list[JudgedAspect]:
+    """Measures the judges of each aspect that `list_labelled` finds; raises errors as it does."""
+    labelled = [aspect for aspect in list_labelled(scored, levels) if aspect.judged]
+    return [judge_aspect(scored, aspect, seed) for aspect in labelled]
 
 
-def judge_aspect(
-    scored: ScoredSet,
-    labelled: LabelledAspect,
-    slices: Sequence[str],
-    seed: int,
-) -> JudgedAspect:
-    """Measures how well the judges of one aspect agree with people; `slices` has the slice of each text."""
+def judge_aspect(scored: ScoredSet, labelled: LabelledAspect, seed: int) -> JudgedAspect:
+    """Measures how well the judges of one aspect agree with people."""
     people = labelled.consensus
     labels = labelled.labels
     layout = labelled.rated.layout
     label = find_constant(people)
     agreement: dict[str, LabelAgreement] = {}
-    of_slices: dict[str, Sequence[SliceAgreement]] = {}
     for name, judged in labelled.judged.items():
         agreement[name] = agree_on_labels(
             people,
@@ -135,14 +98,6 @@ def judge_aspect(
             layout,
             seed,
         )
-        if slices:
-            of_slices[name] = measure_slices(
-                slices,
-                people,
-                judged,
-                labels,
-                layout,
-            )
     constant = agree_on_labels(
         people,
         np.full(len(people), label),
@@ -177,7 +132,6 @@ def judge_aspect(
         constant=(label, constant),
         single=single,
         pairs=pairs,
-        slices=of_slices,
         corrected=[*correct_means(scored, labelled)] if len(labelled.rated) < len(scored) else (),
         unrepresentative=chosen,
     )
@@ -205,44 +159,21 @@ def correct_means(scored: ScoredSet, labelled: LabelledAspect) -> Iterator[Row]:
             yield {**cells, "by_judge": estimate(judged, texts.layout).only, **by_people.cells}
 
 
-def list_slices(scored: ScoredSet, by: str) -> list[str]:
-    """Lists the value of a column for each text: of the field that the column gives, or else of another column.
-
-    Raises SettingError for a column that no text has.
-    """
-    (_, name), *_ = [*name_fields((by,)).fields, (by, by)]
-    examples = scored.examples
-    is_field = name in SLICED_FIELDS
-    values = [getattr(example, name) if is_field else example.extra.get(name) for example in examples]
-    if all(value is None for value in values):
-        known = [name for name in SLICED_FIELDS if any(getattr(example, name) is not None for example in examples)]
-        extra = dict.fromkeys(name for example in examples for name in example.extra if name != "ratings")
-        columns = ", ".join([*known, *extra][:SHOWN_COLUMNS])
-        raise SettingError(f"by must be a column of the texts, but {by} is none of {columns}")
-    return [NO_SLICE if value is None else str(value) for value in values]
-
-
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def tabulate_judges(judged: Sequence[JudgedAspect], by: str | None) -> list[Table]:
-    """Tabulates agreement on labels, pairs of judges, slices, and corrected means."""
+def tabulate_judges(judged: Sequence[JudgedAspect]) -> list[Table]:
+    """Tabulates agreement on labels, pairs of judges, and corrected means."""
     agreement: list[Row] = []
     pairs: list[Row] = []
-    slices: list[Row] = []
     corrected: list[Row] = []
     for aspect in judged:
         agreement += list_agreement(aspect)
         pairs += [list_pair(aspect.name, pair) for pair in aspect.pairs]
         corrected += aspect.corrected
-        for judge, parts in aspect.slices.items():
-            names = {"aspect": aspect.name, "judge": judge}
-            slices += [pick(part, SLICE_CELLS, **names, **{by or "": part.slice}) for part in parts]
-    of_slices = ("judge", by or "", "n", "kappa", "harshness", "aspect")
     return [
         Table("Agreement on labels", AGREEMENT_CAPTION, agreement, AGREEMENT_SHOWN),
         Table("Judges side by side", PAIRS_CAPTION, pairs, PAIRS_SHOWN),
-        Table(f"By {by}", SLICES_CAPTION, slices, of_slices),
         Table("Mean labels by judges and by people", CORRECTED_CAPTION, corrected, CORRECTED_SHOWN),
     ]
 

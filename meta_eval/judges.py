@@ -1,4 +1,4 @@
-"""Judges of labels beside people: two judges of the same texts, and one judge in parts of the texts.
+"""Judges of labels beside people: each alone, and two of the same texts.
 
 All figures of a judge are `Estimates` of the same units (inputs), so that the difference of two judges is paired.
 Differences are tested by sign flips of units, adjusted for all pairs of judges and statistics.
@@ -120,40 +120,6 @@ def compare_judges(
             )
         )
     return found
-
-
-@dataclass(frozen=True)
-class SliceAgreement:
-    """How well a judge agrees with people on the texts of one slice."""
-
-    slice: str
-    # the texts that both labelled
-    n: int
-    kappa: Estimate
-    accuracy: Estimate
-    harshness: Estimate
-
-
-def measure_slices(
-    names: Sequence[str],
-    people: Floats,
-    judge: Floats,
-    labels: Floats,
-    layout: Layout,
-) -> list[SliceAgreement]:
-    """Measures how a judge agrees with people in each slice; labels have the shape (n,), with NaN for no label.
-
-    For more than two labels, kappa is weighted. An input may have texts in several slices.
-    """
-    has_both = ~np.isnan(people + judge)
-    of_texts = np.array(names, dtype=object)
-    rows: list[SliceAgreement] = []
-    for name in dict.fromkeys(of_texts[has_both].tolist()):
-        inside = of_texts == name
-        own = estimate_agreement(np.where(inside, people, np.nan), judge, labels, layout)
-        n = int((inside & has_both).sum())
-        rows.append(SliceAgreement(name, n, **{statistic: estimate.only for statistic, estimate in own.items()}))
-    return rows
 
 
 def find_constant(people: Floats) -> float:

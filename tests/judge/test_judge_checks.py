@@ -1,4 +1,4 @@
-"""Checks of judges in judge.agree: side by side, where people are split, slices, the gate, one verdict."""
+"""Checks of judges in judge.agree: side by side, the gate, one verdict."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ def find_table(study: Study, title: str) -> Table:
 
 @pytest.fixture(scope="module")
 def study() -> Study:
-    return judge.agree(draw_rows(), by="topic", **OF_TWO)
+    return judge.agree(draw_rows(), **OF_TWO)
 
 
 def test_judges_side_by_side(study: Study) -> None:
@@ -53,17 +53,6 @@ def test_judges_side_by_side(study: Study) -> None:
     assert row["harshness"].low > 0
     assert "length_effect" not in row
     assert "milder" in study.answer or "harsher" in study.answer
-
-
-def test_slices(study: Study) -> None:
-    rows = find_table(study, "By topic").rows
-    assert [(row["judge"], row["topic"]) for row in rows] == [
-        (name, topic) for name in ("judge_good", "judge_mild") for topic in "abc"
-    ]
-    by_key = {(row["judge"], row["topic"]): row["kappa"] for row in rows}
-    assert by_key["judge_good", "c"].high < by_key["judge_good", "a"].low
-    with pytest.raises(SettingError, match="by must be a column of the texts, but theme is none of id, topic"):
-        judge.agree(draw_rows(), by="theme", **OF_TWO)
 
 
 def test_the_gate() -> None:

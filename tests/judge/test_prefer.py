@@ -94,7 +94,7 @@ def test_an_effect_of_position_makes_ties() -> None:
 def test_metrics_and_a_judge_beside_people() -> None:
     found = judge.prefer(judged(), outputs=outputs(), metrics="word_count", judge=Reader())
     for name in ("word_count", "judge"):
-        whole = found.found.agreement[name, "all", "all"]
+        whole = found.found.agreement[name]
         assert (whole.n, whole.missing) == (40, 0)
         assert whole.accuracy.value == pytest.approx(27 / 40)
     titles = ["Agreement with preferences", "How the judges favour longer texts", "Systems by judges and by people"]
@@ -138,12 +138,8 @@ def test_a_judge_reads_only_pairs_whose_outputs_are_there() -> None:
     reader = Reader()
     found = judge.prefer(judged(), outputs=outputs(30), judge=reader)
     assert reader.pairs == 30
-    assert (found.found.agreement["judge", "all", "all"].n, found.found.agreement["judge", "all", "all"].missing) == (
-        30,
-        10,
-    )
-    assert found.notes[0].startswith("judge judges only 30 of 40 pairs: the others lack an output with a score")
-    assert not judge.prefer(judged(), outputs=outputs(), metrics="word_count").notes[0].count("judges only")
+    agreement = found.found.agreement["judge"]
+    assert (agreement.n, agreement.missing) == (30, 10)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +163,7 @@ def test_the_answer_holds(inputs: int, winners: Sequence[str], answer: str) -> N
         (1.0, 60, "m (kappa 1.000 [0.76, 1.00]) is better than chance"),
         (0.0, 60, "m (kappa -1.000 [-1.00, -0.62]) is worse than chance"),
         (1.0, 10, "m (kappa 1.000 [-0.02, 1.00]) is better than chance"),
-        (1.0, 4, "m (without ties 1.000) is not shown to be better than chance"),
+        (1.0, 4, "m (accuracy 1.000) is not shown to be better than chance"),
     ],
 )
 def test_a_judge_is_held_against_chance(right: float, inputs: int, answer: str) -> None:
@@ -180,20 +176,6 @@ def test_a_judge_is_held_against_chance(right: float, inputs: int, answer: str) 
     assert answer in found.answer
 
 
-def test_a_judge_that_knows_the_system_alone_is_not_better_than_chance() -> None:
-    """Sides are fixed, new is b and mostly wins, and the judge mostly says b without reading."""
-    better = 0
-    for seed in range(4):
-        luck = np.random.default_rng(seed).random((2, 100)) < 0.8
-        rows = [
-            {"id": f"q{i}", "system_a": "old", "system_b": "new"}
-            | {"winner": "ab"[int(luck[0, i])], "judges": {"j": "ab"[int(luck[1, i])]}}
-            for i in range(100)
-        ]
-        better += any("better than chance" in note and "not shown" not in note for note in judge.prefer(rows).notes)
-    assert better <= 1
-
-
 def test_people_among_themselves() -> None:
     """Two people agree on x, y and ties of ten inputs each, and differ on ten more; the judge always says y."""
     said = [("x", "x"), ("y", "y"), ("tie", "tie"), ("x", "y")]
@@ -203,8 +185,8 @@ def test_people_among_themselves() -> None:
         for rater, winner in zip("pq", said[i % 4], strict=True)
     ]
     found = judge.prefer(rows)
-    people, own, most = found.found.single
-    assert (people.n, people.accuracy, own.n, own.accuracy, most.accuracy) == (40, 0.75, 80, 30 / 80, 70 / 80)
+    people, own = found.found.single
+    assert (people.n, people.accuracy, own.n, own.accuracy) == (40, 0.75, 80, 30 / 80)
     by_chance = 0.5 * 0.25 + 0.25 * 0.5 + 0.25 * 0.25  # of x, y and ties; sides never change
     assert people.kappa.value == pytest.approx((0.75 - by_chance) / (1 - by_chance))
 
@@ -218,11 +200,8 @@ def test_judges_of_a_file_are_a_panel_too() -> None:
         for i in range(40)
     ]
     found = judge.prefer(rows)
-    shares = {name: each.accuracy.value for (name, _, _), each in found.found.agreement.items()}
+    shares = {name: each.accuracy.value for name, each in found.found.agreement.items()}
     assert shares == {"j": 0.5, "k": 0.75, "m": pytest.approx(2 / 3), "panel": 0.75}
-    ((who, (number, alpha)),) = found.found.among.items()
-    assert (who, number) == ("judges", 3)
-    assert alpha.value < 0.2
 
 
 def test_judges_of_pandalm_as_counted_from_the_file(shared_data: Path) -> None:
@@ -232,7 +211,7 @@ def test_judges_of_pandalm_as_counted_from_the_file(shared_data: Path) -> None:
     people = [statistics.mode(row["people"]) for row in rows]
     for name in ("gpt-3.5-turbo", "pandalm-7b"):
         read = [(said, row["judges"][name]) for said, row in zip(people, rows, strict=True) if row["judges"][name]]
-        whole = found.found.agreement[name, "all", "all"]
+        whole = found.found.agreement[name]
         assert (whole.n, whole.missing) == (len(read), len(rows) - len(read))
         assert whole.accuracy.value == pytest.approx(accuracy_score(*zip(*read, strict=True)))
     votes = [pair for row in rows for pair in combinations(row["people"], 2)]
@@ -296,7 +275,7 @@ HIGH = [value + 1 + k % 2 / 10 for k, value in enumerate(EQUAL)]
     ("scores", "answer"),
     [
         ({"a": EQUAL, "b": HIGH}, "By m, b scores higher than a (p 0.0005)."),
-        ({"a": EQUAL, "b": EQUAL}, "By m, a scores the same as b on every input"),
+        ({"a": EQUAL, "b": EQUAL}, "By m, the tests do not separate a from b (p 1.000)."),
         (
             {"a": HIGH, "b": [v + (-1) ** k for k, v in enumerate(HIGH)], "c": EQUAL},
             "By m, a scores higher than c (p 0.001), and the tests do not separate a from b (p 1.000).",

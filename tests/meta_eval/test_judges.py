@@ -11,7 +11,6 @@ from meta_eval.judges import (
     compare_judges,
     estimate_agreement,
     find_constant,
-    measure_slices,
     name_difference,
 )
 from meta_eval.labels import agree_on_labels
@@ -62,18 +61,6 @@ def test_kappa_of_rare_labels_is_not_sure() -> None:
     perfect = estimate_agreement(mark_texts(100, 0, 1), mark_texts(100, 0, 1), YES, lay_out(100))["kappa"].only
     assert (perfect.value, perfect.high) == (1.0, 1.0)
     assert perfect.low < 0.8
-
-
-def test_slices_are_studies_of_their_own() -> None:
-    rng = np.random.default_rng(0)
-    names = np.array(["rare"] * 5 + ["s0", "s1"] * 60)
-    x = rng.integers(0, 2, 125).astype(float)
-    y = np.where(rng.random(125) < 0.8, x, 1 - x)
-    found = {each.slice: each for each in measure_slices(names.tolist(), x, y, YES, lay_out(125))}
-    for name, each in found.items():
-        alone = agree_on_labels(x[names == name], y[names == name], YES, lay_out(int((names == name).sum())))
-        assert (each.n, each.kappa.value) == (alone.n, pytest.approx(alone.kappa.value))
-        assert each.harshness.low == pytest.approx(alone.harshness.low, nan_ok=True)
 
 
 def test_constant() -> None:
