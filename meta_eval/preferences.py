@@ -17,7 +17,6 @@ from meta_eval.design import Floats, Layout, lay_out, restrict
 from meta_eval.estimates import Estimate, estimate_difference, estimate_share
 from meta_eval.labels import estimate_kappa
 from meta_eval.permuted import measure_preference_chance
-from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import subtract, to_outcomes
 
@@ -227,15 +226,6 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, seed: int = 0) -
 def exchanges_sides(given: Preferences) -> bool:
     """Whether a system is a in one judgement and b in another, so that sides say nothing of systems."""
     return not {*given.systems_a}.isdisjoint(given.systems_b)
-
-
-def agree_among(table: Floats, layout: Layout) -> Estimate:
-    """Computes Krippendorff's alpha of win, tie and loss among raters, from outcomes of shape (raters, n).
-
-    Each judgement counts in both orders, so that alpha does not depend on which system is called a.
-    """
-    both, twice = in_both_orders(to_outcomes(table - 0.5), layout)
-    return krippendorff_alpha(both, "nominal", layout=twice)
 
 
 def find_majority(table: Floats) -> Floats:
