@@ -25,7 +25,6 @@ from data.sentences import make_splitter, split_english
 from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
 from experiments.contracts import Run, Study
-from experiments.ctrl_eval.tables import Evaluated, tabulate_evaluators
 from experiments.presentation import present, score_sets
 from experiments.training import (
     DiscriminatorPlan,
@@ -111,12 +110,11 @@ def ctrleval(
         baselines["discriminator"] = lambda: DisScore.from_pretrained(quality, label, device)
         baselines["union"] = lambda: DiscriminatorScore.from_pretrained(union, device)
     baselines["word_count"] = WordCount
-    scores, evaluated = evaluate(run, data.rated, metrics)
+    scores = score_by_patterns(run, data.rated, metrics)
     for of_set, others in zip(scores, score_sets(run, data.rated, baselines), strict=True):
         raw = {f"{name}_raw": to_raw_perplexity(others[name]) for name in PERPLEXITIES}
         of_set |= {**others, **raw}
     scored = [replace(rated, scores=of_set) for rated, of_set in zip(data.rated, scores, strict=True)]
-    by_number = [tabulate_evaluators(*of_set, run.seed) for of_set in zip(scored, evaluated, strict=True)]
     notes = [
         *explain_frequencies(data, usual.frequencies),
         f"perplexity_raw and perplexity_backbone_raw: {RAW_IS_LOWER}",
@@ -127,7 +125,6 @@ def ctrleval(
         run,
         scored,
         models={"infiller": backbone, "causal": plain, **judges},
-        tables=[table for table in by_number if table.rows],
         notes=notes,
         settings={"iwf": None if usual.frequencies is None else usual.frequencies.name},
         figures={f"{name} held-out AUC": max(judge.list_points("val/auc")) for name, judge in judges.items()},
@@ -247,21 +244,17 @@ def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[La
     return paired
 
 
-def evaluate(
-    run: Run, sets: Sequence[ScoredSet], metrics: Mapping[str, CTRLEval]
-) -> tuple[list[dict[str, Scores]], list[Evaluated]]:
-    """Scores every set by CTRLEval's pattern functions; returns, by set, their scores and those of single patterns.
+def score_by_patterns(run: Run, sets: Sequence[ScoredSet], metrics: Mapping[str, CTRLEval]) -> list[dict[str, Scores]]:
+    """Scores every set by CTRLEval's pattern functions; returns the scores by set.
 
     CTRLEval also has rows for the mean, the highest and the lowest evaluator in place of its weights (Table 5).
     """
     others = {f"ctrleval_{weights}": replace(metrics["ctrleval"], weights=weights) for weights in get_args(Weights)[1:]}
     scores: list[dict[str, Scores]] = [{} for _ in sets]
-    evaluated: list[Evaluated] = [{} for _ in sets]
     for name, metric in metrics.items():
         rows = {name: metric, **(others if name == "ctrleval" else {})}
         with run.timed(name):
-            for number, rated in enumerate(sets):
+            for of_set, rated in zip(scores, sets, strict=True):
                 evaluations = metric.evaluations(rated.examples)
-                evaluated[number][name] = evaluations
-                scores[number] |= {row: weighted.scores_of(evaluations) for row, weighted in rows.items()}
-    return scores, evaluated
+                of_set |= {row: weighted.scores_of(evaluations) for row, weighted in rows.items()}
+    return scores

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from core.errors import InputError
-from ctrl_eval.analysis import number_of_evaluators
 from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_weight
 from ctrl_eval.frequency import count_frequencies, inverse_sentence_frequency, load_frequencies, normalised_isf
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
@@ -121,17 +120,3 @@ def test_patterns_of_a_prefix_and_a_prompt() -> None:
             consistency_patterns(prefix, text)
     pattern = relevance_pattern("So <mask>! <text>", "It says <mask>.")
     assert (pattern.before, pattern.after) == ("So ", "! It says <mask>.")
-
-
-def pearson(x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.corrcoef(x, y)[0, 1])
-
-
-def test_more_noisy_evaluators_agree_better_and_vary_less() -> None:
-    rng = np.random.default_rng(0)
-    ratings = rng.normal(size=300)
-    scores = ratings[:, None] + 3 * rng.normal(size=(300, 24))
-    found = number_of_evaluators(scores, np.ones_like(scores), ratings, [1, 6, 24], pearson, seed=0)
-    assert found[1][0] < found[6][0] < found[24][0]
-    assert found[1][1] > found[6][1] > found[24][1] == pytest.approx(0.0, abs=1e-12)  # all of them, in another order
-    assert found[24][0] == pytest.approx(pearson(scores.mean(axis=1), ratings))
