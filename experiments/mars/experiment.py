@@ -91,7 +91,7 @@ def mars_story(
     study = present(
         run,
         [of_set.originals for of_set in scored],
-        models={trained.name: trained},
+        models={"language_model": trained},
         tables=make_tables(scored),
         notes=[f"perplexity_raw: {RAW_IS_LOWER}"],
         data=data,
