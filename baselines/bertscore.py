@@ -26,6 +26,7 @@ from models.windows import CutTruncation, refuse_cut
 
 log = logging.getLogger(__name__)
 
+USUAL = "roberta-large"  # the model of most published figures
 UNKNOWN_SHARE = 0.1  # of tokens, from which a note says that the tokenizer cannot spell the language
 PARTS: tuple[str, ...] = ("precision", "recall", "f1")  # in explanations; the last is the score
 
@@ -41,8 +42,8 @@ class BertScore(BaseMetric):
     """F1 of greedy matching, without IDF weights and rescaling; at most 1, higher is better.
 
     If an example has several references, the highest F1 counts, as in bert-score. A blank text scores 0. The
-    explanation of a score has precision and recall. A note warns if the tokenizer does not know many tokens of the
-    texts.
+    explanation of a score has precision, recall, and the share of unknown tokens if there are any. A note names any
+    model other than roberta-large. Another note warns if the tokenizer does not know many tokens of the texts.
     """
 
     name = "bertscore"
@@ -120,6 +121,8 @@ class BertScore(BaseMetric):
             )
             matched[places] = np.stack([part.numpy() for part in parts], axis=1)
         explanations = [dict(zip(PARTS, row, strict=True)) for row in matched.tolist()]
+        for place in np.flatnonzero(unknown):
+            explanations[place]["unknown_tokens"] = float(unknown[place])
         return Scores(
             {"quality": matched[:, -1]},
             self.signature,
@@ -129,11 +132,16 @@ class BertScore(BaseMetric):
         )
 
     def _list_notes(self, unknown: NDArray[np.float64]) -> tuple[str, ...]:
-        """A sentence for readers of the scores; `unknown` is the share of unknown tokens of each example."""
-        if unknown.sum() <= UNKNOWN_SHARE * len(unknown):
-            return ()
-        known = f"{Path(self.model).name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens"
-        return (f"bertscore: {known}: use a model of this language",)
+        """Sentences for readers of the scores; `unknown` is the share of unknown tokens of each example."""
+        name = Path(self.model).name
+        unusual = f"bertscore reads {name}, not {USUAL}: the scores are not those of most papers"
+        unspelled = (
+            f"bertscore: {name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens: use a model of this language"
+        )
+        notes = [unusual] if name != USUAL else []
+        if unknown.sum() > UNKNOWN_SHARE * len(unknown):
+            notes.append(unspelled)
+        return tuple(notes)
 
     def _read_tokens(
         self, texts: Sequence[str], references: Sequence[Sequence[str]]

@@ -3,17 +3,22 @@
 NLTK aligns from the end of the texts and, unlike the original, does not look for the alignment with fewest crossings.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 from nltk.translate.meteor_score import meteor_score
 
 from core.errors import InputError
+from core.example import Example
 from core.metric import ReferenceMetric
+from core.scores import Scores
 from core.settings import checked_dataclass
 from core.signature import Setting
-from data.words import find_words_and_marks
+from data.words import are_unspaced, find_words_and_marks
 
+LETTERS = "meteor: in scripts without spaces between words, such as Chinese, letters count as words"
 NO_SYNONYMS = SimpleNamespace(synsets=lambda word: ())  # stands in for WordNet where synonyms are not matched
 
 
@@ -38,7 +43,7 @@ class Meteor(ReferenceMetric):
     """The weighted mean of precision and recall, recall counting nine times, times 1 - 0.5 (chunks / matches)^3.
 
     0 to 1, higher is better. The best of several references counts. A blank text scores 0. In scripts without spaces
-    between words letters count as words.
+    between words letters count as words, which a note says.
 
     Raises InputError if WordNet is asked for and missing.
     """
@@ -60,6 +65,11 @@ class Meteor(ReferenceMetric):
     def settings(self) -> dict[str, Setting]:
         wordnet = find_wordnet().get_version() if self.synonyms else None
         return super().settings | {"wordnet": wordnet, "words": "any-script"}
+
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        scored = super().score_all(examples)
+        has_letters = any(are_unspaced([example.full_text]) for example in examples)
+        return replace(scored, notes=(*scored.notes, LETTERS)) if has_letters else scored
 
     def rate_text(self, text: str, references: list[str]) -> float:
         source: Any = find_wordnet() if self.synonyms else NO_SYNONYMS

@@ -2,10 +2,13 @@
 
 Our own small implementation of the unigram form with power means of BERT's last layers. The released code leaves out
 subwords after the first of a word, and weighs tokens by their IDF among the texts, or among the references, of the
-call, so that a score depends on the other texts. Here all tokens count, and weigh alike.
+call, so that a score depends on the other texts. Here all tokens count. They weigh by their IDF in a corpus, on both
+sides, or alike without one.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,8 @@ from core.scores import Scores, require
 from core.selection import references_of
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, Setting
+from core.stages import fingerprint
+from data.documents import DocumentFrequencies, count_documents, read_documents
 from models.batching import pad_with_mask, read_in_batches
 from models.encoders import Encoder
 from models.model import plain_token_ids, special_frame
@@ -31,7 +36,7 @@ AT_ONCE = 256  # examples whose token embeddings are held in memory
 class MoverScore(BaseMetric):
     """1 / (1 + distance), where the distance is the least cost of moving the tokens of a text to those of a reference.
 
-    Tokens are unit vectors of equal weight. The score is at most 1, higher is better. With several
+    Tokens are unit vectors, weighted by IDF or equally. The score is at most 1, higher is better. With several
     references the highest score counts. A blank text scores 0.
     """
 
@@ -42,6 +47,8 @@ class MoverScore(BaseMetric):
     libraries = MODEL_LIBRARIES
     # gives the states of tokens; the paper's is BERT tuned on entailment (MNLI)
     encoder: Encoder
+    # a corpus for the IDF of tokens, which the signature names; without one all tokens weigh alike
+    documents: Sequence[str] | None = None
     # how many of the last layers are read, at most all of them and the word embeddings, as the signature says; their
     # minimum, mean and maximum make a token's vector
     layers: Count = 5
@@ -54,20 +61,24 @@ class MoverScore(BaseMetric):
     def from_pretrained(
         cls,
         encoder: str = "offline",
+        documents: str | Path | None = None,
         device: str = "cpu",
         dtype: str = "float32",
         **settings: Any,
     ) -> "MoverScore":
-        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder."""
-        return cls(Encoder.from_pretrained(encoder, device, dtype), **settings)
+        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder, and a corpus file (`read_documents`)."""
+        corpus = None if documents is None else read_documents(documents)
+        return cls(Encoder.from_pretrained(encoder, device, dtype), corpus, **settings)
 
     @property
     def settings(self) -> dict[str, Setting]:
+        documents = None if self.documents is None else fingerprint(sorted(self.documents))
         known = self.encoder.model[0].auto_model.config.num_hidden_layers + 1
         return {
             **super().settings,
             "encoder": self.encoder.name,
             "identity": self.encoder.identity,
+            "documents": documents,
             "layers": min(self.layers, known),
         }
 
@@ -83,6 +94,9 @@ class MoverScore(BaseMetric):
         dropped = [sum(lost[text] for text in several) for several in texts]
         rule = f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
+        frequencies = None
+        if self.documents is not None:
+            frequencies = count_documents(self.documents, partial(list_tokens, tokenizer))
         quality: list[float] = []
         for start in range(0, len(texts), AT_ONCE):
             chunk = texts[start : start + AT_ONCE]
@@ -90,7 +104,7 @@ class MoverScore(BaseMetric):
             vectors = self._embed([ids[text] for text in with_tokens])
             masses: dict[str, Masses] = {}
             for text, of_tokens in zip(with_tokens, vectors, strict=True):
-                masses[text] = np.ones(len(of_tokens)), of_tokens
+                masses[text] = weigh(ids[text], frequencies), of_tokens
             for text, *references in chunk:
                 similarities = [measure_similarity(masses.get(text), masses.get(each)) for each in references]
                 quality.append(max(similarities))
@@ -128,3 +142,16 @@ def measure_similarity(text: Masses | None, reference: Masses | None) -> float:
 def list_distinct(texts: Sequence[Sequence[str]]) -> list[str]:
     """Lists the different texts and references, each once."""
     return list(dict.fromkeys(text for several in texts for text in several))
+
+
+def list_tokens(tokenizer: Any, text: str) -> list[str]:
+    """Lists the ids of the tokens of a text, as strings."""
+    (ids,) = plain_token_ids(tokenizer, [text])
+    return [str(token) for token in ids]
+
+
+def weigh(tokens: Sequence[int], frequencies: DocumentFrequencies | None) -> NDArray[np.float64]:
+    """Returns the weight of each token: its IDF, or 1 without a corpus."""
+    if frequencies is None:
+        return np.ones(len(tokens))
+    return np.array([frequencies.idf(str(token)) for token in tokens])

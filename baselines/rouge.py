@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
+from core.example import Example
 from core.metric import ReferenceMetric
+from core.scores import Scores
+from core.selection import references_of
 from core.settings import checked_dataclass
 from core.signature import Setting
 from data.words import find_words
@@ -19,6 +23,10 @@ if TYPE_CHECKING:
 TEXTS = 64  # whose words are remembered
 STEMS = 2**16  # words whose stems are remembered: stemming takes half of the time of ROUGE
 WORDS = "any-script"  # names the tokenizer in signatures
+OTHERS = (
+    "counts words with letters other than a to z, which rouge-score drops: scores of such texts are not those of "
+    "rouge-score"
+)
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "rouge_l", "rougeLsum": "rouge_lsum"}
 
@@ -53,6 +61,10 @@ class AnyScript:
             stems += self.split(word, self.stemmer) if word.isascii() else [word]
         return stems
 
+    def differs(self, text: str) -> bool:
+        """Whether rouge-score itself would read other words in this text."""
+        return not text.isascii() and self.tokenize(text) != self.split(text, self.stemmer)
+
 
 @cache
 def make_tokenizer(stemmer: bool) -> AnyScript:
@@ -75,8 +87,8 @@ class Rouge(ReferenceMetric):
     """The F1 of shared n-grams or of the longest common subsequence; 0 to 1, higher is better.
 
     The best of several references counts, as in rouge-score. A blank text scores 0. Texts in ASCII are read by the
-    tokenizer of rouge-score, others are split into words of any script, and letters of scripts without spaces: their
-    scores are not those of rouge-score. There is no score where there are no words.
+    tokenizer of rouge-score, others are split into words of any script, and letters of scripts without spaces, which a
+    note says. There is no score where there are no words.
     """
 
     libraries = ("rouge-score",)
@@ -93,6 +105,14 @@ class Rouge(ReferenceMetric):
     @property
     def settings(self) -> dict[str, Setting]:
         return super().settings | {"words": WORDS}
+
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        scored = super().score_all(examples)
+        tokenizer = make_tokenizer(self.stemmer)
+        texts = chain.from_iterable([example.full_text, *references_of(example)] for example in examples)
+        if any(map(tokenizer.differs, texts)):
+            return replace(scored, notes=(*scored.notes, f"{self.name} {OTHERS}"))
+        return scored
 
     def rate_text(self, text: str, references: list[str]) -> float | str:
         scorer = make_scorer(self.kind, self.stemmer)

@@ -19,6 +19,7 @@ from models.encoders import Embedder, load_embedder
 Vector = NDArray[np.float64]  # (dim,)
 Masses = tuple[NDArray[np.float64], NDArray[np.float64]]  # weights (n,), and vectors (n, dim)
 UNKNOWN = "a sentence has no word that the encoder knows"
+SMALLEST = 1e-3  # most scores below it: vectors are so long that exp(-distance) tells little
 
 
 def move(ours: Masses, theirs: Masses) -> float:
@@ -77,11 +78,14 @@ class SentenceMover(BaseMetric):
             similarities = [measure_similarity(text, reference, vectors) for reference in others]
             best.append(float(np.max(similarities)))
         quality = np.array(best)
+        far = f"sentence_mover: most scores are below {SMALLEST}: the encoder's vectors are long, take word vectors"
+        is_far = 2 * (quality < SMALLEST).sum() > len(quality)
         return Scores(
             {"quality": quality},
             self.signature,
             reasons=[UNKNOWN if np.isnan(value) else None for value in quality],
             dropped_tokens=[sum(lost[sentence] for sentence in sentences) for sentences in read],
+            notes=(far,) if is_far else (),
         )
 
 

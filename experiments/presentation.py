@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from data.corpus import Corpus
-from experiments.contracts import Run, Study, Table
+from experiments.contracts import Run, SavedModel, Study, Table
 from experiments.training import Trained
 from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, list_agreement, note_cues
 from meta_eval.cues import FOLDS
@@ -32,6 +32,7 @@ def present(
     settings: Mapping[str, Setting] | None = None,
     figures: Mapping[str, float] | None = None,
     folders: Mapping[str, Path] | None = None,
+    metrics_of: Mapping[str, Sequence[str]] | None = None,
     data: Corpus | None = None,
 ) -> Study:
     """Makes the outcome: what every experiment shows of its sets and models, and what this one adds.
@@ -45,6 +46,7 @@ def present(
         models, folders: by name; models may be trained here or not.
         settings: for the signature, which also names `data`.
         figures: by name; a figure replaces the one of a model with its name.
+        metrics_of: for each model, the metrics that score with it, for its card.
         data: the corpus that the models learned.
     """
     models = models or {}
@@ -55,6 +57,7 @@ def present(
     named |= settings or {}
     if run.cues and rows:
         named["cues"] = f"ridge-{FOLDS}"
+    learned = ("", "") if data is None else (data.name, data.licence)
     curves = {model.name: model.curve for model in trained.values()}
     set_notes = [note for scored in sets for note in scored.notes]
     return Study(
@@ -69,7 +72,7 @@ def present(
         tables=[*([tabulate_agreement(rows)] if rows else []), *tables],
         scored=sets,
         draw=partial(draw_plots, sets, curves),
-        models=kept,
+        models={name: SavedModel(folder, (metrics_of or {}).get(name, ()), *learned) for name, folder in kept.items()},
         curves=curves,
         notes=list(dict.fromkeys([*notes, *set_notes, *note_cues(rows)])),
         figures={**list_losses(models), **(figures or {})},

@@ -24,9 +24,10 @@ from core.stages import fingerprint
 from discriminators.guides import CausalGuide
 from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import TrainingSettings, train_classifier
-from models.batching import Task
+from models.batching import NOT_LEARNED, Task
 from models.causal import CausalLM
 from models.loading import folder_fingerprint
+from models.masked import MaskedLM
 from models.model import LanguageModel, decode_tokens, plain_token_ids
 from models.training import LanguageModelSchedule, train_language_model
 
@@ -217,7 +218,40 @@ class WholeTexts:
         return lambda seed: tasks
 
 
-def encode_fitting(lm: CausalLM, texts: Sequence[str], most: int) -> list[list[int]]:
+@dataclass(frozen=True)
+class MaskedTokens(WholeTexts):
+    """An objective for masked models: to predict masked tokens, which are drawn anew in every epoch."""
+
+    share: float = 0.15  # of the tokens of a text that are masked
+
+    def tasks(self, lm: MaskedLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
+        rows = [lm.framed((), row) for row in encode_fitting(lm, texts, lm.max_length - 3)]
+        mask = lm.special("mask")
+
+        def draw_tasks(seed: int) -> list[Task]:
+            rng = random.Random(seed)
+            return [self.task(row, mask, rng) for row in rows]
+
+        return draw_tasks
+
+    def task(
+        self,
+        row: Sequence[int],
+        mask: int,
+        rng: random.Random,
+    ) -> Task:
+        """Makes a task: masks a share of the inner tokens of a row, at least one token."""
+        inner = range(1, len(row) - 1)
+        count = max(1, round(self.share * len(inner)))
+        source = list(row)
+        target = [NOT_LEARNED] * len(row)
+        for index in rng.sample(inner, count):
+            source[index] = mask
+            target[index] = row[index]
+        return Task(source, target)
+
+
+def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> list[list[int]]:
     """Encodes the texts with at most `most` tokens; leaves out longer texts.
 
     Raises InputError if no text is short enough.

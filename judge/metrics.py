@@ -26,6 +26,7 @@ from judge.registry import (
 )
 
 MODELS = ("model", "language_model", "encoder", "amateur", "expert")  # settings that name one, or several
+OWN_NAMES = ("offline", "naive")  # of models that are no folders and no names of the hub
 AnyMetric: TypeAlias = "str | Metric | MetricFunction | MetricPlan"
 Metrics: TypeAlias = "AnyMetric | Sequence[AnyMetric] | Mapping[str, AnyMetric]"
 
@@ -124,7 +125,7 @@ def check_models(config: Mapping[str, Any], place: str = "") -> None:
     for key in MODELS:
         value = config.get(key)
         for name in value if isinstance(value, list) else [value]:
-            if not isinstance(name, str) or name in ("offline", REQUIRED):
+            if not isinstance(name, str) or name in (*OWN_NAMES, REQUIRED):
                 continue
             try:
                 require_model(name)

@@ -22,9 +22,10 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from core.errors import SettingError
 from data.words import is_clitic
 from mars.masking import Blank, Kept, Template
-from mars.planning import NO_WORD, TIE, Embeddings, plan_states
+from mars.planning import NO_WORD, TIE, Embeddings, is_settled, plan_states
 from mars.references import Augmentation, Augmented, Fill, Job
 from mars.writable_tokens import WritableTokens
 from models.batching import pad, read_in_batches
@@ -33,7 +34,6 @@ from models.model import plain_token_ids
 from models.windows import cut_end
 
 PAPER = Augmentation()
-MOST_CONTEXT = 1024  # tokens of a context that are read; the others are cut and counted
 
 
 @dataclass
@@ -167,7 +167,7 @@ class SelfPlanningAugmenter:
         if room < 0:
             rule = f"the model reads {self.lm.max_length} tokens at once"
             return f"{rule}, but the reference alone has {row.max_length}"
-        fitting, row.dropped = cut_end(begun, min(room, MOST_CONTEXT))
+        fitting, row.dropped = cut_end(begun, min(room, self.settings.max_context))
         row.text[1:1] = fitting
         return row
 
@@ -190,7 +190,7 @@ class SelfPlanningAugmenter:
         chosen = None
         while rows:
             allowed = torch.stack(list(map(self.find_allowed, rows)))
-            logits = self.plan(rows, reader.next_log_probabilities(chosen))
+            logits = self.plan(rows, reader.next_log_probabilities(chosen), allowed)
             chosen = choose_tokens(logits.masked_fill_(~allowed, -torch.inf))
             for row, token in zip(rows, chosen.tolist(), strict=True):
                 row.written.append(token)
@@ -214,12 +214,17 @@ class SelfPlanningAugmenter:
         self,
         rows: Sequence[Filling],
         plain: Float[Tensor, "rows vocabulary"],
+        allowed: Bool[Tensor, "rows vocabulary"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Returns the logits after planning; rows without words to plan toward keep the plain ones."""
+        """Returns the logits after planning.
+
+        Rows without words to plan toward, and rows whose token planning cannot change, keep the plain ones.
+        """
         settings = self.settings
         if bool(plain.isnan().any()):
             raise ValueError(f"the logits of {type(self.lm.model).__name__} are not numbers: its weights are damaged")
-        planned = [i for i, row in enumerate(rows) if row.blank.sought]
+        settled = is_settled(plain, allowed, settings.kl).tolist()
+        planned = [i for i, row in enumerate(rows) if row.blank.sought and not settled[i]]
         if not planned or not settings.planning_steps:
             return plain
         logits = plain.clone()
@@ -291,11 +296,17 @@ def choose_tokens(logits: Float[Tensor, "rows vocabulary"]) -> Tensor:
 def get_output_embeddings(lm: CausalLM) -> Embeddings:
     """Returns E, the output embeddings that planning uses: the weight of the output layer.
 
-    Raises SettingError for a model whose logits are not h E^T (`ConditionalLM.output_head`).
+    Raises SettingError for a model that caps or scales its logits, which are then not h E^T.
     """
-    weight = lm.output_head().weight
-    dtype = torch.promote_types(weight.dtype, torch.float32)
-    return weight.detach().to(dtype)
+    head = lm.output_head()
+    if head.project is not None:
+        name = type(lm.model).__name__
+        raise SettingError(
+            f"MARS needs a model whose logits are its hidden states times its output embeddings, but {name} changes "
+            "them: take a model such as GPT-2 or Qwen2.5"
+        )
+    dtype = torch.promote_types(head.weight.dtype, torch.float32)
+    return head.weight.detach().to(dtype)
 
 
 def separate_from_context(template: Template, context: str) -> Template:

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from core.errors import SettingError
 from core.example import Example
 from core.metric import BaseMetric
 from core.scores import Scores, require
@@ -21,6 +22,7 @@ from mars.augmentation import PAPER as FILLING
 from mars.augmentation import SelfPlanningAugmenter
 from mars.english import VERSION as TAGS
 from mars.masking import ALPHA, SHARED_COST, count_corpus, load_documents
+from mars.naive import NaiveAugmenter
 from mars.references import (
     Augmentation,
     AugmentedReference,
@@ -32,7 +34,9 @@ from mars.score import cosine, mars, ratio_weights
 from models.causal import CausalLM
 from models.encoders import Embedder, load_embedder
 from models.loading import tokenizer_fingerprint
+from models.masked import MaskedLM
 
+AugmenterName = Literal["self_planning", "naive", "none"]
 RATIOS = (0.0, 0.2, 0.4, 0.6)  # stories and news; question answering takes (0, 0.2)
 BARE = "mars needs references, found none"
 NONE = np.empty((0, 0))  # no cosines yet
@@ -90,6 +94,7 @@ class MARS(BaseMetric):
         cls,
         language_model: str | None,
         encoder: str = "offline",
+        augmenter: AugmenterName = "self_planning",
         kept: str | Path | None = None,
         ratios: Sequence[float] = RATIOS,
         q: float = 0.8,
@@ -102,22 +107,29 @@ class MARS(BaseMetric):
     ) -> "MARS":
         """Builds the metric on a language model and an encoder (`load_embedder`), by hub name or folder.
 
-        The language model is causal; without one the human reference alone counts. `documents` is the file of a corpus
+        The language model is causal, masked for `naive`, and not needed for `none`. `documents` is the file of a corpus
         for the IDF of Eq. 1 (`read_documents`). `static_vectors` takes the encoder's input embeddings as word vectors
         (Table 4).
 
         Raises SettingError, before any model is loaded, for settings that break a rule, and MissingModelError for a
         model that is not there.
         """
+        check(AugmenterName, augmenter=augmenter)
         check_masking(ratios, q)  # before any model is loaded
         check(Count, token_budget=token_budget)
         counted = None if documents is None else load_documents(documents)
         described = {"language_model": language_model, "encoder": encoder}
         filler = None
-        if language_model is not None:
-            lm = CausalLM.from_pretrained(language_model, device, dtype)
-            filler = SelfPlanningAugmenter(lm, augmentation, token_budget)
-            described["tokenizer"] = tokenizer_fingerprint(lm.tokenizer)
+        if augmenter != "none":
+            if language_model is None:
+                raise SettingError(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
+            if augmenter == "naive":
+                masked = MaskedLM.from_pretrained(language_model, device, dtype)
+                filler = NaiveAugmenter(masked, augmentation.use_context, token_budget)
+            else:
+                lm = CausalLM.from_pretrained(language_model, device, dtype)
+                filler = SelfPlanningAugmenter(lm, augmentation, token_budget)
+            described["tokenizer"] = tokenizer_fingerprint(filler.lm.tokenizer)
         return cls(
             augmenter=filler,
             embedder=load_embedder(encoder, static_vectors, device, dtype),

@@ -8,10 +8,11 @@ The paper samples an action and weighs a scalar reward with its probability (Eq.
 keeps only the sign of the reward, so it does not depend on the words to come. Here the reward itself is differentiated.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Logits = Float[Tensor, "rows vocabulary"]
@@ -31,6 +32,26 @@ TIE = 1e-3
 def project(hidden: Hidden, embeddings: Embeddings) -> Logits:
     """Computes the logits h E^T, as (E h^T)^T: for a few rows this takes a CPU two thirds of the time."""
     return (embeddings @ hidden.T).T.contiguous()
+
+
+def is_settled(plain: Logits, allowed: Bool[Tensor, "rows vocabulary"], kl: float) -> Tensor:
+    """Whether planning cannot change the greedy token of a row: no distribution within `kl` nats prefers another one.
+
+    Let p be the plain distribution and q one in which the second allowed token comes within e^-d of the first, so that
+    E_q f >= 0 for f = -m at the first, m e^d at the second, 0 elsewhere. Then KL(q || p) >= -log E_p e^f for any m
+    (Donsker and Varadhan); with d = 0 and the best m the bound is -log(1 - (sqrt p_1 - sqrt p_2)^2). Any other allowed
+    token is less probable than the second, so its bound is higher.
+    """
+    total = plain.logsumexp(-1)
+    choices = plain.masked_fill(~allowed, -torch.inf)
+    count = min(2, choices.shape[-1])
+    best = choices.topk(count, dim=-1).values - total[:, None]
+    first = best[:, 0]
+    second = best[:, -1].clamp(min=-1e3)
+    m = (first - second) / 2
+    elsewhere = (1 - first.exp() - second.exp()).clamp(min=0)
+    expected = (first - m).exp() + (second + m * math.exp(2 * TIE)).exp() + elsewhere
+    return -expected.log() > kl
 
 
 def reward_gradient(

@@ -1,4 +1,4 @@
-"""Small models from scratch: a byte-level BPE trained on the given texts; T5 and causal models of any size."""
+"""Small models from scratch: a byte-level BPE trained on the given texts; T5, GPT-2 and BERT models of any size."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -9,6 +9,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
+    AutoModelForMaskedLM,
     PretrainedConfig,
     PreTrainedTokenizerFast,
     T5Config,
@@ -18,6 +19,7 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 from core.settings import Count, Share, checked_dataclass
 from models.causal import CausalLM
+from models.masked import MaskedLM
 from models.seq2seq import Seq2SeqLM
 
 SENTINELS = tuple(f"<extra_id_{i}>" for i in range(8))
@@ -25,6 +27,7 @@ DROPOUTS = {  # settings, by type of model
     "gpt2": ("embd_pdrop", "attn_pdrop", "resid_pdrop"),
     "gpt_neox": ("hidden_dropout", "attention_dropout"),
     "llama": ("attention_dropout",),
+    "bert": ("hidden_dropout_prob", "attention_probs_dropout_prob"),
 }
 
 
@@ -142,8 +145,8 @@ def prefer_near_tokens(attention: T5Attention) -> None:
 
 
 @checked_dataclass
-class TinyCausal:
-    """A causal model to build from scratch, with a tokenizer trained on the given texts; `</s>` frames a text."""
+class TinyStack:
+    """A model with one stack of layers, to build from scratch with a tokenizer that is trained on the given texts."""
 
     # tokens of the byte-level BPE, at most
     vocabulary: Count
@@ -156,6 +159,38 @@ class TinyCausal:
     max_length: Count = 512
     # of hidden states and attention
     dropout: Share = 0.0
+
+    def initialise(
+        self,
+        kind: str,
+        loader: Any,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
+    ) -> tuple[Any, PreTrainedTokenizerFast]:
+        """Makes a model of this type with random weights, and its tokenizer with the `additional` special tokens."""
+        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.max_length, sentinels=())
+        inner_size = "n_inner" if kind == "gpt2" else "intermediate_size"
+        settings: dict[str, Any] = {
+            "hidden_size": self.hidden_size,
+            "num_attention_heads": self.num_attention_heads,
+            "num_hidden_layers": self.num_hidden_layers,
+            **dict.fromkeys(DROPOUTS[kind], self.dropout),
+            inner_size: self.intermediate_size,
+            "vocab_size": len(tokenizer),
+            "max_position_embeddings": self.max_length,
+            "pad_token_id": 0,
+            "bos_token_id": 1,
+            "eos_token_id": 1,
+        }
+        config = AutoConfig.for_model(kind, **settings)
+        return initialise_model(loader.from_config, config, seed), tokenizer
+
+
+@checked_dataclass
+class TinyCausal(TinyStack):
+    """A causal model to build from scratch; `</s>` begins and ends a text."""
+
     # the type of model: `gpt2`, `gpt_neox` (Pythia) or `llama`
     shape: Literal["gpt2", "gpt_neox", "llama"] = "gpt2"
 
@@ -166,19 +201,21 @@ class TinyCausal:
         seed: int,
     ) -> CausalLM:
         """Builds the model with random weights. Its tokenizer has the `additional` special tokens."""
-        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.max_length, sentinels=())
-        inner_size = "n_inner" if self.shape == "gpt2" else "intermediate_size"
-        settings: dict[str, Any] = {
-            "hidden_size": self.hidden_size,
-            "num_attention_heads": self.num_attention_heads,
-            "num_hidden_layers": self.num_hidden_layers,
-            **dict.fromkeys(DROPOUTS[self.shape], self.dropout),
-            inner_size: self.intermediate_size,
-            "vocab_size": len(tokenizer),
-            "max_position_embeddings": self.max_length,
-            "pad_token_id": 0,
-            "bos_token_id": 1,
-            "eos_token_id": 1,
-        }
-        config = AutoConfig.for_model(self.shape, **settings)
-        return CausalLM(initialise_model(AutoModelForCausalLM.from_config, config, seed), tokenizer)
+        return CausalLM(*self.initialise(self.shape, AutoModelForCausalLM, texts, additional, seed))
+
+
+@checked_dataclass
+class TinyBert(TinyStack):
+    """A BERT to build from scratch; `</s>` frames and separates texts."""
+
+    def build(
+        self,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
+    ) -> MaskedLM:
+        """Builds the model with random weights. Its tokenizer has the `additional` special tokens and `<mask>`."""
+        model, tokenizer = self.initialise("bert", AutoModelForMaskedLM, texts, ("<mask>", *additional), seed)
+        tokenizer.mask_token = "<mask>"
+        tokenizer.cls_token = tokenizer.sep_token = "</s>"
+        return MaskedLM(model, tokenizer)

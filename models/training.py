@@ -1,6 +1,7 @@
 """Trains a language model on tasks, each a source and a target: the batches, the loss, the optimizers (see `fit`).
 
-An encoder-decoder model encodes the source. A causal model reads it before the target.
+An encoder-decoder model encodes the source. A causal model reads it before the target. The source of a masked model has
+masks, which the target fills.
 """
 
 import math

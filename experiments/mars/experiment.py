@@ -36,17 +36,19 @@ def mars_story(
     run: Run,
     data: Corpus,
     language_model: LanguageModelPlan | Pretrained,
+    masked: LanguageModelPlan | Pretrained | None,
     metric: partial[MARS],
     baselines: Mapping[str, Callable[[], Metric]],
     perplexity: Callable[[CausalLM, str], Metric],
     largest_ratios: AscendingRatios = (0.0, 0.2, 0.4, 0.6, 0.8),
     clean: bool = False,
 ) -> Study:
-    """Computes the rows of Table 3 (ablations, baselines), Table 4 (adversaries, word vectors) and Table 5.
+    """Computes the rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5.
 
     The rated texts of `data` have references and context. `metric` and `perplexity` make these metrics from the name or
     folder of a model; a baseline is built when it is needed. Each of `largest_ratios` is the largest masking ratio of a
-    row of Table 5 (`mars_to_20` and so on). `clean` removes hashtags and URLs from the rated texts first (section 3).
+    row of Table 5 (`mars_to_20` and so on). Without `masked` there is no row `mars_naive`. `clean` removes hashtags and
+    URLs from the rated texts first (section 3).
 
     Raises InputError for an encoder or a baseline that is not installed, before a model is trained.
     """
@@ -54,10 +56,21 @@ def mars_story(
     contextual = make_embedder(metric, static_vectors=False)
     static = make_embedder(metric, static_vectors=True)
     others = {name: build() for name, build in baselines.items()}
+    plans = {"language_model": language_model, "masked": masked}
     texts = list_texts(data.train)
     held_out = list_texts(data.held_out)
-    trained = find_or_train(run, "language_model", language_model, texts, held_out)
-    causal = trained.source
+    models = {
+        name: find_or_train(
+            run,
+            name,
+            plan,
+            texts,
+            held_out,
+        )
+        for name, plan in plans.items()
+        if plan is not None
+    }
+    causal = models["language_model"].source
     usual = replace(metric(causal), embedder=contextual)
     augmenter = usual.augmenter
     assert isinstance(augmenter, SelfPlanningAugmenter)
@@ -65,6 +78,9 @@ def mars_story(
     for row, changes in ABLATIONS.items():
         ablated = replace(augmenter, settings=replace(augmenter.settings, **changes))
         variants[row] = replace(usual, augmenter=ablated)
+    if "masked" in models:
+        naive = metric(models["masked"].source, augmenter="naive")
+        variants["mars_naive"] = replace(naive, embedder=contextual)
     variants["mars_static"] = replace(usual, embedder=static)
     others["perplexity"] = perplexity(augmenter.lm, causal)
     score = partial(
@@ -91,7 +107,7 @@ def mars_story(
     study = present(
         run,
         [of_set.originals for of_set in scored],
-        models={"language_model": trained},
+        models=models,
         tables=make_tables(scored),
         notes=[f"perplexity_raw: {RAW_IS_LOWER}"],
         data=data,
@@ -103,7 +119,7 @@ def mars_story(
 
 def make_embedder(metric: partial[MARS], static_vectors: bool) -> CachedEmbedder:
     """Makes the encoder of MARS, or word vectors in its place; each text is embedded once."""
-    built = metric(None, static_vectors=static_vectors)
+    built = metric(None, augmenter="none", static_vectors=static_vectors)
     return CachedEmbedder(built.embedder)
 
 

@@ -26,6 +26,7 @@ from baselines.uni_eval import UniEval
 from core.errors import ExampleError, InputError, SettingError
 from core.example import Example
 from core.scores import Metric, Scores
+from data.documents import DocumentFrequencies
 from data.words import RUNS
 from discriminators.discriminator import new_bilstm
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
@@ -78,7 +79,7 @@ def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, Metric]:
         "bartscore": BartScore(t5, "toy"),
         "bertscore": BertScore.from_pretrained(str(bert)),
         "sentence_mover": SentenceMover(Encoder.from_pretrained(str(bert))),
-        "mover_score": MoverScore(Encoder.from_pretrained(str(bert))),
+        "mover_score": MoverScore(Encoder.from_pretrained(str(bert)), ["a cat sat.", "rain"]),
         "bleurt": Bleurt(Regressor(*rate_pairs(bert)), "toy"),
     }
 
@@ -207,15 +208,18 @@ def test_bertscore_refuses_a_name_that_the_library_takes_for_a_t5(bert: Path, tm
         BertScore.from_pretrained(str(tmp_path / "not-t5"))
 
 
-def test_bertscore_notes_what_it_cannot_spell(bert: Path) -> None:
+def test_bertscore_notes_its_model_and_what_it_cannot_spell(bert: Path, tmp_path: Path) -> None:
     """The toy vocabulary has no Chinese: of `[CLS] text [SEP]` a third or more is unknown."""
     metric = BertScore.from_pretrained(str(bert))
     known, unknown = EXAMPLES[:1], [Example("z", "我们喜欢诗", references=("我们喜欢画",))]
-    assert metric.score(known).notes == ()
+    reads = f"bertscore reads {bert.name}, not roberta-large: the scores are not those of most papers"
+    assert metric.score(known).notes == (reads,)
     other = f"bertscore: {bert.name} knows less than 90% of the tokens: use a model of this language"
     found = metric.score([Example("n", "no references"), *unknown])
-    assert found.notes == (other,)
+    assert found.notes == (reads, other)
     assert found.take([1]).notes == found.notes
+    (tmp_path / "roberta-large").symlink_to(bert)
+    assert BertScore.from_pretrained(str(tmp_path / "roberta-large")).score(known).notes == ()
 
 
 def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:
@@ -369,6 +373,8 @@ def test_sentence_mover_by_hand() -> None:
     assert found.notes == ()
     for references in (("the", "unheard"), ("unheard", "the")):
         assert np.isnan(metric.score([Example("e", "the", references=references)]).values["quality"][0])
+    long = SentenceMover(replace(vectors, table=10 * vectors.table)).score(examples[:1])
+    assert long.notes[0].startswith("sentence_mover: most scores are below 0.001: the encoder's vectors are long")
 
 
 def test_the_signature_of_mover_score_names_the_layers_that_are_read(bert: Path) -> None:
@@ -383,8 +389,9 @@ def test_the_signature_of_mover_score_names_the_layers_that_are_read(bert: Path)
 
 
 def test_mover_score_by_its_definition(bert: Path) -> None:
+    """A corpus weighs the tokens: `the` and the full stop are in both of its texts, other tokens in one."""
     examples = [Example("a", "the cat sat", references=("cat the.",)), Example("b", "the", references=("the mat.",))]
-    metric = MoverScore.from_pretrained(str(bert), layers=2)
+    metric = replace(MoverScore.from_pretrained(str(bert), layers=2), documents=["cat the.", "the mat."])
     found = metric.score(examples)
     model, tokenizer = load_encoder(str(bert))
 
@@ -395,9 +402,15 @@ def test_mover_score_by_its_definition(bert: Path) -> None:
         joined = np.concatenate([np.minimum(one, two), (one + two) / 2, np.maximum(one, two)], axis=1)
         return joined / np.linalg.norm(joined, axis=1, keepdims=True)
 
-    distance = move((np.ones(3), embed("the cat sat")), (np.ones(3), embed("cat the.")))
+    both, first, none = map(DocumentFrequencies(2, {"both": 2, "first": 1}, "").idf, ("both", "first", "none"))
+    supply, demand = np.array([both, first, none]), np.array([first, both, both])
+    distance = move((supply, embed("the cat sat")), (demand, embed("cat the.")))
     assert found.values["quality"][0] == pytest.approx(1 / (1 + distance), abs=1e-6)
     assert metric.score([Example("c", "the cat", references=("the cat",))]).values["quality"] == pytest.approx([1.0])
+    alike = replace(metric, documents=None)
+    distance = move((np.ones(3), embed("the cat sat")), (np.ones(3), embed("cat the.")))
+    assert alike.score(examples).values["quality"][0] == pytest.approx(1 / (1 + distance), abs=1e-6)
+    assert len({replace(metric, documents=each).signature for each in (None, ["cat"], ["mat"])}) == 3
 
 
 def test_raw_perplexity() -> None:

@@ -85,6 +85,14 @@ def test_meteor_by_hand() -> None:
     assert one(Meteor(), "😀 明月", "😀 明日") == pytest.approx(meteor(2, 3, 3, 1))
 
 
+def test_meteor_says_that_letters_count_as_words() -> None:
+    chinese = Example("a", "我们喜欢北京", references=("我们喜欢上海",))
+    english = Example("b", "We like it.", references=("We like 北京.",))
+    (note,) = Meteor().score([english, chinese]).notes
+    assert note == "meteor: in scripts without spaces between words, such as Chinese, letters count as words"
+    assert Meteor().score([english]).notes == ()
+
+
 def test_meteor_with_synonyms_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = MagicMock(**{"ensure_loaded.side_effect": LookupError})
     monkeypatch.setattr("baselines.meteor.find_wordnet", lambda: absent)

@@ -8,6 +8,8 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
 import judge
+from baselines.rouge import Rouge
+from core.example import Example
 
 ROUGE_1 = [
     ("I love 北京 very much", "I love 上海 very much", 4 / 6),
@@ -77,3 +79,11 @@ def test_invisible_characters_alone_are_no_text_and_no_reference(metric: str) ->
     assert np.isnan(found.found.values["quality"][:2]).all()
     assert found.found.reasons[0] == f"{metric} needs references, found none"
     assert found.found.reasons[1] == "the text has only invisible characters"
+
+
+@pytest.mark.parametrize("text", ["Herr Müller", "की", "Tôi bán", "I love 北京"])
+def test_rouge_says_where_rouge_score_drops_letters(text: str) -> None:
+    """No note where only marks are outside ASCII: the words are those of rouge-score."""
+    (note,) = Rouge("rouge1").score([Example("a", text="a", references=(text,))]).notes
+    assert note.startswith("rouge_1 counts words with letters other than a to z")
+    assert Rouge("rouge1").score([Example("a", text="“a” – b", references=("a … b",))]).notes == ()

@@ -1,5 +1,6 @@
 """Plans and what is made of them: a model of the hub, in a folder, or trained once under all that it depends on."""
 
+import random
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +16,14 @@ from experiments.contracts import Run
 from experiments.training import (
     DiscriminatorPlan,
     LanguageModelPlan,
+    MaskedTokens,
     Pretrained,
     Trained,
-    WholeTexts,
     choose_groups,
     encode_fitting,
     find_or_train,
 )
+from models.batching import NOT_LEARNED
 from models.tiny import TinyCausal
 from models.training import LanguageModelSchedule
 from tests.toy_models import QUIET
@@ -73,6 +75,16 @@ def test_settings_of_a_classifier_are_checked_before_anything_is_trained(build: 
         DiscriminatorPlan(build, TrainingSettings(epochs=1))
 
 
+def test_a_masked_task_asks_for_what_it_hides_and_for_nothing_else() -> None:
+    row = [1, *range(10, 30), 1]
+    task = MaskedTokens(0.25).task(row, mask=3, rng=random.Random(0))
+    hidden = [i for i, token in enumerate(task.source) if token == 3]
+    assert len(hidden) == 5
+    assert {*hidden} <= {*range(1, len(row) - 1)}
+    assert task.source == [3 if i in hidden else token for i, token in enumerate(row)]
+    assert task.target == [token if i in hidden else NOT_LEARNED for i, token in enumerate(row)]
+
+
 def test_a_limit_on_texts_keeps_whole_groups_of_both_classes() -> None:
     pairs = [LabelledText((f"{word}{i}",), label, str(i)) for i in range(20) for label, word in enumerate("ab")]
     for most, kept in ((None, 40), (100, 40), (10, 10), (11, 10)):
@@ -114,7 +126,9 @@ def test_texts_that_are_too_long_are_left_out_unless_all_are(caplog: pytest.LogC
 
 
 def test_a_small_model_needs_texts_to_learn_and_held_out_ones(run: Run) -> None:
-    plan = LanguageModelPlan(TinyCausal(300, 16, 2, 1, 32), LanguageModelSchedule(1, 1e-3, batch_size=2), WholeTexts())
+    plan = LanguageModelPlan(
+        TinyCausal(300, 16, 2, 1, 32), LanguageModelSchedule(1, 1e-3, batch_size=2), MaskedTokens()
+    )
     for texts, held_out, lacking in (([], ["a"], "training"), (["a"], [], "held-out")):
         with pytest.raises(SettingError, match=f"the small model lm learns .* but these have no {lacking} texts"):
             find_or_train(run, "lm", plan, texts, held_out)

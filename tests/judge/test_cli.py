@@ -207,7 +207,7 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
         ),
         ("score in.jsonl --metrics b=bleu --metrics.b.order x", "--metrics.b.order must be a valid integer"),
         (
-            "score in.jsonl --metric mars --metric.language_model offline --metric.augmentation.k 1",
+            "score in.jsonl --metric mars --metric.language_model naive --metric.augmentation.k 1",
             "--metric.augmentation.k is not a setting of mars (did you mean --metric.augmentation.kl?)",
         ),
         ("audit --metric bleu --data builtin_news --data.x 1", "--data.x is not a setting of builtin_news"),

@@ -4,7 +4,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -15,10 +15,13 @@ from core.errors import SettingError
 from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
 from mars.masking import Blank, Kept, Template
+from mars.naive import NaiveAugmenter
 from mars.planning import TIE, plan_states
 from mars.references import Augmentation, Augmented, Job
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
+from models.masked import MaskedLM, most_likely_at_masks
+from models.tiny import TinyBert
 from tests.toy_models import refuse_large_batches
 
 WORDS = [
@@ -185,7 +188,7 @@ def test_planning_writes_toward_the_kept_text(counting: CausalLM, monkeypatch: p
     [near] = augment(counting, [Job("", template)], Augmentation(kl=0.1, max_guess=0))
     assert (far.text, near.text) == ("!%%", "!#%")
     assert far.kl == pytest.approx(2.0, rel=1e-4)
-    assert near.kl == pytest.approx(0.1, rel=1e-3)
+    assert (far.planned, near.planned) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +241,7 @@ def test_characters_are_never_cut(lm: CausalLM) -> None:
     assert all("\ufffd" not in augmented.text for augmented in found)
 
 
-def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM) -> None:
     words = " ".join(WORDS * 8)
     ids = lm.tokenizer(words, add_special_tokens=False)["input_ids"]
     template = (Kept(" He"), Blank(2), Kept(" ran."))
@@ -248,8 +251,7 @@ def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM, monkeypatch
     assert found.dropped_context == len(ids) - room > 0
     [cut] = augment(lm, [Job(str(lm.tokenizer.decode(ids[:room])), template)])
     assert (cut.text, cut.dropped_context) == (found.text, 0)
-    monkeypatch.setattr("mars.augmentation.MOST_CONTEXT", 10)
-    [few] = augment(lm, [Job(words, template)])
+    [few] = augment(lm, [Job(words, template)], Augmentation(max_context=10))
     assert few.dropped_context == len(ids) - 10
 
 
@@ -326,3 +328,45 @@ def test_other_tokenizers_are_refused() -> None:
         tokenizer = Tokenizer(models.BPE({sign: i for i, sign in enumerate(signs)}, []))
         with pytest.raises(SettingError, match=message):
             WritableTokens(PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="!"), len(signs))
+
+
+LEARNED = ["the cat sat on the mat.", "the dog ran in the park."]
+
+
+@pytest.fixture(scope="module")
+def masked() -> MaskedLM:
+    built = TinyBert(300, 16, 2, 1, 32, max_length=24).build(LEARNED, (), seed=2)
+    built.model.eval()
+    return built
+
+
+def test_masks_stand_where_words_stood(masked: MaskedLM) -> None:
+    job = Job("A dog.", (Kept("the"), Blank(2), Kept(" sat.")))
+    found: Any
+    (found,) = NaiveAugmenter(masked).augment([job])
+    ids = {text: masked.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("A dog.", "the", " sat.")}
+    mask = masked.special("mask")
+    row = masked.framed(ids["A dog."], [*ids["the"], mask, mask, *ids[" sat."]])
+    (expected,) = most_likely_at_masks(masked, [row])
+    assert list(found.fills[0].tokens) == expected
+    assert found.text == f"the {str(masked.tokenizer.decode(expected)).strip()} sat."
+    assert found.fills[0].perplexities == ()
+    assert found.kl == 0
+
+
+def test_context_counts_only_where_it_is_used_and_its_end_is_cut(masked: MaskedLM) -> None:
+    jobs = [Job("the dog ran in the park. " * 3, (Blank(1), Kept(" sat."))), Job("", (Blank(1), Kept(" sat.")))]
+    with_context: Any
+    without: Any
+    with_context, without = (NaiveAugmenter(masked, use_context=used).augment(jobs) for used in (True, False))
+    assert without[0] == without[1]
+    assert without[0].dropped_context == 0
+    assert with_context[0].dropped_context > 0
+    assert with_context[1].text == without[1].text
+    assert NaiveAugmenter(masked).depends != NaiveAugmenter(masked, use_context=False).depends
+
+
+def test_all_references_that_are_too_long_are_named(masked: MaskedLM) -> None:
+    long = Job("", (Blank(1), Kept(" the cat sat on the mat." * 4)))
+    found = NaiveAugmenter(masked).augment([long, Job("", (Blank(1),)), long])
+    assert ["reads 24 tokens at once" in str(one) for one in found] == [True, False, True]

@@ -232,8 +232,10 @@ def test_tag_words_in_context() -> None:
     assert tag_words(["I", "met", "Emily", "and", "[FEMALE]", "."]) == [
         *("other", "other", "noun", "other", "noun", "other"),
     ]
+    assert tag_words(["They", "waited", "outside", "."]) == ["other", "other", "adverb", "other"]
+    assert tag_words(["They", "clean", "it"]) == ["other", "other", "other"]
     assert tag_words(["the", "hottest", "day"]) == ["other", "adjective", "noun"]  # a doubled consonant
     assert tag_words(["They", "have", "bigger", "plans"]) == ["other", "other", "adjective", "noun"]
     assert tag_words(["one", "more", "brother"]) == ["other", "adjective", "noun"]
-    assert tag_words(["the", "5km", "run"]) == ["other", "noun", "noun"]
+    assert tag_words(["the", "21st", "5km", "run"]) == ["other", "adjective", "noun", "noun"]
     assert tag_words([]) == []

@@ -15,7 +15,7 @@ from mars.masking import Blank, Kept, count_corpus
 from mars.metric import MARS
 from mars.references import Augmented, AugmentedReference, Fill, Job, load_or_augment
 from mars.score import ratio_weights
-from models.tiny import TinyCausal
+from models.tiny import TinyBert, TinyCausal
 
 TEXTS = [
     "the old dog ran after a red ball.",
@@ -136,6 +136,7 @@ def test_what_cannot_be_scored_has_a_reason_and_the_rest_goes_on(
     assert scores.values["quality"][7] == pytest.approx(1.0)  # nothing of it can be masked
     assert scores.explanations[3] == {"refused": [{"reference": TEXTS[2], "reason": "too long"}]}
     assert scores.explanations[4] == {}
+    assert "1 of 5 references cannot be augmented" in caplog.text
     assert "have no context" in caplog.text
     assert metric.score([examples[3]]).reasons == ("too long",)
 
@@ -193,7 +194,8 @@ def test_without_an_augmenter_the_human_reference_alone_counts(metric: MARS) -> 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"language_model": "x", "q": 0}, "q must be greater than 0"),
+        ({"language_model": None}, "needs a language_model"),
+        ({"language_model": "x", "augmenter": "clever"}, "augmenter must be 'self_planning', 'naive' or 'none'"),
         ({"language_model": "x", "ratios": (0.2, 0.4)}, "ratios must ascend from 0"),
     ],
 )
@@ -216,6 +218,7 @@ ODD = [
 
 def test_small_real_models_score_anything_and_find_their_references_again(tmp_path: Path) -> None:
     TinyCausal(300, 16, 2, 1, 32, max_length=96).build(TEXTS, (), seed=0).save_pretrained(tmp_path / "causal")
+    TinyBert(300, 16, 2, 1, 32, max_length=96).build(TEXTS, (), seed=0).save_pretrained(tmp_path / "masked")
     metric = MARS.from_pretrained(str(tmp_path / "causal"), kept=tmp_path / "kept", ratios=(0.0, 0.5))
     scores = metric.score(ODD)
     assert scores.reasons == (None,) * len(ODD)
@@ -227,6 +230,8 @@ def test_small_real_models_score_anything_and_find_their_references_again(tmp_pa
     changed = again.score(ODD[::-1])
     assert kept.read_bytes() == before
     assert changed.signature != scores.signature
+    naive = MARS.from_pretrained(str(tmp_path / "masked"), augmenter="naive", ratios=(0.0, 0.5)).score(ODD)
+    assert naive.reasons == (None,) * len(ODD)
 
 
 def job(context: str, words: int = 1) -> Job:

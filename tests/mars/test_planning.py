@@ -1,5 +1,6 @@
 """Self-planning: the exact case by hand, gradients against autograd, the KL that is asked for, rows by themselves."""
 
+import math
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from mars.planning import FARTHEST, NO_WORD, plan_states
+from mars.planning import FARTHEST, NO_WORD, TIE, is_settled, plan_states
 
 THREE = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
 
@@ -66,6 +67,22 @@ def test_a_satisfied_reward_leaves_no_rounding_errors(certainty: float) -> None:
         moved.append((plan_states(table, words, plain)[0] - plain).double())
     torch.testing.assert_close(moved[0], moved[1], atol=2e-3, rtol=0)
     assert moved[1].isfinite().all()
+
+
+@pytest.mark.parametrize("kl", [0.05, 0.2, 2.0])
+def test_where_the_choice_is_settled_no_plan_changes_it(kl: float) -> None:
+    """Also for words that pull away from the most probable token, and where some tokens may not be written."""
+    generator = torch.Generator().manual_seed(0)
+    hidden, embeddings, words = random_case(0, rows=400)
+    allowed = torch.rand(400, 11, generator=generator) < 0.8
+    plain = hidden @ embeddings.T
+    settled = is_settled(plain, allowed, kl)
+    planned, _ = plan_states(embeddings, words, plain, kl=kl)
+    best, moved = (logits.masked_fill(~allowed, -math.inf).topk(2) for logits in (plain, planned))
+    assert 0 < settled.sum() < 400
+    assert torch.equal(best.indices[settled, 0], moved.indices[settled, 0])
+    assert (moved.values[:, 0] - moved.values[:, 1])[settled].min() > TIE
+    assert (best.indices[~settled, 0] != moved.indices[~settled, 0]).any()
 
 
 @pytest.mark.parametrize("steps", [1, 3])

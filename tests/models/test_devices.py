@@ -13,9 +13,10 @@ from core.errors import MissingModelError, SettingError
 from models import devices, model
 from models.causal import CausalLM
 from models.devices import check_device, count_weights, free_memory, set_aside
+from models.masked import MaskedLM
 from models.model import Float32Linear
 from models.seq2seq import Seq2SeqLM
-from models.tiny import TinyCausal, TinyT5
+from models.tiny import TinyBert, TinyCausal, TinyT5
 from models.training import LanguageModelModule
 
 
@@ -34,6 +35,18 @@ def test_a_layer_in_float32_copies_some_rows_at_a_time(bias: bool, monkeypatch: 
         layer.weight.mul_(2)
         torch.testing.assert_close(layer(states), 2 * first)
     assert layer(states).requires_grad
+
+
+def test_a_gpu_without_bfloat16_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "V100")
+    check_device("cuda:1", "float16")
+    with pytest.raises(SettingError, match="dtype=bfloat16, but V100 does not support bfloat16"):
+        check_device("cuda", "bfloat16")
+    with pytest.raises(SettingError, match="this machine has 2 devices of the kind cuda"):
+        check_device("cuda:2")
 
 
 def test_weights_are_counted_from_headers(tmp_path: Path) -> None:
@@ -109,6 +122,7 @@ TEXTS = ["the cat sat on the mat.", "the dog ran."]
 PLANS = {
     "t5": (TinyT5(300, 16, 32, 2, 1, 1), Seq2SeqLM),
     "gpt2": (TinyCausal(300, 16, 2, 1, 32), CausalLM),
+    "bert": (TinyBert(300, 16, 2, 1, 32), MaskedLM),
 }
 
 
@@ -138,9 +152,14 @@ def test_log_probabilities_are_not_rounded_to_bfloat16(lm: Any) -> None:
         inputs = {"input_ids": ids, "decoder_input_ids": torch.tensor([[0, 11, 12]])}
         (found,) = lm.log_probabilities([([5, 9, 40, 7], [11, 12, 13])])
         wanted = exact_logits(lm, **inputs)[0].log_softmax(-1)[range(3), [11, 12, 13]]
-    else:
+    elif isinstance(lm, CausalLM):
         (found,) = lm.log_probabilities([([5, 9], [40, 7])])
         wanted = exact_logits(lm, input_ids=ids[:, :-1])[0, 1:].log_softmax(-1)[range(2), [40, 7]]
+    else:
+        logits = lm.model(input_ids=ids).logits
+        assert logits.dtype == torch.float32
+        torch.testing.assert_close(logits.double(), exact_logits(lm, input_ids=ids), atol=1e-5, rtol=0)
+        return
     torch.testing.assert_close(torch.tensor(found).double(), wanted, atol=1e-5, rtol=0)
 
 

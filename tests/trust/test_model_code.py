@@ -17,6 +17,7 @@ from discriminators.discriminator import new_bert
 from models.causal import CausalLM
 from models.conditional import load_conditional
 from models.encoders import Encoder, load_encoder
+from models.masked import MaskedLM
 from models.seq2seq import Seq2SeqLM
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +50,7 @@ PLANTED: dict[str, dict[str, dict[str, Any]]] = {
 
 LOADERS = {
     "configuration": (
-        *(CausalLM.from_pretrained, Seq2SeqLM.from_pretrained, Encoder.from_pretrained),
+        *(CausalLM.from_pretrained, MaskedLM.from_pretrained, Seq2SeqLM.from_pretrained, Encoder.from_pretrained),
         *(load_conditional, load_encoder, BertScore.from_pretrained, Bleurt.from_pretrained, CTRLEval.from_pretrained),
         lambda folder: new_bert(encoder=folder),
     ),

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
-from transformers import BertConfig, BertForSequenceClassification
+from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
 from baselines.bertscore import BertScore
 from baselines.bleurt import Bleurt
@@ -25,6 +25,7 @@ from discriminators.guides import CausalGuide, new_causal_guide
 from models.causal import CausalLM
 from models.encoders import Encoder, WordVectors, load_encoder
 from models.infilling import Infiller
+from models.masked import MaskedLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5, initialise_model
 
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 LOADERS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "causal": (CausalLM.from_pretrained, "gpt2"),
+    "masked": (MaskedLM.from_pretrained, "bert_masked"),
     "seq2seq": (Seq2SeqLM.from_pretrained, "t5"),
     "infiller": (lambda folder: Infiller.from_pretrained(folder).lm, "t5"),
     "encoder": (lambda folder: load_encoder(str(folder)), "bert"),
@@ -57,9 +59,13 @@ def kinds(saved_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathFact
     root = tmp_path_factory.mktemp("kinds")
     bert = saved_bert(WORDS, 16, 2, 48)
     config = BertConfig.from_pretrained(bert)
-    shutil.copytree(bert, root / "bert_rater")
-    config.num_labels = 1
-    initialise_model(BertForSequenceClassification, config, 0).save_pretrained(root / "bert_rater")
+    for name, kind, outputs in (
+        ("bert_masked", BertForMaskedLM, 2),
+        ("bert_rater", BertForSequenceClassification, 1),
+    ):
+        shutil.copytree(bert, root / name)
+        config.num_labels = outputs
+        initialise_model(kind, config, 0).save_pretrained(root / name)
     gpt2 = TinyCausal(300, 8, 1, 2, 8, max_length=16).build(WORDS, (), seed=0)
     gpt2.save_pretrained(root / "gpt2")
     t5 = TinyT5(300, d_model=8, d_ff=8, num_heads=1, num_layers=1, num_decoder_layers=1).build(WORDS, (), seed=0)
@@ -199,7 +205,7 @@ EVERYWHERE: dict[str, tuple[Attack, set[str]]] = {  # an attack and the loaders 
     "a number beyond the vocabulary": (number_beyond_vocabulary, {"bilstm", "discriminator"}),
 }
 LENGTHS = [f'"model_max_length": {value}' for value in ("-1", "0", '"512"', "1", "NaN", "[]", "true")]
-BOUNDED = ("causal", "encoder", "sentence_encoder", "bertscore", "bleurt", "seq2seq")
+BOUNDED = ("causal", "masked", "encoder", "sentence_encoder", "bertscore", "bleurt", "seq2seq")
 KERNELS = [("causal", '"owner/kernel"'), ("encoder", '{"": "owner/kernel"}')]
 ATTACKS: list[tuple[str, Attack]] = [
     *((name, attack) for attack, others in EVERYWHERE.values() for name in LOADERS if name not in others),

@@ -21,16 +21,18 @@ TOY = """
 model.language_model.model.hidden_size=16 model.language_model.model.num_hidden_layers=1
 model.language_model.model.num_attention_heads=2
 model.language_model.model.intermediate_size=32 model.language_model.schedule.epochs=1 logger=none
+model.masked.model.hidden_size=16 model.masked.model.num_attention_heads=2 model.masked.model.num_hidden_layers=1
+model.masked.model.intermediate_size=32 model.masked.schedule.epochs=1
 """
 SMALLER = ("data.train=60", "data.held_out=8", "model.language_model.model.vocabulary=400")
-VARIANTS = ("mars", *ABLATIONS, "mars_static")
+VARIANTS = ("mars", *ABLATIONS, "mars_naive", "mars_static")
 RATIOS = tuple(f"mars_to_{ratio}" for ratio in (0, 20, 40, 60, 80))
 BASELINES = ("bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "mover_score", "perplexity", "perplexity_raw")
 BASELINES += ("word_count",)
 
 
 def test_every_row_and_figure_is_there_and_references_are_kept(finish: Callable[..., Any], tmp_path: Path) -> None:
-    sizes = (*SMALLER, "data.rated=8")
+    sizes = (*SMALLER, "model.masked.model.vocabulary=400", "data.rated=8")
     results = finish("+exp=mars_story", *TOY.split(), *sizes, f"outputs={tmp_path}")
     rows = {(row["metric"], row["set"]): row for row in results["table"] if "synthetic" in row}
     # adversaries keep the ratings of their originals, so that agreement with these is no merit
@@ -46,7 +48,7 @@ def test_every_row_and_figure_is_there_and_references_are_kept(finish: Callable[
     assert set(gains) == {*VARIANTS[1:], *BASELINES, "mars_to_0"}
     ratios = {row["largest ratio"]: row["mean deviation"] for row in results["table"] if "mean deviation" in row}
     assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
-    assert len([*(tmp_path / "stages").glob("augmented_references-*.values")]) == 4
+    assert len([*(tmp_path / "stages").glob("augmented_references-*.values")]) == 5
 
 
 def scored_texts(ratings: ArrayLike, systems: Sequence[str] | None = None, **values: ArrayLike) -> ScoredSet:
