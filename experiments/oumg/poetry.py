@@ -22,18 +22,22 @@ from discriminators.guides import load_guide
 from discriminators.texts import LabelledText
 from discriminators.training import kept_point
 from experiments.contracts import Run, Study, Table
-from experiments.oumg import tables
 from experiments.oumg.experiment import CAPTION, JudgesPlan, SystemPair, compare_systems
 from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train
 from meta_eval.design import lay_out
-from meta_eval.estimates import Estimate, estimate_perplexity
+from meta_eval.estimates import Estimate, estimate_mean, estimate_perplexity
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import FEWEST_INPUTS, PairSettings, pair_texts
 from oumg.form import MARKS, Form
+from oumg.form_scores import keeps_form, phrase_lengths
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNet, frequent_characters, poem_nll, spell_poems, tune_of
 
+FORM_CAPTION = (
+    "How far poems keep the form that was asked for, shares in [0, 1], beside human poems. form kept: every length and "
+    "mark; phrase lengths: phrases with the right length. 95 % intervals over inputs."
+)
 PERPLEXITY_CAPTION = (
     "perplexity: per character of all guided poems, given tune and form, under the unguided generator with its whole "
     "vocabulary; lower is more likely."
@@ -131,7 +135,7 @@ def oumg_poetry(
         "G1 against G2, and against itself",
         [pair_poems(plan, origins), pair_poems(plan, again)],
         models={"generator": generator},
-        further=[Table("Form", tables.FORM_CAPTION, tables.form_rows(origins))],
+        further=[tabulate_forms(origins)],
         figures=counts,
         settings={"g1_k": g1_k, "g2_k": g2_k},
         data=data,
@@ -214,7 +218,7 @@ def guided_poetry(
         [replace(system_pair, columns=columns)],
         caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
         models={"generator": generator, "guide": trained},
-        further=[Table("Form", tables.FORM_CAPTION, tables.form_rows(forms))],
+        further=[tabulate_forms(forms)],
         settings=strength,
         figures={
             **counts,
@@ -223,6 +227,23 @@ def guided_poetry(
         },
         data=data,
     )
+
+
+def tabulate_forms(origins: Mapping[str, Sequence[Example]]) -> Table:
+    """Makes a table of how well poems keep their form: a row for each origin, the means of its form scores.
+
+    The origin `human` has the poems whose forms the other origins got, in the same order.
+    """
+    human = origins["human"]
+    layout = lay_out(len(human), inputs=[str(poem.group) for poem in human])
+    rows: list[dict[str, Any]] = []
+    for origin, poems in origins.items():
+        row: dict[str, Any] = {"texts": origin, "n": len(poems)}
+        for name, score in (("form_kept", keeps_form), ("phrase_lengths", phrase_lengths)):
+            values = [score(poem.text, Form.of(asked.text)) for poem, asked in zip(poems, human, strict=True)]
+            row[name] = estimate_mean(np.array(values, dtype=np.float64), layout).only
+        rows.append(row)
+    return Table("Form", FORM_CAPTION, rows)
 
 
 def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]]) -> SystemPair:

@@ -12,13 +12,11 @@ import pytest
 from core.example import Example
 from data.corpus import Corpus
 from data.files import read_examples
-from experiments.oumg.poetry import PoetryPlan, choose_poems, find_characters, halve_inputs
-from experiments.oumg.tables import form_rows
+from experiments.oumg.poetry import PoetryPlan, choose_poems, find_characters, halve_inputs, tabulate_forms
 from experiments.training import LanguageModelPlan
 from models.training import LanguageModelSchedule
 from oumg.comparison import PairSettings
 from oumg.songnet import Poems, SongNetPlan
-from report.tables import Table
 from tests.experiments.conftest import list_stages
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
@@ -114,7 +112,7 @@ def test_poems_can_be_those_that_the_generator_learned() -> None:
 def test_form_scores_by_hand() -> None:
     human = [Example("a", text="花月。人雪。", group="a"), Example("b", text="月。", group="b")]
     system = [Example("a", text="月月。月花花。", group="a"), Example("b", text="花，", group="b")]
-    people, machine = Table("", "", form_rows({"human": human, "G1": system})).to_json()
+    people, machine = tabulate_forms({"human": human, "G1": system}).to_json()
     assert (people["texts"], people["n"], machine["texts"]) == ("human", 2, "G1")
     assert (people["form_kept"], machine["form_kept"]) == (1.0, 0.0)  # the comma is no full stop
     assert (people["phrase_lengths"], machine["phrase_lengths"]) == (1.0, 0.75)
