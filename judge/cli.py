@@ -233,12 +233,7 @@ def check_file(file: str = STANDARD) -> None:
     """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
     if os.path.realpath(file).startswith(("/proc/", "/sys/", "/dev/")) and not Path(file).is_fifo():  # may never end
         raise InputError([fault(file, 0, "must be a regular file or a pipe")])
-    if file == STANDARD or os.path.lexists(file):
-        return
-    from data.workbooks import split_sheet
-
-    path, _ = split_sheet(file)
-    if not os.path.lexists(path):
+    if file != STANDARD and not os.path.lexists(file):
         raise InputError([fault(file, 0, "no such file")])
 
 

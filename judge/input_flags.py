@@ -24,7 +24,6 @@ TEXT_FILES = (
         (),
     ),
     flag("source", Place, "a file of contexts aligned with text"),
-    flag("split", str, "of a folder of WMT with several language pairs: en-de; of a workbook: the name of a sheet"),
 )
 SYSTEM_FILES = (
     flag(
@@ -46,7 +45,7 @@ IN_PLACE = {
     "systems": SYSTEM_FILES,
     "data": SET,
 }  # of FILE, by flag
-HOW = ("text", "references", "source", "split")  # flags that `data.input_file.InputFile` takes, beside `levels`
+HOW = ("text", "references", "source")  # flags that `data.input_file.InputFile` takes, beside `levels`
 OPTIONAL = ("pilot",)  # parameters of FILE that a verb does without
 
 

@@ -275,11 +275,12 @@ def test_an_id_that_systems_share_names_an_input(key: str, tmp_path: Path) -> No
     assert apart.found.judged[0].agreement["judge"].n == 159
 
 
-def test_systems_with_the_same_labels_may_be_judges() -> None:
-    """One label for each id and two models beside it: whether the models are judges is not said."""
-    rows = list_outputs("id", "model", verdict={"a": JUDGE, "b": HUMAN}, human={"a": HUMAN, "b": HUMAN})
-    with pytest.raises(InputError, match='ids must be unique, but "q0"'):
-        judge.agree(rows, judges="verdict")
+def test_labels_by_several_people_of_the_outputs_of_several_systems() -> None:
+    verdicts = list_outputs("id", "system", judge={"a": JUDGE, "b": JUDGE})
+    labels = [{**row, "annotator": who} for row in list_outputs("id", "system", label=SYSTEMS) for who in "xy"]
+    texts = read_verdicts(verdicts, labels=labels)
+    both_systems = np.stack([HUMAN, 1 - HUMAN], axis=1).ravel()
+    np.testing.assert_array_equal(texts.raters["label"], np.stack([both_systems, both_systems]))
 
 
 def test_labels_of_systems_that_nobody_judged() -> None:
@@ -369,26 +370,23 @@ def test_nothing_is_joined_by_numbers_of_lines(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.ratings("human"), [np.nan, *HUMAN[1:]])
 
 
-def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
-    batch = [
-        {
-            "HITId": f"H{i}",
-            "AutoApprovalDelayInSeconds": i % 2,
-            "AssignmentId": f"A{i}{who}",
-            "WorkerId": who,
-            "Input.id": row["id"],
-            "Answer.ok": "yes" if row["human"] else "no",
-            "Answer.tone": i % 3,
-        }
-        for i, row in enumerate(ROWS)
+def test_an_id_of_digits_is_no_number(tmp_path: Path) -> None:
+    rows = [{**row, "id": f"{i:03}"} for i, row in enumerate(ROWS)]
+    verdicts = write_csv(tmp_path / "verdicts.csv", [{"id": row["id"], "judge": row["judge"]} for row in rows])
+    labels = [{name: row[name] for name in ("id", "human")} for row in rows]
+    found = read_verdicts(verdicts, labels=write_csv(tmp_path / "labels.csv", labels))
+    np.testing.assert_array_equal(found.ratings("human"), HUMAN)
+
+
+def test_rows_by_annotator_with_several_questions(tmp_path: Path) -> None:
+    rows = [
+        {"id": row["id"], "gpt": row["judge"], "annotator": who, "human_tone": row["human"], "human_facts": 1}
+        for row in ROWS
         for who in "ab"
     ]
-    path = write_csv(tmp_path / "batch.csv", batch)
-    found = read_verdicts(list_columns("id", "judge"), labels=path)
-    assert found.aspects == ("ok", "tone")
-    np.testing.assert_array_equal(found.raters["ok"], [HUMAN, HUMAN])
-    alone = read_verdicts(path, needs=("people",))
-    assert (alone.aspects, dict(alone.scores)) == (("ok", "tone"), {})
+    found = read_verdicts(write_csv(tmp_path / "v.csv", rows), people="human_tone,human_facts", judges="gpt")
+    assert (found.aspects, len(found)) == (("human_tone", "human_facts"), 80)
+    np.testing.assert_array_equal(found.raters["human_tone"], [HUMAN, HUMAN])
 
 
 def test_a_scorer_called_human_is_a_person(tmp_path: Path) -> None:
@@ -416,8 +414,8 @@ def test_rows_of_several_systems_without_an_input_or_a_system(tmp_path: Path) ->
     with pytest.raises(InputError) as error:
         read_verdicts(path)
     assert str(error.value).splitlines() == [
-        f"{path}:4: {rule} an id here, as in other lines",
-        f"{path}:5: {rule} a system here, as in other lines",
+        f"{path}:4: {rule} an id and a system, as other lines",
+        f"{path}:5: {rule} an id and a system, as other lines",
     ]
     verdicts = list_outputs("question_id", "model", judge=SYSTEMS)
     with pytest.raises(InputError, match=rf"rows.csv:4: {rule} an id"):
