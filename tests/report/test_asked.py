@@ -77,11 +77,7 @@ def test_answers_about_pairs_are_read_back(outputs: Path, people: Path, tmp_path
     """The lines are preferences of the judge: with the same labels they give the same figures, by the judge's name."""
     first = ask(tmp_path / "answers.jsonl", outputs, people)
     again = judge.prefer(tmp_path / "answers.jsonl", human_labels=people)
-    assert (
-        [name for name, *_ in first.found.agreement]
-        == [name for name, *_ in again.found.agreement]
-        == ["folder/toy-1b"]
-    )
+    assert [*first.found.agreement] == [*again.found.agreement] == ["folder/toy-1b"]
     for one, other in zip(first.found.agreement.values(), again.found.agreement.values(), strict=True):
         assert (one.n, one.accuracy, one.kappa.value) == (other.n, other.accuracy, other.kappa.value)
     assert first.tables[0].rows == again.tables[0].rows

@@ -331,13 +331,13 @@ def test_a_page_begins_with_the_answer() -> None:
 
 
 def test_a_page_defines_its_columns_once_and_no_others() -> None:
-    rows = [{"pearson": 0.5, "kendall": 0.25, "change": 0.5, "unscored": NAN, "set": "toys"}]
+    rows = [{"pearson": 0.5, "kendall": 0.25, "effect": 0.5, "unscored": NAN, "set": "toys"}]
     page = show(Study(tables=[Table("Correlations", "Of `m`.", rows), Table("Empty", "", [])]))
     terms = page[page.index("<h2>Columns</h2>") :]
     assert "tau-b of pairs" in terms
     for name in ("pearson", "kendall"):
         assert f'<dt id="column-{name}">{name}</dt>' in terms
     assert not [name for name in ("spearman", "unscored", "synthetic") if f"column-{name}" in page]
-    assert "<code>controlled</code> minus <code>win_rate</code>" in terms
+    assert "<code>by_judge</code> minus <code>by_people</code>" in terms
     assert "Of <code>m</code>." in page
     assert "`" not in page[: page.index("<script>")]
