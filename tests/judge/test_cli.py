@@ -38,8 +38,6 @@ def read(verb: str, *words: str) -> dict[str, Any]:
         ("agree --levels auto", {"levels": "auto"}),
         ("agree --levels.safe 0 1", {"levels": {"safe": [0, 1]}}),
         ("agree --people 1 ann,ben", {"people": ["1", "ann", "ben"]}),
-        ("audit --strengths 0.25 --metric bleu", {"strengths": [0.25]}),
-        ("audit --strengths 0.25,1 --metric bleu", {"strengths": [0.25, 1]}),
         ("plan --raters 1 3", {"raters": [1, 3]}),
         ("compare --level 0.02", {"level": 0.02}),
         ("score --output 5 --metric bleu", {"output": "5"}),
