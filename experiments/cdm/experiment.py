@@ -163,7 +163,6 @@ def cdm(
 
     Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
     """
-    check(Sequence[Rule], **{"model.rules": rules})
     check(Several[one_of(tuple(discriminators))] | None, **{"model.baseline": baseline})
     negatives.read_graphs()
     load = partial(Pair.from_pretrained, device=device, dtype=dtype, untrained=untrained)
@@ -202,7 +201,6 @@ def cdm(
         scored,
         models={model.name: model for model in (trained.amateur, trained.expert, *judges.values())},
         tables=[
-            *tables.tabulate_damage(scored),
             *chain.from_iterable(map(tables.rank_dialogue_systems, scored, steps)),
             tables.tabulate_cues(learned, get_turns(data.held_out)),
         ],
@@ -214,12 +212,6 @@ def cdm(
             "pooler": pooler.negatives,
         },
         folders={"pooler": pooler_folder},
-        metrics_of={
-            **{judge.name: [row] for row, judge in judges.items()},
-            "amateur": list(metrics),
-            "expert": list(metrics),
-            "pooler": [CLASSIFIER],
-        },
         figures={
             **tables.list_figures(pair, trained.order, learned[GENERATIVE]),
             "dialogues that the pooler learned": len(choose_for_pooler(data, pooler, run.seed)),
