@@ -60,7 +60,6 @@ from models.devices import set_aside
 EQUAL_MIX = Sampling(gamma=-0.5)  # of amateur and expert: draws the machine turns that check a pooler
 GENERATIVE = "cdm_generative"  # begins the rows of Generative CDM, whatever gamma is
 BASELINE = "baseline_amateur_alone"  # begins the rows of the paper's baseline: the negatives of the amateur alone
-CLASSIFIER = "cdm_discriminative_classifier"
 ALONE = {-1.0: "expert alone", 0.0: "amateur alone"}  # who draws segments, by gamma (Table 5)
 # the momentum itself is the same for all poolings, so that two explain it
 EXPLAINED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "classifier")
