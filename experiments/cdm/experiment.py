@@ -60,7 +60,6 @@ from models.devices import set_aside
 EQUAL_MIX = Sampling(gamma=-0.5)  # of amateur and expert: draws the machine turns that check a pooler
 GENERATIVE = "cdm_generative"  # begins the rows of Generative CDM, whatever gamma is
 BASELINE = "baseline_amateur_alone"  # begins the rows of the paper's baseline: the negatives of the amateur alone
-CLASSIFIER = "cdm_discriminative_classifier"
 ALONE = {-1.0: "expert alone", 0.0: "amateur alone"}  # who draws segments, by gamma (Table 5)
 # the momentum itself is the same for all poolings, so that two explain it
 EXPLAINED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "classifier")
@@ -163,7 +162,6 @@ def cdm(
 
     Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
     """
-    check(Sequence[Rule], **{"model.rules": rules})
     check(Several[one_of(tuple(discriminators))] | None, **{"model.baseline": baseline})
     negatives.read_graphs()
     load = partial(Pair.from_pretrained, device=device, dtype=dtype, untrained=untrained)
@@ -202,7 +200,6 @@ def cdm(
         scored,
         models={model.name: model for model in (trained.amateur, trained.expert, *judges.values())},
         tables=[
-            *tables.tabulate_damage(scored),
             *chain.from_iterable(map(tables.rank_dialogue_systems, scored, steps)),
             tables.tabulate_cues(learned, get_turns(data.held_out)),
         ],

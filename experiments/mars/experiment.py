@@ -11,7 +11,7 @@ from itertools import chain
 
 from baselines.perplexity import RAW_IS_LOWER, to_raw_perplexity
 from core.scores import Metric
-from core.settings import AscendingRatios, check
+from core.settings import AscendingRatios
 from data.cleaning import clean_examples
 from data.corpus import Corpus
 from data.damage import apply_reorder, apply_retrieve
@@ -41,7 +41,7 @@ def mars_story(
     metric: partial[MARS],
     baselines: Mapping[str, Callable[[], Metric]],
     perplexity: Callable[[CausalLM, str], Metric],
-    largest_ratios: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8),
+    largest_ratios: AscendingRatios = (0.0, 0.2, 0.4, 0.6, 0.8),
     clean: bool = False,
 ) -> Study:
     """Computes the rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5.
@@ -53,7 +53,6 @@ def mars_story(
 
     Raises InputError for an encoder or a baseline that is not installed, before a model is trained.
     """
-    check(AscendingRatios, largest_ratios=largest_ratios)
     # built first, so that a missing package is named before a model is trained
     contextual = make_embedder(metric, static_vectors=False)
     static = make_embedder(metric, static_vectors=True)

@@ -54,9 +54,11 @@ def list_missing_data(config: DictConfig) -> list[str]:
     data = config.get("data") or {}
     if "_target_" not in data:
         return []
+    given = {"download": False} if "download" in data else {}
+    has_table = (config.model or {}).get("iwf") is not None
     try:
-        corpus = instantiate(data, _convert_="all", **({"download": False} if "download" in data else {}))
-        if isinstance(corpus, Corpus) and corpus.iwf is not None and not (config.model or {}).get("iwf"):
+        corpus = instantiate(data, _convert_="all", **given)
+        if isinstance(corpus, Corpus) and corpus.iwf is not None and not has_table:
             corpus.iwf()
     except (InputError, SettingError, InstantiationException) as error:
         for fault in causes(error):

@@ -103,8 +103,9 @@ def show(jobs: Sequence[Mapping[str, Any]], folder: Path, command: Sequence[str]
     if finished:
         joint = join_jobs(finished, command)
         by_job = [job.results["notes"] for job in finished]
-        shared = [note for note in by_job[0] if all(note in notes for notes in by_job)]
-        replace(joint, notes=[*joint.notes, *shared]).print(console)
+        shared = set.intersection(*map(set, by_job))
+        notes = [note for note in by_job[0] if note in shared]
+        replace(joint, notes=[*joint.notes, *notes]).print(console)
         if len(finished) > 1:
             write_tables(joint.tables, folder)
             console.print(literal(f"{folder}/joint.md"))

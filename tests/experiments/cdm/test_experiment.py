@@ -36,7 +36,7 @@ from experiments.cdm.experiment import (
     train_pair,
 )
 from experiments.cdm.sentences import cdm_sentences
-from experiments.cdm.tables import rank_dialogue_systems, tabulate_damage
+from experiments.cdm.tables import rank_dialogue_systems
 from experiments.contracts import Run
 from experiments.presentation import score_sets
 from experiments.training import LanguageModelPlan, Trained
@@ -287,22 +287,3 @@ def test_sentences_for_an_amr_parser_are_those_of_training_dialogues(kept: Run) 
     assert outcome.figures == {"dialogues": 2, "turns": 3, "sentences": 3}
     with pytest.raises(SettingError, match="sentences come from training dialogues, but none has none"):
         cdm_sentences(kept, Corpus("none", (), (), (), synthetic=True))
-
-
-def test_kinds_of_damage_lower_scores_by_what_they_take() -> None:
-    texts = [  # damage, possible damage, rating, score; where b is possible, all scores are higher by 5
-        *[(None, "a", 1.0, 3.0), ("a", "a", 0.5, 1.0), (None, "a+b", 1.0, 8.0)],
-        *[("a", "a+b", 0.5, 6.0), ("b", "a+b", 0.5, 8.0), ("a+b", "a+b", 0.0, 6.0)],
-    ] * 10
-    examples = tuple(
-        Example(str(i), turns=("hi",), label=label, ratings={"quality": rating}, extra={"possible_damage": possible})
-        for i, (label, possible, rating, _) in enumerate(texts)
-    )
-    values = {"falls": np.array([score for *_, score in texts]), "same": np.zeros(60)}
-    scores = {name: Scores({"quality": column}, "") for name, column in values.items()}
-    rated = ScoredSet("toy", examples, scores, synthetic=True)
-    (table,) = tabulate_damage([rated, replace(rated, synthetic=False)])
-    row, same = table.rows
-    fall = pytest.approx(2 / values["falls"].std())
-    assert (row["n"], row["a"].value, row["b"].value) == (60, fall, pytest.approx(0.0))
-    assert same == {"metric": "same"}
