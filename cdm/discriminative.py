@@ -220,16 +220,12 @@ class ClassifierPooler:
 
     def logit(self, steps: Steps) -> float:
         """Computes the score of a dialogue, a logit; higher is better."""
-        return sum(self.contributions(steps).values()) + self.intercept
-
-    def contributions(self, steps: Steps) -> dict[str, float]:
-        """Returns what each feature adds to the logit; the contributions and the intercept sum to the logit."""
-        contributions: dict[str, float] = {}
+        contributions: list[float] = []
         for name, value in zip(FEATURES, find_features(steps).tolist(), strict=True):
             scaling = self.features[name]
             scaled = (value - scaling["center"]) / scaling["scale"]
-            contributions[name] = scaled * scaling["weight"]
-        return contributions
+            contributions.append(scaled * scaling["weight"])
+        return sum(contributions) + self.intercept
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
@@ -258,8 +254,7 @@ def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None
 class DiscriminativeCDM(BaseMetric):
     """The contrast of a large and a small model, pooled to one number per dialogue (CDM); higher is better.
 
-    The explanation of a score is the contrastive momentum of turns and tokens and, with classifier pooling, what every
-    feature adds to the score.
+    The explanation of a score is the contrastive momentum of turns and tokens.
     """
 
     name = "cdm_discriminative"
@@ -346,7 +341,6 @@ class DiscriminativeCDM(BaseMetric):
             "expert": self.pair.expert.identity,
             "infilling": self.pair.infilling.family.name,
             "windows": f"{reading.max_length}-{reading.prompt_turns}",
-            "spelling": reading.spelling,
             "pooling": self.pooling,
             "pooler": None if self.pooler is None else fingerprint(asdict(self.pooler)),
         }
@@ -359,9 +353,6 @@ class DiscriminativeCDM(BaseMetric):
     def score_steps(self, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> Scores:
         """Scores dialogues from known log-probabilities (`Steps`), which all poolings of a pair share."""
         explanations = explain_steps(self.pair, tokenised, steps) if self.explain else []
-        if self.pooling == "classifier" and self.pooler is not None:
-            for explanation, dialogue in zip(explanations, steps, strict=False):
-                explanation["features"] = self.pooler.contributions(dialogue) if len(dialogue.turn) else {}
         quality = np.full(len(steps), np.nan)
         reasons: list[str | None] = [None] * len(steps)
         for i, dialogue in enumerate(steps):

@@ -135,7 +135,6 @@ def read(
     layout = tokens.layout
     rows: list[TokenRow] = []
     dropped = np.zeros(len(texts), dtype=np.int64)
-    undamaged = 0
     for i, segments in enumerate(encoded):
         other = next(others) if pairs and pairs[i] is not None else None
         if other is None and not any(segments):
@@ -155,9 +154,7 @@ def read(
                 layout,
                 turns,
             )
-            damaged = [body for body, same in zip(bodies, against, strict=True) if body != same]
-            undamaged += len(bodies) - len(damaged)
-            bodies = damaged
+            bodies = [body for body, same in zip(bodies, against, strict=True) if body != same]
         total = sum(map(len, bodies))
         for body in bodies:
             if body:  # a window may hold nothing but segments without tokens
@@ -170,8 +167,6 @@ def read(
             len(texts),
             dropped.sum(),
         )
-    if undamaged:
-        log.info("%d windows that both sides of a pair have are left out", undamaged)
     return rows, dropped
 
 

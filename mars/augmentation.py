@@ -34,6 +34,7 @@ from models.model import plain_token_ids
 from models.windows import cut_end
 
 PAPER = Augmentation()
+MOST_CONTEXT = 1024  # tokens of a context that are read; the others are cut and counted
 
 
 @dataclass
@@ -167,7 +168,7 @@ class SelfPlanningAugmenter:
         if room < 0:
             rule = f"the model reads {self.lm.max_length} tokens at once"
             return f"{rule}, but the reference alone has {row.max_length}"
-        fitting, row.dropped = cut_end(begun, min(room, self.settings.max_context))
+        fitting, row.dropped = cut_end(begun, min(room, MOST_CONTEXT))
         row.text[1:1] = fitting
         return row
 

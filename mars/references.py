@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from core.example import Example
 from core.selection import references_of
-from core.settings import Count, Positive, Size, checked_dataclass
+from core.settings import Positive, Size, checked_dataclass
 from core.stages import Stages, fingerprint
 from data.documents import DocumentFrequencies
 from mars.masking import Blank, Template, make_templates
@@ -34,7 +34,6 @@ class Augmentation:
     kl: Positive = 0.2
     max_guess: Size = 3  # sigma, how many more tokens than masked words are tried
     use_context: bool = True  # whether the model reads the context first
-    max_context: Count = 1024  # how many tokens of a context are read at most; the others are cut and counted
 
 
 @dataclass(frozen=True)
@@ -187,9 +186,6 @@ def augment_references(
             else:
                 row.append(AugmentedReference(*key, ratio, job.template, text))
         augmentations[key] = reasons[0] if reasons else tuple(row)
-    refused = [row for row in augmentations.values() if isinstance(row, str)]
-    if refused:
-        log.warning("%d of %d references cannot be augmented: %s", len(refused), len(jobs), refused[0])
     bare = sum(not context for context, _ in jobs)
     if bare and augmenter is not None and augmenter.depends["use_context"]:
         log.warning("%d of %d references have no context: they are augmented without one", bare, len(jobs))

@@ -31,7 +31,6 @@ class PretrainedLM:
     """A pretrained encoder-decoder or causal model to start a training from, given by hub name or folder."""
 
     name: str
-    device: str = "cpu"
     dtype: str = "float32"
 
     def build(
@@ -45,7 +44,7 @@ class PretrainedLM:
         The new tokens use spare rows of the checkpoint's embeddings (T5 and Pythia have some), else new random rows. A
         causal model that fills in the middle has tokens of its own for this and gets no others.
         """
-        lm = load_conditional(self.name, self.device, self.dtype)
+        lm = load_conditional(self.name, "cpu", self.dtype)
         if not lm.model.config.is_encoder_decoder and find_family(lm.model.config, lm.tokenizer) != LEFT_TO_RIGHT:
             additional = tuple(token for token in additional if token not in SMALL.marks)
         lm.tokenizer.add_special_tokens({"additional_special_tokens": list(additional)}, False)

@@ -22,7 +22,7 @@ from pytorch_lightning.strategies import FSDPStrategy
 from torchmetrics import SumMetric
 
 from core.errors import SettingError
-from core.settings import Count, Positive, Share, checked_dataclass
+from core.settings import Count, Positive, checked_dataclass
 from models.batching import NOT_LEARNED, Batch, Task, batches_by_budget
 from models.fit import BatchDataModule, Schedule, TrainingModule, fit
 from models.model import LanguageModel, output_layer_given
@@ -41,8 +41,6 @@ class Lora:
     rank: Count = 16
     # the product is multiplied by alpha / rank
     alpha: Positive = 32.0
-    # of what the matrices read
-    dropout: Share = 0.0
 
 
 @checked_dataclass
@@ -234,7 +232,6 @@ def add_lora(model: Any, lora: Lora, seed: int, tokens: Collection[int]) -> Any:
     sizes: dict[str, Any] = {
         "r": lora.rank,
         "lora_alpha": lora.alpha,
-        "lora_dropout": lora.dropout,
     }
     config = LoraConfig(target_modules="all-linear", trainable_token_indices=list(tokens) or None, **sizes)
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():

@@ -20,7 +20,6 @@ from models.sampling import pad_prompts, sample_continuations, sample_in_batches
 from oumg.guidance import Guidance, GuidanceRule, Guide, GuidedStep
 from oumg.pieces import normalise_text, split_pieces
 
-GuideModel = Discriminator
 MakeGuidance = Callable[..., Guidance]
 INCOMPLETE = "\ufffd"  # stands for the first bytes of a character whose other bytes are in the next token
 
@@ -120,7 +119,7 @@ def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
 
 def make_guidance(
     lm: CausalLM,
-    guide: GuideModel | Guide,
+    guide: Discriminator | Guide,
     rule: GuidanceRule,
     strength: float,
     k: int,

@@ -48,7 +48,6 @@ from core.settings import Count, Positive, Several, check, checked_dataclass, on
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.corpus import Corpus
-from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
 from experiments.contracts import Run, Study
@@ -173,7 +172,7 @@ def cdm(
     if baseline is not None:
         learned[BASELINE] = get_negatives(run, trained, data, negatives.without_contrast())
     for rule in rules:
-        dialogues = spell(choose_dialogues(data, negatives, run.seed), pair.reading.spelling)
+        dialogues = choose_dialogues(data, negatives, run.seed)
         learned[rule] = make_by_rule("model.rules", rule, dialogues, run.seed, pair)
     with set_aside(*pair.models):
         judges = train_discriminators(run, learned, discriminators, baseline)
@@ -205,7 +204,6 @@ def cdm(
         ],
         notes=notes,
         settings={
-            "spelling": pair.reading.spelling,
             "strategy": negatives.strategy,
             "gamma": negatives.sampling.gamma,
             "pooler": pooler.negatives,

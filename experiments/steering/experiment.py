@@ -36,7 +36,7 @@ from experiments.training import LanguageModelPlan
 from models.causal import CausalLM
 from models.model import decode_tokens
 from oumg import generation
-from oumg.generation import GuideModel, SamplingSettings, make_guidance
+from oumg.generation import SamplingSettings, make_guidance
 from oumg.guidance import GuidanceRule
 from oumg.pieces import split_pieces
 
@@ -108,7 +108,7 @@ def guided_text(
 def steer(
     run: Run,
     lm: CausalLM,
-    guides: Mapping[str, GuideModel],
+    guides: Mapping[str, Discriminator],
     prompts: Sequence[Sequence[int]],
     steering: SteeringSettings,
     sampling: SamplingSettings,
@@ -172,7 +172,7 @@ def judge_texts(
     return judged
 
 
-def judge_held_out(data: Corpus, judge: Judge, guides: Mapping[str, GuideModel]) -> tuple[dict[str, float], bool]:
+def judge_held_out(data: Corpus, judge: Judge, guides: Mapping[str, Discriminator]) -> tuple[dict[str, float], bool]:
     """Measures the accuracy of judges and guides on held-out texts, which no model has learned, by name.
 
     Also returns whether the judges are above chance; with a single label among the texts they are not known to be.

@@ -86,7 +86,6 @@ def test_the_classifier_pooler_learns_and_its_features_add_up(tmp_path: Path) ->
     pooler = ClassifierPooler.fit(good[:40], damaged[:40])
     correct = [pooler.logit(s) > 0 for s in good[40:]] + [pooler.logit(s) < 0 for s in damaged[40:]]
     assert np.mean(correct) > 0.9
-    assert list(pooler.contributions(good[0])) == list(FEATURES)
     assert pooler.refusal == ""
     assert pooler.with_auc(good[40:], damaged[40:]).refusal == ""
     pooler = pooler.with_auc(damaged[40:], good[40:])

@@ -12,7 +12,6 @@ import torch
 
 from core.errors import ExampleError, InputError
 from core.example import Example
-from data.words import Spelling
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.explanations import explain_parts
 from discriminators.metric import DiscriminatorScore
@@ -108,8 +107,6 @@ JUDGE = new_bilstm(
     embedding_dim=8,
     hidden_dim=8,
 )
-RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
-TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure ( i think ) .")
 
 
 def test_turns_without_tokens_have_no_score() -> None:
@@ -128,21 +125,6 @@ def test_of_dialogues_alone_a_text_has_no_score() -> None:
     assert found.reasons == ("discriminator needs two or more turns, found none", None)
     with pytest.raises(ExampleError, match="two or more turns"):
         metric.score([Example("t", "red cat")])
-
-
-@pytest.mark.parametrize("spelling", ["as_is", "normal"])
-def test_a_discriminator_scores_in_the_spelling_that_it_learned(tmp_path: Path, spelling: Spelling) -> None:
-    judge = new_bilstm(
-        [RAW, TOKENISED],
-        "characters",
-        hidden_dim=8,
-        spelling=spelling,
-    )
-    judge.save_pretrained(tmp_path)
-    metric = DiscriminatorScore.from_pretrained(tmp_path, explain=True)
-    scores = metric.score([Example("raw", turns=RAW), Example("tokenised", turns=TOKENISED)])
-    assert (np.ptp(scores.values["quality"]) < 1e-9) == (spelling == "normal")
-    assert [turn for turn, _ in scores.explanations[0]["parts"]] == [*RAW]
 
 
 def count_good(texts: Sequence[Segments]) -> tuple[np.ndarray, np.ndarray]:

@@ -67,7 +67,7 @@ def record_rows(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> list[list[int]
 def jobs() -> list[Job]:
     rng = random.Random(1)
     contexts = ["", "Tom had a red ball.", "Ann baked a cake for her brother, and it was so good.", "He threw it"]
-    return [Job(rng.choice(contexts), random_template(rng, rng.randint(1, 5))) for _ in range(6)]
+    return [Job(rng.choice(contexts), random_template(rng, rng.randint(1, 4))) for _ in range(5)]
 
 
 @torch.no_grad()
@@ -145,7 +145,7 @@ def changed_weight(weight: torch.Tensor) -> Iterator[torch.Tensor]:
             weight.copy_(before)
 
 
-@pytest.mark.parametrize("number", [30, pytest.param(250, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [10, pytest.param(250, marks=pytest.mark.slow)])
 def test_no_fill_depends_on_the_batch(lm: CausalLM, number: int) -> None:
     """Two fills a job, alone and in batches: no choice lies within rounding errors of `TIE`."""
     rng = random.Random(7)
@@ -241,7 +241,7 @@ def test_characters_are_never_cut(lm: CausalLM) -> None:
     assert all("\ufffd" not in augmented.text for augmented in found)
 
 
-def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM) -> None:
+def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     words = " ".join(WORDS * 8)
     ids = lm.tokenizer(words, add_special_tokens=False)["input_ids"]
     template = (Kept(" He"), Blank(2), Kept(" ran."))
@@ -251,7 +251,8 @@ def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM) -> None:
     assert found.dropped_context == len(ids) - room > 0
     [cut] = augment(lm, [Job(str(lm.tokenizer.decode(ids[:room])), template)])
     assert (cut.text, cut.dropped_context) == (found.text, 0)
-    [few] = augment(lm, [Job(words, template)], Augmentation(max_context=10))
+    monkeypatch.setattr("mars.augmentation.MOST_CONTEXT", 10)
+    [few] = augment(lm, [Job(words, template)])
     assert few.dropped_context == len(ids) - 10
 
 
