@@ -163,13 +163,17 @@ def _find_outputs(verdicts: ScoredSet, given: GivenLabels) -> list[list[int]]:
     are_of_inputs = fold_name(given.key or "") in INPUT_KEYS
     found = max(ways[:: -1 if are_of_inputs else 1], key=lambda outputs: sum(map(bool, outputs)))
     if not any(found):
-        named = [label.id for label in labels]
+        rule, named, known = "have ids", [label.id for label in labels], [*(ids or groups)]
+        judged = dict.fromkeys(example.system for example in verdicts.examples if example.system)
+        labelled = dict.fromkeys(label.system for label in labels if label.system)
+        if labelled and judged and labelled.keys().isdisjoint(judged):
+            rule, named, known = "name systems", [*labelled], [*judged]
         raise refuse_all(
-            "have ids, and systems,",
+            rule,
             given.labelled.name,
             named,
             verdicts.name,
-            [*(ids or groups)],
+            known,
         )
     for label, places in zip(labels, found, strict=True):
         count = len({verdicts.examples[i].system for i in places})

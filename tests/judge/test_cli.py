@@ -38,6 +38,8 @@ def read(verb: str, *words: str) -> dict[str, Any]:
         ("agree --levels auto", {"levels": "auto"}),
         ("agree --levels.safe 0 1", {"levels": {"safe": [0, 1]}}),
         ("agree --people 1 ann,ben", {"people": ["1", "ann", "ben"]}),
+        ("plan --differences 0.25", {"differences": [0.25]}),
+        ("plan --differences 0.25,1", {"differences": [0.25, 1]}),
         ("plan --raters 1 3", {"raters": [1, 3]}),
         ("compare --level 0.02", {"level": 0.02}),
         ("score --output 5 --metric bleu", {"output": "5"}),

@@ -138,7 +138,6 @@ VERBS: dict[str, tuple[Callable[[], list[Cells]], Callable[[Path], str]]] = {
     "prefer battles": (make_battles, lambda path: show(judge.prefer(path))),
     "prefer judgements": (make_judgements, lambda path: show(judge.prefer(path))),
     "label": (make_verdicts, run_label),
-    "plan": (make_verdicts, lambda path: show(judge.plan(path, within=0.1))),
     "score": (make_outputs, run_score),
     "compare": (
         make_outputs,
