@@ -79,7 +79,7 @@ def explain_undefined(
     for name, values in (("scores", x), ("ratings", y)):
         if np.ptp(values) == 0:
             return f"all {len(values)} {name} of {units} are {values[0]:g}: a constant has no correlation"
-    if grouping == "between_systems":
+    if grouping != "within_systems":
         return None
     groups = layout.groups(grouping)
     if not groups:

@@ -120,18 +120,17 @@ def agree_on_labels(
     """Measures how well the labels of a judge agree with those of people, both of shape (n,), with NaN for no label."""
     labelled = ~np.isnan(people)
     kept = labelled & ~np.isnan(judge)
-    is_weighted = len(labels) > 2
     given = np.unique(judge[kept])
     p_chance = math.nan
     if kept.any():
         present = restrict(layout, kept)
-        p_chance = measure_label_chance(people[kept], judge[kept], present, is_weighted=is_weighted, seed=seed)
+        p_chance = measure_label_chance(people[kept], judge[kept], present, seed)
     return LabelAgreement(
         labels=labels,
         n=int(kept.sum()),
         missing=int((labelled & ~kept).sum()),
         accuracy=estimate_accuracy(people, judge, layout).only,
-        kappa=estimate_kappa([(people, judge)], labels, layout, is_weighted=is_weighted).only,
+        kappa=estimate_kappa([(people, judge)], labels, layout, is_weighted=len(labels) > 2).only,
         p_chance=p_chance,
         harshness=estimate_harshness(people, judge, labels, layout).only,
         only_label=float(given[0]) if len(given) == 1 else math.nan,

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from meta_eval.design import Floats, Layout
+from meta_eval.design import Floats, Indices, Layout
 from meta_eval.estimates import BATCH, Estimate, Estimates, clusters, estimate_share, flip_signs, gather
 from meta_eval.preferences import Preferences
 
@@ -229,8 +228,8 @@ def find_p_values(given: Preferences, strengths: Floats, seed: int = 0) -> Float
 def collect_evidence(
     given: Preferences,
     wins: Floats,
-    first: NDArray[np.intp],
-    second: NDArray[np.intp],
+    first: Indices,
+    second: Indices,
 ) -> Floats:
     """Computes the evidence of each unit for the first system of each pair, of shape (units, pairs).
 
@@ -258,7 +257,7 @@ def collect_evidence(
     return np.hstack(blocks)
 
 
-def fit_equal(wins: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
+def fit_equal(wins: Floats, first: Indices, second: Indices) -> Floats:
     """Fits, for each pair, strengths in which its two systems are equally strong; returns shape (pairs, systems).
 
     In each pair the index `first` is below `second`.
