@@ -72,7 +72,12 @@ def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     return np.clip(leads / root_x / root_y, -1.0, 1.0)
 
 
-def _compare_pairs(x: Column, y: Column, first: Indices, second: Indices) -> Floats:
+def _compare_pairs(
+    x: Column,
+    y: Column,
+    first: Indices,
+    second: Indices,
+) -> Floats:
     """Whether examples agree in order (1, 0 for a tie, -1), and are untied in x and in y, (3, firsts, seconds)."""
     of_x = np.sign(np.subtract.outer(x[first], x[second]))
     of_y = np.sign(np.subtract.outer(y[first], y[second]))
@@ -168,7 +173,12 @@ def _weighted_pearson(x: Floats, y: Floats, weights: Weights) -> Correlations:
     y_squares = (weighted_y * y).sum(axis=-1)
     deviations = np.sqrt(x_squares * y_squares)
     undefined = np.full(len(covariance), np.nan)
-    ratio = np.divide(covariance, deviations, out=undefined, where=deviations > 0)
+    ratio = np.divide(
+        covariance,
+        deviations,
+        out=undefined,
+        where=deviations > 0,
+    )
     return np.clip(ratio, -1.0, 1.0)
 
 

@@ -258,7 +258,12 @@ def _estimate_beyond(
     def correlate(inputs: Floats) -> Floats:
         return correlate_beyond(scores, ratings, cues, inputs[:, layout.inputs])
 
-    estimates = estimate_weighted(correlate, layout, scale="correlation", reason=NOTHING_LEFT)
+    estimates = estimate_weighted(
+        correlate,
+        layout,
+        scale="correlation",
+        reason=NOTHING_LEFT,
+    )
     return dict(zip(columns, estimates.show(), strict=True))
 
 

@@ -127,7 +127,12 @@ def find_common(values: Floats, names: Sequence[str] | None = None) -> tuple[Mas
     return best
 
 
-def _grow(is_known: Mask, first: int, order: Sequence[int], least: float) -> tuple[Mask, Mask]:
+def _grow(
+    is_known: Mask,
+    first: int,
+    order: Sequence[int],
+    least: float,
+) -> tuple[Mask, Mask]:
     """The rows that can be compared with the row `first`, each time the one that keeps most columns."""
     rows = np.zeros(len(is_known), dtype=np.bool_)
     columns = np.ones(is_known.shape[1], dtype=np.bool_)

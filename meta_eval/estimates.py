@@ -134,7 +134,12 @@ class Estimates:
         if self.scale not in ("mean", "share"):
             return most
         fourth = (self.parts**4).sum(axis=0)
-        worth = np.divide(3 * self.variances**2, fourth, out=most + 1, where=fourth > 0)
+        worth = np.divide(
+            3 * self.variances**2,
+            fourth,
+            out=most + 1,
+            where=fourth > 0,
+        )
         return np.clip(worth - 1, 1.0, np.maximum(most, 1.0))
 
     @property
@@ -382,14 +387,24 @@ def estimate_ratio(
     return _divide_sums(above, below, (), scale)
 
 
-def _divide_sums(above: Floats, below: Floats, pseudo: Sequence[float], scale: Scale) -> Estimates:
+def _divide_sums(
+    above: Floats,
+    below: Floats,
+    pseudo: Sequence[float],
+    scale: Scale,
+) -> Estimates:
     """Estimates ratios of sums over units, both of shape (units and pseudo-units, k)."""
 
     def divide(weights: Floats) -> Floats:
         return divide_known(weights @ above, weights @ below)
 
     units = len(below) - len(pseudo)
-    return linearise(divide, below[:units].sum(axis=1) > 0, pseudo, scale=scale)
+    return linearise(
+        divide,
+        below[:units].sum(axis=1) > 0,
+        pseudo,
+        scale=scale,
+    )
 
 
 def estimate_perplexity(nll: Floats, tokens: Floats, layout: Layout) -> Estimate:
@@ -460,7 +475,12 @@ def measure_design_effects(columns: Floats, layout: Layout) -> Floats:
 def divide_known(numerators: Floats, denominators: Floats) -> Floats:
     """Divides sums of one shape; NaN where the denominator is 0."""
     unknown = np.full(numerators.shape, np.nan)
-    return np.divide(numerators, denominators, out=unknown, where=denominators > 0)
+    return np.divide(
+        numerators,
+        denominators,
+        out=unknown,
+        where=denominators > 0,
+    )
 
 
 def flip_signs(shares: Floats, seed: int = 0, fitted: float = 0.0) -> Floats:

@@ -115,7 +115,17 @@ def estimate_correlations(
         return replace(between, what="systems")
 
     def correlate(inputs: Floats) -> Floats:
-        found = [group(statistic, x, ratings, layout, grouping, inputs) for x in columns]
+        found = [
+            group(
+                statistic,
+                x,
+                ratings,
+                layout,
+                grouping,
+                inputs,
+            )
+            for x in columns
+        ]
         return np.stack(found, axis=1)
 
     return estimate_weighted(correlate, layout, scale="correlation")
@@ -138,7 +148,13 @@ def estimate_correlation(
     reason = explain_undefined(x, y, present, grouping)
     if reason is not None:
         return Estimate.undefined(reason)
-    return estimate_correlations(statistic, [x], y, present, grouping).only
+    return estimate_correlations(
+        statistic,
+        [x],
+        y,
+        present,
+        grouping,
+    ).only
 
 
 def difference(
@@ -161,4 +177,11 @@ def difference(
         reason = explain_undefined(x, y, present, grouping)
         if reason is not None:
             return Estimate.undefined(reason)
-    return estimate_correlations(statistic, [a, b], y, present, grouping).subtract([0], [1]).only
+    both = estimate_correlations(
+        statistic,
+        [a, b],
+        y,
+        present,
+        grouping,
+    )
+    return both.subtract([0], [1]).only

@@ -122,7 +122,13 @@ def measure_preference_chance(
     outcomes = np.array([0.0, 0.5, 1.0])
     of_people = np.equal.outer(people, outcomes)
     of_judge = np.equal.outer(judge, outcomes)
-    return _test_marks(of_people, of_judge, layout, seed, is_turned=are_exchanged)
+    return _test_marks(
+        of_people,
+        of_judge,
+        layout,
+        seed,
+        is_turned=are_exchanged,
+    )
 
 
 def _test_marks(
@@ -139,7 +145,16 @@ def _test_marks(
     """
     x = _centre(people, is_turned=is_turned)
     y = _centre(judge, is_turned=is_turned)
-    return float(find_p_of_products(y, x, layout, seed, is_joint=True, is_turned=is_turned)[0])
+    return float(
+        find_p_of_products(
+            y,
+            x,
+            layout,
+            seed,
+            is_joint=True,
+            is_turned=is_turned,
+        )[0]
+    )
 
 
 def _centre(marks: Floats | Mask, *, is_turned: bool) -> Floats:
@@ -226,7 +241,12 @@ def compare_verdicts(is_labelled: Mask, verdicts: Floats, layout: Layout) -> Sam
     if min(labelled.sum(), others.sum()) < FEWEST_OF_SAMPLE or not _varies(verdicts):
         return None
     filled = np.where(is_known, verdicts, np.nanmean(verdicts))
-    p_value = _test_marks(filled[:, None], is_labelled[:, None], layout, seed=0)
+    p_value = _test_marks(
+        filled[:, None],
+        is_labelled[:, None],
+        layout,
+        seed=0,
+    )
     if p_value >= LEVEL_OF_SAMPLE:
         return None
     return SampleDifference(

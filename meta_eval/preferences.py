@@ -217,8 +217,19 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, seed: int = 0) -
         n=len(human),
         missing=missing,
         accuracy=estimate_share((human == judged).astype(np.float64), layout).only,
-        kappa=estimate_kappa([(both[0], both[1])], OUTCOMES, layout_of_both).only,
-        p_chance=measure_preference_chance(human, judged, layout, seed, are_exchanged=are_exchanged),
+        kappa=estimate_kappa(
+            [(both[0], both[1])],
+            OUTCOMES,
+            layout_of_both,
+            is_ordered=False,
+        ).only,
+        p_chance=measure_preference_chance(
+            human,
+            judged,
+            layout,
+            seed,
+            are_exchanged=are_exchanged,
+        ),
     )
 
 

@@ -124,7 +124,12 @@ def compare_metrics(scored: ScoredSet, ranking: Ranking, seed: int = 0) -> tuple
         smallest = f"the smallest p-value of these flips is {least:.2g}"
         no_test = f"{smallest}, so no test can reach the level {comparison.level:g}"
     compared = []
-    for (a, b), difference, p_value in zip(combinations(names, 2), differences.show(), p_values.tolist(), strict=True):
+    for (a, b), difference, p_value in zip(
+        combinations(names, 2),
+        differences.show(),
+        p_values.tolist(),
+        strict=True,
+    ):
         better = "–"
         if p_value < comparison.level:
             better = a if difference.value > 0 else b

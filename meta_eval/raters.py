@@ -90,7 +90,12 @@ def krippendorff_alpha(ratings: ArrayLike, scale: Scale, *, layout: Layout | Non
         return 1 - ratio[:, None]
 
     used = np.bincount(layout.units, minlength=layout.unit_count) > 0
-    return linearise(alpha, used, prior, scale="correlation").only
+    return linearise(
+        alpha,
+        used,
+        prior,
+        scale="correlation",
+    ).only
 
 
 def _list_pseudo_units(counts: Floats, layout: Layout) -> tuple[Floats, Floats]:

@@ -124,9 +124,22 @@ def rank_by_preferences(given: Preferences, seed: int = 0, level: float = 0.05) 
     differences = strengths.subtract(first, second).show()
     pairs: list[PreferredPair] = []
     tested: dict[tuple[str, str], float] = {}
-    for (name, other), p_value, difference in zip(combinations(names, 2), p_values.tolist(), differences, strict=True):
+    for (name, other), p_value, difference in zip(
+        combinations(names, 2),
+        p_values.tolist(),
+        differences,
+        strict=True,
+    ):
         wins = count_outcomes(given.between(name, other), given.layout)
-        pairs.append(PreferredPair(*wins, name, other, difference, p_value))
+        pairs.append(
+            PreferredPair(
+                *wins,
+                name,
+                other,
+                difference,
+                p_value,
+            )
+        )
         tested[name, other] = p_value
     cluster = dict.fromkeys(names, "–")
     if not np.isnan(strengths.values).any():

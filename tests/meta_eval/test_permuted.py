@@ -44,13 +44,13 @@ def test_three_labels_are_all_permutations() -> None:
 def test_a_sample_of_inputs_of_unequal_size_is_a_random_one() -> None:
     """60 inputs of 1 to 80 texts that are alike, half of which have labels."""
     rejected = 0
-    for seed in range(60):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         layout = lay_inputs(rng, 60, "uneven")
         verdicts = draw_normal(rng, layout, 0.9)
         is_labelled = rng.random(60)[layout.inputs] < 0.5
         rejected += compare_verdicts(is_labelled, verdicts, layout) is not None
-    assert rejected <= 3
+    assert rejected <= 1
 
 
 def test_texts_of_an_input_stay_together() -> None:
