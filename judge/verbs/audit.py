@@ -30,7 +30,7 @@ def audit(
         columns: by field its column of the file.
         texts: the most to draw; each is scored 29 times.
         seed: of the texts and the damage.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect.
         stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
 
     Raises SettingError for wrong settings, InputError for texts without the fields that a metric needs.
