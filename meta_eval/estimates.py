@@ -243,7 +243,7 @@ class Estimates:
         few = self.few
         lows, highs = self.bound(confidence) if few is None else (self.values, self.values)
         shown = np.clip(self.shown, 0.0, 1.0) if self.scale == "share" else self.shown
-        unstable = np.isnan(self.parts).any(axis=0)
+        unstable: Mask = np.any(np.isnan(self.parts), axis=0)
         estimates = []
         for i, (value, low, high) in enumerate(np.stack([shown, lows, highs], axis=1).tolist()):
             if math.isnan(value):

@@ -221,7 +221,8 @@ def estimate_kappa(
     distances = 1.0 - np.eye(k)
     if is_ordered and k > 2:
         distances = np.subtract.outer(labels, labels) ** 2
-    marks = np.array([mark(x, y, x == y) for x, y in pairs]).reshape(len(pairs), len(layout.inputs))
+    marks = np.array([mark(x, y, x == y) for x, y in pairs])
+    marks = marks.reshape(len(pairs), len(layout.inputs))
     sizes = measure_design_effects(marks.T, layout)
     tables = [_count_by_unit(x, y, labels, layout.units) for x, y in pairs]
     used = sum((table.sum(axis=1) for table in tables), start=np.zeros(layout.unit_count)) > 0
@@ -239,8 +240,9 @@ def estimate_kappa(
             cells = weights[:, : len(used)] @ table + size * weights[:, len(used) :]
             by_label = cells.reshape(-1, k, k)
             by_chance = np.einsum("ri,ij,rj->r", by_label.sum(axis=2), distances, by_label.sum(axis=1))
+            number = cells.sum(axis=1)
             observed += cells @ distances.reshape(-1, 1)
-            expected += np.nan_to_num(divide_known(by_chance[:, None], cells.sum(axis=1, keepdims=True)))
+            expected += np.nan_to_num(divide_known(by_chance, number))[:, None]
         return 1 - divide_known(observed, np.where(expected > NEAR, expected, 0.0))
 
     estimates = linearise(
