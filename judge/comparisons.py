@@ -284,8 +284,7 @@ def tabulate(found: SystemsCompared, level: float) -> Iterator[Table]:
     powered: list[Row] = []
     for (aspect, metric, *systems), helped in found.powered.items():
         cells = {"aspect": aspect, "metric": metric, "system": " minus ".join(systems)}
-        numbers = {"mean": helped.estimate, "mean_by_ratings": helped.by_labels}
-        powered.append(pick(helped, ("rated", "unrated", "saved"), **cells, **numbers))
+        powered.append({**cells, **helped.cells})
     yield Table("Human means from few ratings", POWERED_CAPTION, powered)
 
 

@@ -127,7 +127,12 @@ def list_agreement(scored: ScoredSet, seed: int = 0, *, has_cues: bool = True) -
             )
     rows = []
     for aspect in scored.aspects:
-        rows += measure_aspect(scored, aspect, seed, has_cues=has_cues)
+        rows += measure_aspect(
+            scored,
+            aspect,
+            seed,
+            has_cues=has_cues,
+        )
         if scored.rated(aspect).layout.system_count > 1:
             rows.append(measure_system_alone(scored, aspect))
         if aspect in scored.raters:
@@ -191,7 +196,12 @@ def measure_ceiling(scored: ScoredSet, aspect: str) -> Agreement:
     return replace(
         _make_row(CEILING, rated, aspect, ceiling),
         pearson=find_ceiling(ratings, "pearson", layout=layout),
-        within_systems=find_ceiling(ratings, "spearman", layout=layout, grouping="within_systems"),
+        within_systems=find_ceiling(
+            ratings,
+            "spearman",
+            layout=layout,
+            grouping="within_systems",
+        ),
     )
 
 

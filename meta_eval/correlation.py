@@ -53,22 +53,32 @@ def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     The sums over the pairs of a row are those over all pairs, less those that touch what the row leaves out.
     """
     places = np.arange(len(x))
-    blocks = np.array_split(places, 1 + len(x) ** 2 // BATCH)
-    by_example = np.concatenate([_compare_pairs(x, y, block, places).sum(axis=2) for block in blocks], axis=1)
+    sums_of_blocks = []
+    for block in np.array_split(places, 1 + len(x) ** 2 // BATCH):
+        compared = _compare_pairs(x, y, block, places)
+        sums_of_blocks.append(compared.sum(axis=2))
+    by_example = np.concatenate(sums_of_blocks, axis=1)
     left_out = 1.0 - weights.astype(np.intp)
     sums = by_example.sum(axis=1) - 2 * left_out @ by_example.T
     for row, out in enumerate(left_out):
         members = np.flatnonzero(out)
-        sums[row] += out[members] @ _compare_pairs(x, y, members, members) @ out[members]
+        counts = out[members]
+        sums[row] += counts @ _compare_pairs(x, y, members, members) @ counts
     leads, untied_x, untied_y = sums.T / 2
     both_vary = (untied_x > 0) & (untied_y > 0)
-    roots = np.sqrt(np.where(both_vary, [untied_x, untied_y], np.nan))
-    return np.clip(leads / roots[0] / roots[1], -1.0, 1.0)
+    root_x, root_y = np.sqrt(np.where(both_vary, [untied_x, untied_y], np.nan))
+    return np.clip(leads / root_x / root_y, -1.0, 1.0)
 
 
-def _compare_pairs(x: Column, y: Column, first: Indices, second: Indices) -> Floats:
+def _compare_pairs(
+    x: Column,
+    y: Column,
+    first: Indices,
+    second: Indices,
+) -> Floats:
     """Whether examples agree in order (1, 0 for a tie, -1), and are untied in x and in y, (3, firsts, seconds)."""
-    of_x, of_y = (np.sign(np.subtract.outer(column[first], column[second])) for column in (x, y))
+    of_x = np.sign(np.subtract.outer(x[first], x[second]))
+    of_y = np.sign(np.subtract.outer(y[first], y[second]))
     return np.stack([of_x * of_y, of_x**2, of_y**2])
 
 
@@ -83,7 +93,8 @@ def correlation_ratio(y: Column, groups: Indices, weights: Weights) -> Correlati
     sizes = weights @ membership
     number = weights.sum(axis=-1)
     ranks = average_ranks(y, weights)
-    deviations = ranks - (weights * ranks).sum(axis=-1, keepdims=True) / number[:, None]
+    totals = (weights * ranks).sum(axis=-1)
+    deviations = ranks - (totals / number)[:, None]
     sums = (weights * deviations) @ membership
     is_drawn = sizes > 0
     between = (sums**2 / np.where(is_drawn, sizes, 1.0)).sum(axis=-1)
@@ -160,7 +171,12 @@ def _weighted_pearson(x: Floats, y: Floats, weights: Weights) -> Correlations:
     y_squares = (weighted_y * y).sum(axis=-1)
     deviations = np.sqrt(x_squares * y_squares)
     undefined = np.full(len(covariance), np.nan)
-    ratio = np.divide(covariance, deviations, out=undefined, where=deviations > 0)
+    ratio = np.divide(
+        covariance,
+        deviations,
+        out=undefined,
+        where=deviations > 0,
+    )
     return np.clip(ratio, -1.0, 1.0)
 
 

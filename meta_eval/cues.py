@@ -229,8 +229,7 @@ def agreement_beyond_cues(
     for metric, values in scores.items():
         x = np.asarray(values, dtype=np.float64)
         kept = ~np.isnan(x + y)
-        independent = lay_out(int(kept.sum()))
-        reason = explain_undefined(x[kept], y[kept], independent)
+        reason = explain_undefined(x[kept], y[kept], layout)
         reason = reason or explain_no_fit(cues.values[kept])
         if reason is None:
             columns_by_mask.setdefault(kept.tobytes(), {})[metric] = x[kept]
@@ -259,7 +258,12 @@ def _estimate_beyond(
     def correlate(inputs: Floats) -> Floats:
         return correlate_beyond(scores, ratings, cues, inputs[:, layout.inputs])
 
-    estimates = estimate_weighted(correlate, layout, scale="correlation", reason=NOTHING_LEFT)
+    estimates = estimate_weighted(
+        correlate,
+        layout,
+        scale="correlation",
+        reason=NOTHING_LEFT,
+    )
     return dict(zip(columns, estimates.show(), strict=True))
 
 

@@ -134,7 +134,12 @@ class Estimates:
         if self.scale not in ("mean", "share"):
             return most
         fourth = (self.parts**4).sum(axis=0)
-        worth = np.divide(3 * self.variances**2, fourth, out=most + 1, where=fourth > 0)
+        worth = np.divide(
+            3 * self.variances**2,
+            fourth,
+            out=most + 1,
+            where=fourth > 0,
+        )
         return np.clip(worth - 1, 1.0, np.maximum(most, 1.0))
 
     @property
@@ -362,7 +367,8 @@ def estimate_mean(values: Floats, layout: Layout, scale: Scale = "mean") -> Esti
     """Estimates the means of columns of `values`, of shape (n,) or (n, k), with NaN for a missing value."""
     columns = np.reshape(values, (len(values), -1))
     known = ~np.isnan(columns)
-    return estimate_ratio(np.where(known, columns, 0.0), known.astype(np.float64), layout, scale)
+    filled = np.where(known, columns, 0.0)
+    return estimate_ratio(filled, known.astype(np.float64), layout, scale)
 
 
 def estimate_ratio(
@@ -372,19 +378,30 @@ def estimate_ratio(
     scale: Scale = "mean",
 ) -> Estimates:
     """Estimates sums of `numerators` divided by sums of `denominators`, both of shape (n,) or (n, k)."""
-    above = gather(np.reshape(numerators, (len(numerators), -1)), layout)
-    below = gather(np.reshape(denominators, (len(denominators), -1)), layout)
+    n = len(numerators)
+    above = gather(np.reshape(numerators, (n, -1)), layout)
+    below = gather(np.reshape(denominators, (n, -1)), layout)
     return _divide_sums(above, below, (), scale)
 
 
-def _divide_sums(above: Floats, below: Floats, pseudo: Sequence[float], scale: Scale) -> Estimates:
+def _divide_sums(
+    above: Floats,
+    below: Floats,
+    pseudo: Sequence[float],
+    scale: Scale,
+) -> Estimates:
     """Estimates ratios of sums over units, both of shape (units and pseudo-units, k)."""
 
     def divide(weights: Floats) -> Floats:
         return divide_known(weights @ above, weights @ below)
 
     units = len(below) - len(pseudo)
-    return linearise(divide, below[:units].sum(axis=1) > 0, pseudo, scale=scale)
+    return linearise(
+        divide,
+        below[:units].sum(axis=1) > 0,
+        pseudo,
+        scale=scale,
+    )
 
 
 def estimate_perplexity(nll: Floats, tokens: Floats, layout: Layout) -> Estimate:
@@ -459,7 +476,13 @@ def measure_design_effects(columns: Floats, layout: Layout) -> Floats:
 
 def divide_known(numerators: Floats, denominators: Floats) -> Floats:
     """Divides sums of one shape; NaN where the denominator is 0."""
-    return np.divide(numerators, denominators, out=np.full(numerators.shape, np.nan), where=denominators > 0)
+    unknown = np.full(numerators.shape, np.nan)
+    return np.divide(
+        numerators,
+        denominators,
+        out=unknown,
+        where=denominators > 0,
+    )
 
 
 def flip_signs(shares: Floats, seed: int = 0, fitted: float = 0.0) -> Floats:
@@ -474,7 +497,8 @@ def flip_signs(shares: Floats, seed: int = 0, fitted: float = 0.0) -> Floats:
     unit = shares / np.where(size > 0, size, 1.0)
     total = unit.sum(axis=0)
     # the rounding error of a sum of 0 is no evidence
-    observed = np.abs(math.sqrt(1 - fitted) * total).clip(min=ROUNDING) * (1 - ROUNDING)
+    observed = np.abs(math.sqrt(1 - fitted) * total)
+    observed = observed.clip(min=ROUNDING) * (1 - ROUNDING)
 
     def flip(swapped: Mask) -> Floats:
         return np.abs(total - 2 * (swapped @ unit)).clip(min=ROUNDING)
@@ -487,7 +511,8 @@ def list_flips(units: int, seed: int, rows: int) -> Iterator[Mask]:
     if units <= ENUMERATED:
         numbers = np.arange(1, max(2, 2 ** (units - 1)))
         for start in range(0, len(numbers), rows):
-            yield (numbers[start : start + rows, None] >> np.arange(units) & 1).astype(np.bool_)
+            block = numbers[start : start + rows, None]
+            yield (block >> np.arange(units) & 1).astype(np.bool_)
         return
     rng = np.random.default_rng(seed)
     for start in range(0, FLIPS, rows):
@@ -538,7 +563,9 @@ def step_down(observed: ArrayLike, resampled: Floats | Iterable[Floats]) -> Floa
 
 
 def clusters(
-    values: Mapping[str, float], p_values: Mapping[tuple[str, str], float], level: float = 0.05
+    values: Mapping[str, float],
+    p_values: Mapping[tuple[str, str], float],
+    level: float = 0.05,
 ) -> dict[str, str]:
     """Finds the cluster of each metric (or system), "1" for the best; "1-2" is in both clusters.
 

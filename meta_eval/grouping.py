@@ -79,7 +79,7 @@ def explain_undefined(
     for name, values in (("scores", x), ("ratings", y)):
         if np.ptp(values) == 0:
             return f"all {len(values)} {name} of {units} are {values[0]:g}: a constant has no correlation"
-    if grouping == "between_systems":
+    if grouping != "within_systems":
         return None
     groups = layout.groups(grouping)
     if not groups:
@@ -115,7 +115,17 @@ def estimate_correlations(
         return replace(between, what="systems")
 
     def correlate(inputs: Floats) -> Floats:
-        found = [group(statistic, x, ratings, layout, grouping, inputs) for x in columns]
+        found = [
+            group(
+                statistic,
+                x,
+                ratings,
+                layout,
+                grouping,
+                inputs,
+            )
+            for x in columns
+        ]
         return np.stack(found, axis=1)
 
     return estimate_weighted(correlate, layout, scale="correlation")
@@ -138,7 +148,13 @@ def estimate_correlation(
     reason = explain_undefined(x, y, present, grouping)
     if reason is not None:
         return Estimate.undefined(reason)
-    return estimate_correlations(statistic, [x], y, present, grouping).only
+    return estimate_correlations(
+        statistic,
+        [x],
+        y,
+        present,
+        grouping,
+    ).only
 
 
 def difference(
@@ -161,4 +177,11 @@ def difference(
         reason = explain_undefined(x, y, present, grouping)
         if reason is not None:
             return Estimate.undefined(reason)
-    return estimate_correlations(statistic, [a, b], y, present, grouping).subtract([0], [1]).only
+    both = estimate_correlations(
+        statistic,
+        [a, b],
+        y,
+        present,
+        grouping,
+    )
+    return both.subtract([0], [1]).only

@@ -30,9 +30,8 @@ PSEUDO_TEXTS = np.array([[1.0, 1, 1, 0, 0], [1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1
 class HelpedEstimate:
     """A figure by people's labels alone, and helped by a judge's verdicts."""
 
-    # the numbers of texts with and without a label, of two systems together
+    # the number of texts with a label, of two systems together
     rated: int
-    unrated: int
     estimate: Estimate
     by_labels: Estimate
     # the number of labels that would give the same variance alone; infinite for a judge without error, NaN for few
@@ -52,11 +51,6 @@ class HelpedEstimate:
             "worth": worth,
         }
 
-    @property
-    def saved(self) -> float:
-        """How many labels the judge saved, compared with labels alone at equal precision; never below 0."""
-        return max(self.effective_n - self.rated, 0.0)
-
 
 def help_mean(
     labels: ArrayLike,
@@ -71,7 +65,12 @@ def help_mean(
     estimate lies in [0, 1]. Raises ValueError for wrong shapes and infinities.
     """
     y, f = to_columns(labels=labels, verdicts=verdicts)
-    estimates = _estimate_with_zero(y, f, layout or lay_out(len(y)), is_rate=is_rate)
+    estimates = _estimate_with_zero(
+        y,
+        f,
+        layout or lay_out(len(y)),
+        is_rate=is_rate,
+    )
     return _compare_precision(estimates, rated=~np.isnan(y))
 
 
@@ -96,7 +95,8 @@ def help_difference(
     b = _estimate_with_zero(y_b, f_b, layout)
     both = replace(a.join(b), used=min(a.used, b.used, key=np.sum))
     gap_and_zeros = np.array([[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, 0, 1]])
-    return _compare_precision(both.contrast(gap_and_zeros), rated=~np.isnan(np.append(y_a, y_b)))
+    rated = ~np.isnan(np.append(y_a, y_b))
+    return _compare_precision(both.contrast(gap_and_zeros), rated)
 
 
 def _estimate_with_zero(
@@ -116,7 +116,8 @@ def _estimate_with_zero(
     f = np.where(is_missing, usual, verdicts)
     known = ~np.isnan(labels)
     y = np.where(known, labels, 0.0)
-    sums = gather(np.stack([known, y, known * f, np.ones(len(f)), f], axis=1).astype(np.float64), layout)
+    columns = np.stack([known, y, known * f, np.ones(len(f)), f], axis=1)
+    sums = gather(columns.astype(np.float64), layout)
     has_labels = sums[:, 0] > 0
     has_texts = sums[:, 3] > 0
     pseudo = np.zeros(0)
@@ -131,7 +132,12 @@ def _estimate_with_zero(
         zero = divide_known(of_verdicts, labelled) - divide_known(of_all, texts)
         return np.stack([mean, zero], axis=1)
 
-    estimates = linearise(average, has_texts, pseudo, scale="share" if is_rate else "mean")
+    estimates = linearise(
+        average,
+        has_texts,
+        pseudo,
+        scale="share" if is_rate else "mean",
+    )
     return replace(estimates, used=has_labels)
 
 
@@ -148,7 +154,6 @@ def _compare_precision(estimates: Estimates, rated: np.ndarray) -> HelpedEstimat
         effective_n = float(n)
     return HelpedEstimate(
         rated=n,
-        unrated=len(rated) - n,
         estimate=helped.only if n else Estimate.undefined(NOBODY),
         by_labels=of_people.only if n else Estimate.undefined(NOBODY),
         effective_n=effective_n,

@@ -52,7 +52,7 @@ def estimate_agreement(
     Labels have the shape (n,), with NaN for none.
     """
     return {
-        "kappa": estimate_kappa([(people, judge)], labels, layout, is_weighted=len(labels) > 2),
+        "kappa": estimate_kappa([(people, judge)], labels, layout),
         "accuracy": estimate_accuracy(people, judge, layout),
         "harshness": estimate_harshness(people, judge, labels, layout),
     }
@@ -74,8 +74,8 @@ def estimate_change(
     """
     kept = ~np.isnan(people + a + b)
     y = np.where(kept, people, np.nan)
-    of_a = estimate_kappa([(y, a)], labels, layout, is_weighted=len(labels) > 2)
-    of_b = estimate_kappa([(y, b)], labels, layout, is_weighted=len(labels) > 2)
+    of_a = estimate_kappa([(y, a)], labels, layout)
+    of_b = estimate_kappa([(y, b)], labels, layout)
     right_more = np.where(kept, (b == y).astype(np.float64) - (a == y), np.nan)
     change = np.where(kept, b - a, np.nan)
     changes = {"kappa": of_b - of_a}
@@ -103,8 +103,27 @@ def compare_judges(
     pairs = [*combinations(judges, 2)]
     if not pairs:
         return []
-    changes = [estimate_change(people, judges[a], judges[b], labels, layout) for a, b in pairs]
-    tested_changes = [estimate_change(people, judges[a], judges[b], labels, layout, is_tested=True) for a, b in pairs]
+    changes = [
+        estimate_change(
+            people,
+            judges[a],
+            judges[b],
+            labels,
+            layout,
+        )
+        for a, b in pairs
+    ]
+    tested_changes = [
+        estimate_change(
+            people,
+            judges[a],
+            judges[b],
+            labels,
+            layout,
+            is_tested=True,
+        )
+        for a, b in pairs
+    ]
     everything = [change for by_name in tested_changes for change in by_name.values()]
     tested = iter(reduce(Estimates.join, everything).test(seed).tolist())
     found: list[JudgeDifference] = []

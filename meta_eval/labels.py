@@ -120,18 +120,17 @@ def agree_on_labels(
     """Measures how well the labels of a judge agree with those of people, both of shape (n,), with NaN for no label."""
     labelled = ~np.isnan(people)
     kept = labelled & ~np.isnan(judge)
-    is_weighted = len(labels) > 2
     given = np.unique(judge[kept])
     p_chance = math.nan
     if kept.any():
         present = restrict(layout, kept)
-        p_chance = measure_label_chance(people[kept], judge[kept], present, is_weighted=is_weighted, seed=seed)
+        p_chance = measure_label_chance(people[kept], judge[kept], present, seed)
     return LabelAgreement(
         labels=labels,
         n=int(kept.sum()),
         missing=int((labelled & ~kept).sum()),
         accuracy=estimate_accuracy(people, judge, layout).only,
-        kappa=estimate_kappa([(people, judge)], labels, layout, is_weighted=is_weighted).only,
+        kappa=estimate_kappa([(people, judge)], labels, layout).only,
         p_chance=p_chance,
         harshness=estimate_harshness(people, judge, labels, layout).only,
         only_label=float(given[0]) if len(given) == 1 else math.nan,
@@ -174,10 +173,14 @@ def agree_with_single(
     (`meta_eval.crowds`).
     """
     table = seat_crowd(table)
-    is_weighted = is_ordered and len(labels) > 2
 
     def agree(name: str, pairs: Pairs) -> tuple[SingleAgreement, Estimates]:
-        kappa = estimate_kappa(pairs, labels, layout, is_weighted=is_weighted)
+        kappa = estimate_kappa(
+            pairs,
+            labels,
+            layout,
+            is_ordered=is_ordered,
+        )
         compared = sum(int(_have_both(x, y).sum()) for x, y in pairs)
         agreed = sum(int((x == y).sum()) for x, y in pairs)
         row = SingleAgreement(
@@ -207,15 +210,19 @@ def estimate_kappa(
     labels: Floats,
     layout: Layout,
     *,
-    is_weighted: bool = False,
+    is_ordered: bool = True,
 ) -> Estimates:
-    """Estimates Cohen's kappa, or weighted kappa, 1 - O/E over pairs of raters; labels have the shape (n,), or are NaN.
+    """Estimates kappa, 1 - O/E over pairs of raters; labels have the shape (n,), or are NaN.
 
-    O and E are the observed and the expected disagreement, summed over pairs.
+    O and E are the observed and the expected disagreement, summed over pairs: 1 for different labels, or of more than
+    two labels in an order the square of their distance.
     """
     k = len(labels)
-    distances = measure_distances(labels, is_weighted=is_weighted)
-    marks = np.array([mark(x, y, x == y) for x, y in pairs]).reshape(len(pairs), len(layout.inputs))
+    distances = 1.0 - np.eye(k)
+    if is_ordered and k > 2:
+        distances = np.subtract.outer(labels, labels) ** 2
+    marks = np.array([mark(x, y, x == y) for x, y in pairs])
+    marks = marks.reshape(len(pairs), len(layout.inputs))
     sizes = measure_design_effects(marks.T, layout)
     tables = [_count_by_unit(x, y, labels, layout.units) for x, y in pairs]
     used = sum((table.sum(axis=1) for table in tables), start=np.zeros(layout.unit_count)) > 0
@@ -233,11 +240,17 @@ def estimate_kappa(
             cells = weights[:, : len(used)] @ table + size * weights[:, len(used) :]
             by_label = cells.reshape(-1, k, k)
             by_chance = np.einsum("ri,ij,rj->r", by_label.sum(axis=2), distances, by_label.sum(axis=1))
+            number = cells.sum(axis=1)
             observed += cells @ distances.reshape(-1, 1)
-            expected += np.nan_to_num(divide_known(by_chance[:, None], cells.sum(axis=1, keepdims=True)))
+            expected += np.nan_to_num(divide_known(by_chance, number))[:, None]
         return 1 - divide_known(observed, np.where(expected > NEAR, expected, 0.0))
 
-    estimates = linearise(kappa, used, prior.ravel(), scale="correlation")
+    estimates = linearise(
+        kappa,
+        used,
+        prior.ravel(),
+        scale="correlation",
+    )
     return replace(estimates, reason=CHANCE)
 
 
@@ -254,14 +267,3 @@ def _count_by_unit(
     count = int(units.max(initial=-1)) + 1
     counts = np.bincount(units[both] * k * k + cells, minlength=count * k * k)
     return counts.reshape(-1, k * k).astype(np.float64)
-
-
-def measure_distances(labels: Floats, *, is_weighted: bool) -> Floats:
-    """Measures the disagreement of each pair of labels (labels, labels): 1 unless equal, or the squared distance.
-
-    >>> measure_distances(np.array([1.0, 2.0, 4.0]), is_weighted=True)[0].tolist()
-    [0.0, 1.0, 9.0]
-    """
-    if is_weighted:
-        return np.subtract.outer(labels, labels) ** 2
-    return 1.0 - np.eye(len(labels))

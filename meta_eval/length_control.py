@@ -81,9 +81,7 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
     variances = diags_array(model.q * (1 - model.q))
     slopes = (model.at_equal_lengths.T @ variances @ side).toarray() / counts
     controlled_parts = controlled_parts + model.parts @ slopes
-    outcomes = [given.of(name) for name in given.systems]
-    are_equal = np.array([np.nanmin(won) == np.nanmax(won) for won in outcomes])
-    reasons = np.where(_are_confounded(model, slopes), CONFOUNDED, np.where(are_equal, NO_SPREAD, ""))
+    are_confounded = _are_confounded(model, slopes)
     inputs = lay_out(given.layout.input_count)
     found = estimate_from_parts(
         np.concatenate([rates, controlled]),
@@ -92,12 +90,14 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
     ).show()
     k = len(given.systems)
     results: dict[str, Controlled] = {}
-    for i, (name, reason) in enumerate(zip(given.systems, reasons.tolist(), strict=True)):
-        results[name] = Controlled(
-            n=int(counts[i]),
-            win_rate=_keep_share(found[i]),
-            controlled=Estimate.undefined(reason) if reason else _keep_share(found[k + i]),
-        )
+    for i, name in enumerate(given.systems):
+        won = given.of(name)
+        at_equal_lengths = _keep_share(found[k + i])
+        if are_confounded[i]:
+            at_equal_lengths = Estimate.undefined(CONFOUNDED)
+        elif np.nanmin(won) == np.nanmax(won):
+            at_equal_lengths = Estimate.undefined(NO_SPREAD)
+        results[name] = Controlled(int(counts[i]), _keep_share(found[i]), at_equal_lengths)
     return results
 
 

@@ -21,7 +21,7 @@ different in .19 of simulated studies of 30 inputs and 8 systems.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
@@ -104,21 +104,17 @@ def measure_label_chance(
     people: Floats,
     judge: Floats,
     layout: Layout,
-    *,
-    is_weighted: bool = False,
     seed: int = 0,
 ) -> float:
     """Computes the two-sided p-value that labels of people and judge, both of shape (n,) without NaN, are independent.
 
-    The statistic is the observed agreement, which orders tables as kappa does when the counts of labels are fixed;
-    `is_weighted` uses squared distances, as weighted kappa does.
+    The statistic is the mean squared distance, which orders tables as (weighted) kappa does when the counts of labels
+    are fixed.
     """
     values = np.union1d(people, judge)
     if len(values) == 2 and layout.input_count == len(people):
         return _test_fisher(people == values[1], judge == values[1])
-    if is_weighted:
-        return _test_marks(people[:, None], judge[:, None], layout, seed)
-    return _test_marks(np.equal.outer(people, values), np.equal.outer(judge, values), layout, seed)
+    return _test_marks(people[:, None], judge[:, None], layout, seed)
 
 
 def measure_preference_chance(
@@ -137,7 +133,13 @@ def measure_preference_chance(
     outcomes = np.array([0.0, 0.5, 1.0])
     of_people = np.equal.outer(people, outcomes)
     of_judge = np.equal.outer(judge, outcomes)
-    return _test_marks(of_people, of_judge, layout, seed, is_turned=are_exchanged)
+    return _test_marks(
+        of_people,
+        of_judge,
+        layout,
+        seed,
+        is_turned=are_exchanged,
+    )
 
 
 def _test_marks(
@@ -154,7 +156,16 @@ def _test_marks(
     """
     x = _centre(people, is_turned=is_turned)
     y = _centre(judge, is_turned=is_turned)
-    return float(find_p_of_products(y, x, layout, seed, is_joint=True, is_turned=is_turned)[0])
+    return float(
+        find_p_of_products(
+            y,
+            x,
+            layout,
+            seed,
+            is_joint=True,
+            is_turned=is_turned,
+        )[0]
+    )
 
 
 def _centre(marks: Floats | Mask, *, is_turned: bool) -> Floats:
@@ -194,7 +205,8 @@ def measure_correlation_chance(
     if not names or not len(ratings) or np.ptp(ratings) == 0:
         return p_values
     columns = np.stack([_standardise_ranks(scores[name]) for name in names], axis=1)  # (n, metrics)
-    adjusted = find_p_of_products(columns, _standardise_ranks(ratings)[:, None], layout, seed)
+    of_ratings = _standardise_ranks(ratings)[:, None]
+    adjusted = find_p_of_products(columns, of_ratings, layout, seed)
     p_values.update(zip(names, adjusted.tolist(), strict=True))
     return p_values
 
@@ -239,8 +251,13 @@ def compare_verdicts(is_labelled: Mask, verdicts: Floats, layout: Layout) -> Sam
     others = ~is_labelled & is_known
     if min(labelled.sum(), others.sum()) < FEWEST_OF_SAMPLE or not _varies(verdicts):
         return None
-    usual = float(np.nanmean(verdicts))
-    p_value = _test_marks(np.where(is_known, verdicts, usual)[:, None], is_labelled[:, None], layout, seed=0)
+    filled = np.where(is_known, verdicts, np.nanmean(verdicts))
+    p_value = _test_marks(
+        filled[:, None],
+        is_labelled[:, None],
+        layout,
+        seed=0,
+    )
     if p_value >= LEVEL_OF_SAMPLE:
         return None
     return SampleDifference(
@@ -288,11 +305,10 @@ def widen_interval(estimate: Estimate, looked_at: int) -> Estimate:
     value, low, high = np.arctanh(inside)
     wide_low = value - ratio * (value - low)
     wide_high = value + ratio * (high - value)
-    return Estimate(
-        value=estimate.value,
+    return replace(
+        estimate,
         low=float(np.tanh(wide_low)),
         high=float(np.tanh(wide_high)),
-        reason=estimate.reason,
     )
 
 

@@ -10,10 +10,9 @@ from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from meta_eval.crowds import tabulate_people
-from meta_eval.design import Floats, Layout, lay_out, restrict
+from meta_eval.design import Floats, Indices, Layout, Mask, lay_out, restrict
 from meta_eval.estimates import Estimate, estimate_difference, estimate_share
 from meta_eval.labels import estimate_kappa
 from meta_eval.permuted import measure_preference_chance
@@ -60,7 +59,7 @@ class Preferences:
         return tuple(dict.fromkeys(name for pair in pairs for name in pair))
 
     @cached_property
-    def numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def numbers(self) -> tuple[Indices, Indices]:
         """The numbers of systems a and b of each judgement, as indices of `systems`; two arrays of shape (n,)."""
         places = {name: place for place, name in enumerate(self.systems)}
         first = np.array([places[name] for name in self.systems_a], dtype=np.intp)
@@ -79,7 +78,7 @@ class Preferences:
         """The layout of the judgements: each input has a number."""
         return lay_out(len(self), inputs=self.inputs)
 
-    def take(self, kept: NDArray[np.bool_]) -> Preferences:
+    def take(self, kept: Mask) -> Preferences:
         """Returns the judgements for which the mask `kept` is true."""
         places = np.flatnonzero(kept)
         return replace(
@@ -164,12 +163,12 @@ class Preferences:
         """Returns the outcomes for a system in judgements against `other`; NaN in all other judgements."""
         return np.where(self.compares(other), self.of(system), np.nan)
 
-    def compares(self, system: str) -> NDArray[np.bool_]:
+    def compares(self, system: str) -> Mask:
         """Returns a mask of the judgements that compare an output of the system."""
         is_first, is_second = self._sides(system)
         return is_first | is_second
 
-    def _sides(self, system: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _sides(self, system: str) -> tuple[Mask, Mask]:
         """Where the system is system a, and where it is system b."""
         place = self.systems.index(system) if system in self.systems else -1
         first, second = self.numbers
@@ -218,8 +217,19 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, seed: int = 0) -
         n=len(human),
         missing=missing,
         accuracy=estimate_share((human == judged).astype(np.float64), layout).only,
-        kappa=estimate_kappa([(both[0], both[1])], OUTCOMES, layout_of_both).only,
-        p_chance=measure_preference_chance(human, judged, layout, seed, are_exchanged=are_exchanged),
+        kappa=estimate_kappa(
+            [(both[0], both[1])],
+            OUTCOMES,
+            layout_of_both,
+            is_ordered=False,
+        ).only,
+        p_chance=measure_preference_chance(
+            human,
+            judged,
+            layout,
+            seed,
+            are_exchanged=are_exchanged,
+        ),
     )
 
 

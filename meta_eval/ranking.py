@@ -10,7 +10,7 @@ import numpy as np
 
 from core.settings import Fraction, checked_dataclass
 from meta_eval.correlation import CORRELATIONS
-from meta_eval.design import Floats, Layout, Mask, find_common, restrict
+from meta_eval.design import Floats, Mask, find_common, restrict
 from meta_eval.estimates import Estimate, clusters, smallest_p
 from meta_eval.grouping import estimate_correlations, explain_undefined
 from meta_eval.permuted import FEWEST_FOR_FLIPS, Kind, swap_metrics
@@ -73,7 +73,8 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: RankingSettings) ->
     columns: dict[str, Floats] = {}
     for name in scored.scores:
         values = scored.values(name, aspect)
-        reason = _explain_undefined_where_scored(values, ratings, scored.layout)
+        is_scored = ~np.isnan(values)
+        reason = explain_undefined(values[is_scored], ratings[is_scored], scored.layout)
         if reason is None:
             columns[name] = values
         else:
@@ -87,7 +88,7 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: RankingSettings) ->
         x = values[kept]
         if not is_kept:
             left_out[name] = "with it, too few examples would have scores of all ranked metrics"
-        elif reason := explain_undefined(x, common_ratings, common_layout):
+        elif reason := explain_undefined(x, common_ratings, scored.layout):
             left_out[name] = f"{reason} (of those that all ranked metrics scored)"
         else:
             ranked[name] = x
@@ -103,13 +104,6 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: RankingSettings) ->
         left_out=left_out,
         comparison=comparison,
     )
-
-
-def _explain_undefined_where_scored(x: Floats, y: Floats, layout: Layout) -> str | None:
-    """The reason why the scores x, with NaN for a missing one, have no correlation with ratings y, or None."""
-    is_scored = ~np.isnan(x)
-    present = restrict(layout, is_scored)
-    return explain_undefined(x[is_scored], y[is_scored], present)
 
 
 def compare_metrics(scored: ScoredSet, ranking: Ranking, seed: int = 0) -> tuple[MetricPair, ...]:
@@ -137,7 +131,12 @@ def compare_metrics(scored: ScoredSet, ranking: Ranking, seed: int = 0) -> tuple
         smallest = f"the smallest p-value of these swaps is {least:.2g}"
         no_test = f"{smallest}, so no test can reach the level {comparison.level:g}"
     compared = []
-    for (a, b), difference, p_value in zip(combinations(names, 2), differences.show(), p_values.tolist(), strict=True):
+    for (a, b), difference, p_value in zip(
+        combinations(names, 2),
+        differences.show(),
+        p_values.tolist(),
+        strict=True,
+    ):
         better = "–"
         if p_value < comparison.level:
             better = a if difference.value > 0 else b

@@ -90,7 +90,12 @@ def krippendorff_alpha(ratings: ArrayLike, scale: Scale, *, layout: Layout | Non
         return 1 - ratio[:, None]
 
     used = np.bincount(layout.units, minlength=layout.unit_count) > 0
-    return linearise(alpha, used, prior, scale="correlation").only
+    return linearise(
+        alpha,
+        used,
+        prior,
+        scale="correlation",
+    ).only
 
 
 def _list_pseudo_units(counts: Floats, layout: Layout) -> tuple[Floats, Floats]:
@@ -209,17 +214,20 @@ def _weigh_correlation(
     for members in layout.groups(grouping):
         for x, y in combinations(table[:, members], 2):
             both = ~np.isnan(x + y)
-            if both.sum() >= FEWEST_SHARED and np.ptp(x[both]) > 0 and np.ptp(y[both]) > 0:
-                shared.append((members[both], x[both], y[both]))
+            x, y = x[both], y[both]
+            if len(x) >= FEWEST_SHARED and np.ptp(x) > 0 and np.ptp(y) > 0:
+                shared.append((members[both], x, y))
     if not shared:
         return None
     counts = np.array([len(units) for units, _, _ in shared], dtype=np.float64)
 
     def average(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
-        correlations = np.stack([statistic(x, y, weights[:, units]) for units, x, y in shared], axis=1)
+        by_pair = [statistic(x, y, weights[:, units]) for units, x, y in shared]
+        correlations = np.stack(by_pair, axis=1)
         known = np.where(np.isnan(correlations), 0.0, counts)
-        return divide_known((np.nan_to_num(correlations) * known).sum(axis=1), known.sum(axis=1))
+        total = (np.nan_to_num(correlations) * known).sum(axis=1)
+        return divide_known(total, known.sum(axis=1))
 
     return average
 

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from meta_eval.design import Floats, Layout
+from meta_eval.design import Floats, Indices, Layout
 from meta_eval.estimates import BATCH, Estimate, Estimates, clusters, estimate_share, flip_signs, gather
 from meta_eval.preferences import Preferences
 
@@ -125,9 +124,22 @@ def rank_by_preferences(given: Preferences, seed: int = 0, level: float = 0.05) 
     differences = strengths.subtract(first, second).show()
     pairs: list[PreferredPair] = []
     tested: dict[tuple[str, str], float] = {}
-    for (name, other), p_value, difference in zip(combinations(names, 2), p_values.tolist(), differences, strict=True):
+    for (name, other), p_value, difference in zip(
+        combinations(names, 2),
+        p_values.tolist(),
+        differences,
+        strict=True,
+    ):
         wins = count_outcomes(given.between(name, other), given.layout)
-        pairs.append(PreferredPair(*wins, name, other, difference, p_value))
+        pairs.append(
+            PreferredPair(
+                *wins,
+                name,
+                other,
+                difference,
+                p_value,
+            )
+        )
         tested[name, other] = p_value
     cluster = dict.fromkeys(names, "–")
     if not np.isnan(strengths.values).any():
@@ -229,8 +241,8 @@ def find_p_values(given: Preferences, strengths: Floats, seed: int = 0) -> Float
 def collect_evidence(
     given: Preferences,
     wins: Floats,
-    first: NDArray[np.intp],
-    second: NDArray[np.intp],
+    first: Indices,
+    second: Indices,
 ) -> Floats:
     """Computes the evidence of each unit for the first system of each pair, of shape (units, pairs).
 
@@ -258,7 +270,7 @@ def collect_evidence(
     return np.hstack(blocks)
 
 
-def fit_equal(wins: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
+def fit_equal(wins: Floats, first: Indices, second: Indices) -> Floats:
     """Fits, for each pair, strengths in which its two systems are equally strong; returns shape (pairs, systems).
 
     In each pair the index `first` is below `second`.

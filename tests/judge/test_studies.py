@@ -55,16 +55,16 @@ def test_systems_and_few_ratings(finish: Finish, tmp_path: Path) -> None:
     assert clear["difference"] == pytest.approx((quality[0] - quality[1]).mean(), abs=0.15)
     assert clear["difference_interval"][1] < 0
     assert (pairs["m", "a", "c"]["better"], pairs["word_count", "a", "b"]["ties"]) == ("not separated", 60)
-    means = {(row["metric"], row["system"]): row for row in table if "mean_by_ratings" in row}
+    means = {(row["metric"], row["system"]): row for row in table if "by_people" in row}
     helped = means["m", "b"]
-    assert (helped["rated"], helped["unrated"]) == (30, 30)
-    assert helped["saved"] > 5
-    assert np.diff(helped["mean_interval"]) < np.diff(helped["mean_by_ratings_interval"])
-    assert helped["mean_interval"][0] < 2 * quality[1].mean() < helped["mean_interval"][1]
-    assert means["word_count", "b"]["saved"] == 0  # a constant score says nothing
+    assert helped["labels"] == 30
+    assert helped["worth"] > 35
+    assert np.diff(helped["corrected_interval"]) < np.diff(helped["by_people_interval"])
+    assert helped["corrected_interval"][0] < 2 * quality[1].mean() < helped["corrected_interval"][1]
+    assert means["word_count", "b"]["worth"] == 30  # a constant score says nothing
     found = means["m", "a minus b"]
-    assert np.diff(found["mean_interval"]) < np.diff(found["mean_by_ratings_interval"])
-    assert found["mean_interval"][0] < 2 * (quality[0] - quality[1]).mean() < found["mean_interval"][1]
+    assert np.diff(found["corrected_interval"]) < np.diff(found["by_people_interval"])
+    assert found["corrected_interval"][0] < 2 * (quality[0] - quality[1]).mean() < found["corrected_interval"][1]
 
 
 @pytest.mark.filterwarnings("default")

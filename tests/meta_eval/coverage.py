@@ -228,7 +228,7 @@ def draw_five(rng: np.random.Generator, inputs: int, kind: str) -> Found:
     pair = rate_five(rng, layout)
     for is_weighted, truth in zip((False, True), find_five(), strict=True):
         name = "weighted kappa" if is_weighted else "kappa"
-        yield name, Held(estimate_kappa([pair], FIVE, layout, is_weighted=is_weighted).only, truth)
+        yield name, Held(estimate_kappa([pair], FIVE, layout, is_ordered=is_weighted).only, truth)
 
 
 @cache
@@ -236,7 +236,7 @@ def find_five() -> tuple[float, float]:
     """The true kappas of `rate_five`, from a million texts."""
     pair = rate_five(np.random.default_rng(99), lay_out(1_000_000))
     layout = lay_out(1_000_000)
-    plain, weighted = (estimate_kappa([pair], FIVE, layout, is_weighted=each).only.value for each in (False, True))
+    plain, weighted = (estimate_kappa([pair], FIVE, layout, is_ordered=each).only.value for each in (False, True))
     return plain, weighted
 
 

@@ -45,6 +45,7 @@ def test_a_metric_that_knows_the_system_alone_has_nothing_within() -> None:
     assert row.between_systems.reason == "an interval needs at least 10 systems, but there are 4"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
 def test_the_interval_of_the_system_alone_covers_that_of_many_texts(spread: float) -> None:
     rng = np.random.default_rng(0)

@@ -38,22 +38,22 @@ def test_two_labels_are_fishers_test() -> None:
 def test_three_labels_are_all_permutations() -> None:
     people = np.array([0.0, 0, 1, 1, 2, 2, 2])
     judge = np.array([0.0, 0, 1, 2, 2, 2, 1])
-    agreed = np.array([(people == order).sum() for order in permutations(judge)])
-    usual = agreed.mean()
-    expected = np.mean(np.abs(agreed - usual) >= abs((people == judge).sum() - usual) - 1e-9)
+    products = np.array([people @ order for order in permutations(judge)])
+    usual = products.mean()
+    expected = np.mean(np.abs(products - usual) >= abs(people @ judge - usual) - 1e-9)
     assert measure_label_chance(people, judge, lay_out(7)) == pytest.approx(expected, abs=0.03)
 
 
 def test_a_sample_of_inputs_of_unequal_size_is_a_random_one() -> None:
     """60 inputs of 1 to 80 texts that are alike, half of which have labels."""
     rejected = 0
-    for seed in range(60):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         layout = lay_inputs(rng, 60, "uneven")
         verdicts = draw_normal(rng, layout, 0.9)
         is_labelled = rng.random(60)[layout.inputs] < 0.5
         rejected += compare_verdicts(is_labelled, verdicts, layout) is not None
-    assert rejected <= 3
+    assert rejected <= 1
 
 
 def test_texts_of_an_input_stay_together() -> None:
