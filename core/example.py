@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from core.errors import list_first, setting
 
@@ -157,3 +157,6 @@ def hint_column(name: str, columns: Iterable[str]) -> str:
     if not spare:
         return ""
     return f": {setting(f'columns.{name}', 'COLUMN')} names its column; unread are {list_first(spare, SHOWN_COLUMNS)}"
+
+
+Examples: TypeAlias = tuple[Example, ...]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.errors import SettingError, format_value, printable
-from data.columns import RATING, SCORE, ColumnMapping
+from data.columns import RATING, SCORE, Cells, ColumnMapping
 from data.text_files import RepeatedKeyError, decode_json
 from data.written_lists import parse_list
 
@@ -20,12 +20,12 @@ ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 MISSING = ("NAType", "NaTType")  # of pandas, which is not imported for them
 
 
-def json_line(record: Mapping[str, Any]) -> str:
+def json_line(record: Cells) -> str:
     """Writes a record as a line of JSON."""
     return ENCODER.encode(record) + "\n"
 
 
-def read_cells(record: Mapping[str, Any], naming: ColumnMapping) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+def read_cells(record: Cells, naming: ColumnMapping) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """Splits a record into the values of an example's fields, the values of all other columns, and a list of problems.
 
     Lists and objects that were written as one text, as in a table, are read; a text that is none stays a text, which
@@ -99,7 +99,7 @@ def _add_level(values: dict[str, Any], name: str, cell: Any, problems: list[str]
     levels[person or aspect] = cell
 
 
-def _check_extra(extra: Mapping[str, Any]) -> list[str]:
+def _check_extra(extra: Cells) -> list[str]:
     """The problems of values that could not be written again as JSON: NaN, halves of surrogate pairs."""
     problems: list[str] = []
     for name, value in extra.items():

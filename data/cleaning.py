@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.example import Example
+from core.example import Example, Examples
 
 HASHTAG_OR_URL = re.compile(r"(?:https?://|www\.)\S+|(?<!\w)#\w+")
 
@@ -14,7 +14,7 @@ def remove_hashtags_and_urls(text: str) -> str:
     return re.sub(rf"\s*(?:{HASHTAG_OR_URL.pattern})", "", text).strip()
 
 
-def clean_examples(examples: Sequence[Example]) -> tuple[Example, ...]:
+def clean_examples(examples: Sequence[Example]) -> Examples:
     """Removes hashtags and URLs from text, context and references of the examples."""
     return tuple(map(_clean_example, examples))
 

@@ -32,6 +32,7 @@ GAPS = re.compile(r"[\s-]+")  # between the words of a name
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
 MOST_COLUMNS = 2_000  # or different keys of the lines of a file
 
+Cells: TypeAlias = Mapping[str, Any]  # of a row, by column or key
 Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name of your own -> columns of the file
 
 
@@ -49,7 +50,7 @@ def _fold_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(fold_name, keys))
 
 
-def fold_names(row: Mapping[str, Any]) -> dict[str, Any]:
+def fold_names(row: Cells) -> dict[str, Any]:
     """Returns the row with its keys in the usual spelling.
 
     >>> fold_names({"Model A": 1, "winner": 2})
@@ -114,7 +115,7 @@ def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
     return tuple(frozen)
 
 
-def _flatten(columns: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten(columns: Cells) -> dict[str, Any]:
     """The columns with `ratings: {ASPECT: COLUMN}` as `ratings.ASPECT: COLUMN`, behind the others."""
     nested = {name: inner for name, inner in columns.items() if isinstance(inner, Mapping)}
     flat = {name: keys for name, keys in columns.items() if name not in nested}
@@ -218,7 +219,7 @@ def _list_problems(
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
 
 
-def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:
+def add_nested(record: Cells, columns: Columns) -> Cells:
     """Adds the columns that are paths into the record's objects and lists.
 
     If a path into `scores` gives a rating, all of `scores` counts as ratings of people, and none as a metric's score.
@@ -243,7 +244,7 @@ def list_ratings(columns: Columns) -> list[tuple[str, str]]:
     return [(name, key) for name, key in named if name.startswith((RATING, RATINGS))]
 
 
-def reach(row: Mapping[str, Any], path: str) -> Any:
+def reach(row: Cells, path: str) -> Any:
     """The value of a column, or of a path into objects and lists such as `output.choices.0.text`; None without one."""
     if path in row:
         return row[path]

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from core.errors import SettingError
-from core.example import Example
+from core.example import Example, Examples
 from core.scores import Scores
 from core.settings import Share, check
 from meta_eval.design import Floats
@@ -22,7 +22,7 @@ HELD_OUT_FRACTION = 0.1  # of the texts of a public set or of a user's own file
 
 Content: TypeAlias = str | tuple[str, ...] | None
 Key: TypeAlias = Callable[[Example], Content]
-Parts: TypeAlias = tuple[tuple[Example, ...], tuple[Example, ...]]
+Parts: TypeAlias = tuple[Examples, Examples]
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Corpus:
     name: str
     # texts or dialogues; empty if the set has none. Labelled texts have `label`, whole texts to continue have their
     # beginning as `context`, and poems have their tune as `prefix`
-    train: tuple[Example, ...]
+    train: Examples
     # others of the same kind, for the held-out loss
-    held_out: tuple[Example, ...]
+    held_out: Examples
     # texts that people rated, or that were damaged on purpose, with published scores; none is a training text
     rated: tuple[ScoredSet, ...]
     # whether the texts are generated and the ratings known by construction

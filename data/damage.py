@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from core.example import Example
+from core.example import Example, Examples
 from data.sentences import split_sentences
 from data.words import BLEU_SAFE
 
@@ -283,7 +283,7 @@ def edit_example(example: Example, name: str) -> Example:
     return edited if edited.turns or edited.text.strip() else example
 
 
-def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
+def apply_reorder(examples: Sequence[Example], seed: int) -> Examples:
     """Reorder: exchanges half of the words of each text among themselves; punctuation and spaces stay.
 
     An adversary of MARS (Table 4): a bad candidate that shares its words with a good text, so BLEU-1 stays the same. A
@@ -299,7 +299,7 @@ def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]
     return tuple(shuffled)
 
 
-def apply_retrieve(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
+def apply_retrieve(examples: Sequence[Example], seed: int) -> Examples:
     """Retrieve: replaces each text by a random sentence of its context, another adversary of MARS (Table 4).
 
     Raises ValueError for an example without context.

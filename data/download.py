@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, TypeAlias
 
 from core.errors import InputError, blame_file, fault, setting
 from core.hosts import check_network
@@ -18,6 +18,7 @@ from data.text_files import open_atomically, temporary_path
 
 log = logging.getLogger(__name__)
 
+Root: TypeAlias = Path | str  # the folder that holds the folders of public sets
 GIT_DIGITS = 40  # of a hash of git; a sha256 has 64
 MOST_BYTES = 2**30  # of a download; the largest public file here has less
 
@@ -49,7 +50,7 @@ class PublicFile:
         """Whether the originals can be downloaded: their checksums are known."""
         return bool(self.hashes)
 
-    def place(self, root: Path | str) -> Path:
+    def place(self, root: Root) -> Path:
         """The folder for the originals under `root`, which may be the folder of the set itself."""
         root = Path(root)
         return root if root.name == self.folder else root / self.folder
@@ -82,7 +83,7 @@ def check_hash(path: Path, expected: str) -> None:
         raise ValueError(f"its checksum must be {expected}, but is {actual}")
 
 
-def find_file(root: Path | str, name: str) -> Path | None:
+def find_file(root: Root, name: str) -> Path | None:
     """Finds `folder/file` or `file` under `root`, or builds the file from its original files there.
 
     Returns None if neither is possible.
@@ -108,7 +109,7 @@ def _make(path: Path, file: PublicFile | None) -> bool:
     return True
 
 
-def require_file(root: Path | str, name: str, download: bool = False) -> Path:
+def require_file(root: Root, name: str, download: bool = False) -> Path:
     """Returns the path of a file in PUBLIC_FILES, which is fetched if `download` is true.
 
     Raises InputError, with instructions how to get the file, if it is missing.
@@ -132,7 +133,7 @@ class LimitedFile(FileIO):
         return super().write(chunk)
 
 
-def fetch(file: PublicFile, root: Path | str) -> None:
+def fetch(file: PublicFile, root: Root) -> None:
     """Downloads the missing originals of a file into its folder, under temporary names until they are verified.
 
     Raises InputError if the server cannot be reached or answers with an error (404), and for an interrupted transfer, a
@@ -156,7 +157,7 @@ def fetch(file: PublicFile, root: Path | str) -> None:
             raise InputError([fault(target, 0, f"{url} could not be fetched: {error}; {hint}")]) from error
 
 
-def explain_download(file: PublicFile, root: Path | str) -> str:
+def explain_download(file: PublicFile, root: Root) -> str:
     """Returns instructions to get a file: a setting that fetches it, or commands to place it by hand under `root`.
 
     >>> origin = {"x.txt": "https://a.org"}

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from core.errors import InputError, fault, format_value, setting
-from core.example import Example
+from core.example import Example, Examples
 from data.cells import json_line
-from data.columns import FIELDS, OUTPUT
+from data.columns import FIELDS, OUTPUT, Cells
 from data.input_file import FileLike, InputFile, name_records
 from data.numeric import name_of
 from data.rating_words import Column, Level, Levels, RatingWords, order_words
@@ -25,7 +25,8 @@ from data.text_files import form_of, open_atomically, read_json_lines
 FILE_SCORES = "file_scores"  # the key under which scores of another tool are passed on where texts are scored
 
 
-ToRecords: TypeAlias = Callable[[Any], Iterable[Mapping[str, Any]]]  # the examples of a line, by field
+Records: TypeAlias = Iterator[dict[str, Any]]  # examples by field
+ToRecords: TypeAlias = Callable[[Any], Iterable[Cells]]  # the examples of a line, by field
 ReadLines: TypeAlias = Callable[[Path, list[str]], Iterable[tuple[int, Any]]]  # adds to the faults
 
 
@@ -40,11 +41,11 @@ class Row:
     # its own ratings and scores are those that are numbers; words stand in `ratings` of `extra`
     example: Example
     # by aspect and person, who has an empty name where nobody is named
-    ratings: Mapping[str, Mapping[str, Any]]
-    scores: Mapping[str, Any]
+    ratings: Mapping[str, Cells]
+    scores: Cells
 
 
-def read_examples(path: FileLike | None = None, requires: Collection[str] = (), **settings: Any) -> tuple[Example, ...]:
+def read_examples(path: FileLike | None = None, requires: Collection[str] = (), **settings: Any) -> Examples:
     """Reads the examples of a file, in its order.
 
     CSV and TSV: `turns` and `references` are JSON arrays (`turns` may also be utterances joined by `</UTT>`,
@@ -152,7 +153,7 @@ def iterate_rows(
         faults.append(fault(file.path, 0, f"{rule}: {setting('columns.text', 'COLUMN')} names another column"))
 
 
-def _list_beyond_numbers(ratings: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _list_beyond_numbers(ratings: Mapping[str, Cells]) -> list[str]:
     """Lists the aspects whose ratings are more than one number: words, or ratings of named people."""
     return [name for name, by_person in ratings.items() if [*by_person] != [""] or isinstance(by_person[""], str)]
 
@@ -270,7 +271,7 @@ def load_examples(
     to_records: ToRecords,
     read: ReadLines = read_json_lines,
     requires: Collection[str] = (),
-) -> tuple[Example, ...]:
+) -> Examples:
     """Reads examples in the format of one data set: JSONL, or numbered records that `read` yields.
 
     `to_records` makes the fields of any number of examples from a line; ids are optional. Each example must have the

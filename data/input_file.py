@@ -16,6 +16,7 @@ from core.stages import file_sha256, fingerprint
 from data.cells import read_cells, to_value
 from data.columns import (
     PLAIN,
+    Cells,
     Columns,
     add_nested,
     count_columns,
@@ -29,7 +30,7 @@ from data.formats.tool_file import ToolFile, iterate_objects
 from data.rating_words import GivenLevels, Levels, freeze_levels
 from data.records import describe_missing_text
 from data.table_files import TABLES
-from data.text_files import form_of, iterate_lines, readable_path
+from data.text_files import Objects, form_of, iterate_lines, readable_path
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class InputFile:
     # whether each line needs a text; verdicts and labels alone are compared without
     needs_text: bool = True
     # objects in memory in place of a file; then `path` is their name in messages
-    records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
+    records: Sequence[Cells] | None = field(default=None, repr=False)
     # the lines of these objects, where they are not counted from 1
     lines: Sequence[int] = field(default=(), repr=False)
 
@@ -72,7 +73,7 @@ class InputFile:
         """Makes an input from settings.
 
         Args:
-            path: a .jsonl, .csv, .tsv (each also .gz) or .xlsx file, or a file of another tool; `-` for JSONL
+            path: a .jsonl, .csv, .tsv or .xlsx file, or a file of another tool; `-` for JSONL
                 on standard input.
             columns: for each field the column that gives it, or a path into objects (`output.content`), or several
                 columns for `references`. `ratings.ASPECT` has one column, or one for each person who rated. Any other
@@ -257,7 +258,7 @@ def _check_keys(
         faults.append(fault(file.path, 0, f"{what}: rows of another kind need a file of their own"))
 
 
-def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_objects(file: InputFile, faults: list[str]) -> Objects:
     """Yields the lines of a file, or the rows of a table as texts by column, with their numbers.
 
     Adds faults to `faults`.
@@ -278,7 +279,7 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
             yield from iterate_objects(file.path, form, faults)
 
 
-def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_aligned(file: InputFile, faults: list[str]) -> Objects:
     """The lines of aligned files as records without blank references; lines that are blank in all files at the end do
     not count.
     """

@@ -6,11 +6,10 @@ order a proposal, which the user runs or changes.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from core.errors import QuestionError, list_first, printable, setting
 from core.example import SHOWN_COLUMNS
-from data.columns import NAMES, PLAIN, RATINGS, SCORE, find_column, fold_name, names_rater, reach
+from data.columns import NAMES, PLAIN, RATINGS, SCORE, Cells, find_column, fold_name, names_rater, reach
 from data.numeric import is_missing, to_number
 from data.rating_words import MOST_WORDS, Levels, normalise_word
 
@@ -35,7 +34,7 @@ MEANINGS = {
 }
 
 
-def list_columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def list_columns(rows: Iterable[Cells]) -> list[str]:
     """Lists the columns of rows; those of an object that is no field of ours are paths.
 
     >>> list_columns([{"id": 1, "judge": {"verdict": "yes"}, "scores": {"f1": 1}}])
@@ -58,7 +57,7 @@ def find_key(header: Collection[str]) -> str | None:
     return find_column(header, *KEYS)
 
 
-def list_words(rows: Iterable[Mapping[str, Any]], column: str) -> list[str]:
+def list_words(rows: Iterable[Cells], column: str) -> list[str]:
     """Lists the different values of a column, as texts."""
     cells = [reach(row, column) for row in rows]
     return list(dict.fromkeys(str(cell) for cell in cells if not is_missing(cell)))
@@ -74,7 +73,7 @@ def can_be_labels(values: Collection[str], levels: Levels = ()) -> bool:
     return bool(values) and (not words or any(words <= {*scale} for _, scale in levels))
 
 
-def list_candidates(rows: Sequence[Mapping[str, Any]], header: Sequence[str], levels: Levels = ()) -> list[str]:
+def list_candidates(rows: Sequence[Cells], header: Sequence[str], levels: Levels = ()) -> list[str]:
     """Lists the columns that can be labels or scores.
 
     A column `human` may have words of any scale, which then are labels in other columns too.

@@ -15,6 +15,7 @@ from core.example import SHOWN_COLUMNS
 from core.settings import NonNegative
 from data.columns import (
     USUAL_RATERS,
+    Cells,
     Columns,
     add_nested,
     find_absent,
@@ -37,7 +38,7 @@ USUAL = list_names("pairs") | dict.fromkeys(USUAL_RATERS, "rater")
 ONE_HOT = {"winner_model_a": "a", "winner_model_b": "b", "winner_tie": "tie"}  # a column for each winner
 WINNER = '"winner"'  # in messages
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
-Row: TypeAlias = tuple[int, Mapping[str, Any]]  # with its line
+Row: TypeAlias = tuple[int, Cells]  # with its line
 Rows: TypeAlias = Iterable[Row]
 ANSWERS = "answers"  # the key of lines that `judge prefer --report` wrote: their winners are a model's
 
@@ -74,7 +75,7 @@ FIELDS = tuple(PreferenceRecord.model_fields)
 
 
 def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] | None = None) -> Preferences:
-    """The judgements of a .jsonl, .json, .csv, .tsv (each also .gz) or .xlsx file, or of another tool.
+    """The judgements of a .jsonl, .json, .csv, .tsv or .xlsx file, or of another tool.
 
     A line has `group` (else `id`), the input; `system_a` and `system_b`; `winner`, the name of one of them, or `a`, `b`
     or `tie` (or what `WINS` lists), or a probability from 0 to 1 that a is better, or nothing if only judges judged;
@@ -228,7 +229,7 @@ def _leave_out_copies(rows: Rows) -> Iterator[Row]:
         yield line, row
 
 
-def _check_first(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> None:
+def _check_first(path: Path, row: Cells, keys: Sequence[str]) -> None:
     """Raises InputError where the first row is no judgement."""
     if names_pair(row):
         return
@@ -244,7 +245,7 @@ def _check_first(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> Non
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
 
-def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+def _rename(row: Cells, columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
     folded = fold_names(row)
     usual: dict[str, Any] = {}
@@ -276,7 +277,7 @@ def holds_pairs(file: InputFile) -> bool:
     return names_pair({**first, **dict(file.columns)})
 
 
-def names_pair(row: Mapping[str, Any]) -> bool:
+def names_pair(row: Cells) -> bool:
     """Whether a row names two systems."""
     return {"system_a", "system_b"} <= {USUAL.get(name, name) for name in map(fold_name, row)}
 

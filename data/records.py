@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Val
 from core.errors import InputError, broken_rules, fault, format_value, list_first, setting
 from core.example import SHOWN_COLUMNS, refuse_surrogates
 from core.settings import refuse_blank, to_tuple
-from data.columns import FIELDS, RATING
+from data.columns import FIELDS, RATING, Cells
 from data.numeric import GAPS, name_of, parse_number
 from data.table_files import LISTS
 from data.written_lists import parse_list
@@ -92,7 +92,7 @@ def check_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
     return [f"ids must be unique, but {format_value(name)} is the id of line {earlier} too"]
 
 
-def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str]:
+def list_problems(error: ValidationError, values: Cells) -> list[str]:
     """Describes the errors that pydantic found in the values of an object, one sentence per value."""
     sentences: list[str] = []
     for (name, *inside), rule, value in broken_rules(error):
@@ -162,7 +162,7 @@ class ExampleRecord(Record):
 
 
 def check_example(
-    record: Mapping[str, Any],
+    record: Cells,
     requires: Collection[str],
     others: Collection[str] = (),
     *,
@@ -200,7 +200,7 @@ def check_example(
     return values, problems
 
 
-def average(ratings: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def average(ratings: Mapping[str, Cells]) -> dict[str, float]:
     """The mean rating of each aspect over the people who gave one; words do not count."""
     means: dict[str, float] = {}
     for aspect, by_person in ratings.items():
@@ -216,7 +216,7 @@ def describe_missing_text(keys: Sequence[str]) -> str:
     return f"{NEEDS_TEXT} {shown}"
 
 
-def _holds_plain_texts(record: Mapping[str, Any]) -> bool:
+def _holds_plain_texts(record: Cells) -> bool:
     """Whether there are texts in ASCII alone that say something, which are valid: most records of a long file."""
     texts = record.values()
     are_texts = record.keys() <= TEXTS and set(map(type, texts)) <= {str}

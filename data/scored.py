@@ -14,20 +14,18 @@ from core.errors import InputError, SettingError, fault, format_value, read_all,
 from core.example import Example, hint_column
 from core.scores import Scores
 from data.cells import json_line
-from data.columns import OUTPUT, SCORE
 from data.files import Row, iterate_rows, list_levels, read_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile
 from data.numeric import to_number
 from data.rater_rows import join_rater_rows
 from data.rating_words import Column
 from data.records import check_id, require_none
-from data.table_files import DELIMITERS, row_writer, to_cell
 from data.text_files import open_atomically, read_json
 from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
 
 MOST_LEVELS = 10_000  # columns of numbers: one for each metric, and for each aspect and person
-WRITTEN = (".jsonl", *DELIMITERS)
+WRITTEN = (".jsonl",)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -169,7 +167,7 @@ def _read_systems(
         if path is not None or text is not None or not (name.strip() and file):
             rule = f"{setting('systems')} must be NAME=FILE for each system, without {setting('path')}"
             raise SettingError(f"{rule}, found {list(systems)}")
-        has_rows = file.lower().removesuffix(".gz").endswith((*FORMS, ".eval"))
+        has_rows = file.lower().endswith((*FORMS, ".eval"))
         place = {"path" if has_rows else "text": file}
         inputs[name] = InputFile.of(**place, **settings)
     files = [*inputs.values()]
@@ -348,25 +346,7 @@ def decode_scores(content: Mapping[str, Any]) -> Scores:
     return Scores(values, "", **named)
 
 
-def write_score_rows(
-    records: Iterable[Mapping[str, Any]],
-    path: Path,
-    aspects: Sequence[str],
-    extra: Sequence[str],
-) -> None:
-    """Writes records to `path` in the form of its suffix (`WRITTEN`), under a temporary name until it is complete.
-
-    A CSV or TSV file has the columns `id`, `extra`, `scores.ASPECT`, `dropped_tokens`, `reason` and `explanation` (as
-    JSON).
-    """
+def write_score_rows(records: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Writes records to a .jsonl file, under a temporary name until it is complete."""
     with open_atomically(path) as file:
-        if path.suffix.lower() not in DELIMITERS:
-            file.writelines(map(json_line, records))
-            return
-        write = row_writer(file, DELIMITERS[path.suffix.lower()])
-        write(["id", *extra, *(f"{SCORE}{aspect}" for aspect in aspects), *OUTPUT])
-        for row in records:
-            scores = [row["scores"].get(aspect) for aspect in aspects]
-            before = [to_cell(row.get(name)) for name in extra]
-            after = [to_cell(row.get(name)) for name in OUTPUT]
-            write([row["id"], *before, *scores, *after])
+        file.writelines(map(json_line, records))

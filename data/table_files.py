@@ -1,13 +1,11 @@
 """Reads CSV and TSV files, with the line on which each row begins."""
 
 import csv
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO
 
 from core.errors import InputError, fault, format_value
 from data.columns import count_columns
@@ -81,32 +79,6 @@ def find_repeated(header: Sequence[str]) -> list[str]:
     """Returns a problem for each column name that occurs more than once."""
     repeated = [name for name, count in Counter(header).items() if count > 1]
     return [f"a column must occur once, but {format_value(name)} is repeated" for name in repeated]
-
-
-def row_writer(file: TextIO, delimiter: str) -> Callable[[Sequence[Any]], None]:
-    """Returns a function that writes one row of cells."""
-    minimal = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    quoted = csv.writer(
-        file,
-        delimiter=delimiter,
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL,
-    )
-
-    def write(row: Sequence[Any]) -> None:
-        # Python before 3.11.8 leaves a lone carriage return unquoted, and then cannot read it back
-        has_return = any(isinstance(cell, str) and "\r" in cell for cell in row)
-        writer = quoted if has_return else minimal
-        writer.writerow(row)
-
-    return write
-
-
-def to_cell(value: Any) -> str | None:
-    """Converts a value to a text: itself, or JSON. None stays None."""
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 def find_most(limit: tuple[int, int], size: int) -> int:

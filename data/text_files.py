@@ -1,25 +1,24 @@
 """Text files: reads UTF-8 and lines of JSON, collects every fault, and writes under a temporary name."""
 
 import atexit
-import gzip
 import json
 import os
 import shutil
 import sys
 import tempfile
-import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import IO, Any, TextIO, TypeAlias
 
 from core.errors import InputError, fault, format_value
 
+Objects: TypeAlias = Iterator[tuple[int, dict[str, Any]]]  # with their numbers
 STANDARD = Path("-")  # standard input or standard output
-SPREADSHEETS = (".xls", ".xlsm", ".ods", ".numbers", ".parquet")
+OTHER_FORMS = (".xls", ".xlsm", ".ods", ".numbers", ".parquet")
 MOST_BLANK_LINES = 100_000  # one after another
 MOST_FAULTS = 100_000
 LONGEST_PEEK = 2**20  # bytes of a line by which a .json file is recognised as JSONL
@@ -84,18 +83,17 @@ def open_atomically(path: Path | str) -> Iterator[TextIO]:
 
 
 def form_of(path: Path, allowed: Sequence[str]) -> str:
-    """Returns the suffix of the file without `.gz`, one of `allowed`; it says how to read or write the file.
+    """Returns the suffix of the file, one of `allowed`; it says how to read or write the file.
 
     `-` is JSONL, and so is a .json file with an object on each line.
     """
     if path == STANDARD:
         return ".jsonl"
-    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    form = name.suffix.lower()
+    form = path.suffix.lower()
     if form not in allowed:
         rule = f"the name of the file must end in one of {', '.join(allowed)}"
-        what = "a folder" if path.is_dir() else format_value(name.suffix)
-        if form in SPREADSHEETS:
+        what = "a folder" if path.is_dir() else format_value(path.suffix)
+        if form in OTHER_FORMS:
             what += ": save it as CSV or .xlsx"
         raise InputError([fault(path, 0, f"{rule}, found {what}")])
     return ".jsonl" if form == ".json" and holds_objects_by_line(path) else form
@@ -111,8 +109,8 @@ def holds_objects_by_line(path: Path) -> bool:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    """Opens a file, plain or `.gz`. Raises InputError if it is missing or cannot be read."""
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    """Opens a file. Raises InputError if it is missing or cannot be read."""
     source = readable_path(path)
     if not source.is_file():
         what = "no such file"
@@ -122,10 +120,8 @@ def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
             what += ", it is a device or a pipe; - reads standard input"
         raise InputError([fault(path, 0, what)])
     try:
-        with gzip.open(source) if path.suffix.lower() == ".gz" else source.open("rb") as file:
+        with source.open("rb") as file:
             yield file
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
     except OSError as error:
         raise InputError([fault(path, 0, f"cannot be read: {error.strerror}")]) from error
 
@@ -136,12 +132,12 @@ def iterate_lines(
     keep_end: bool = False,
     keep_cr: bool = False,
 ) -> Iterator[tuple[int, str]]:
-    """Yields the lines of a UTF-8 file, plain or `.gz`, with their numbers from 1.
+    """Yields the lines of a UTF-8 file with their numbers from 1.
 
     The byte order mark and LF are removed; so are a CR before LF unless `keep_cr`, and blank lines at the end unless
     `keep_end`. `faults` gets one fault for every line that is not UTF-8, so that the rest can be checked, too.
 
-    Raises InputError if the file is missing or empty, and, against small compressed files that unpack to gigabytes, at
+    Raises InputError if the file is missing or empty, at
     a line of more than LONGEST_LINE bytes, after MOST_BLANK_LINES blank lines and after MOST_FAULTS faults.
     """
     blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
@@ -228,7 +224,7 @@ def read_texts(path: Path) -> list[str]:
     return [line.strip() for _, line in read_lines(path) if line.strip()]
 
 
-def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_json_lines(path: Path, faults: list[str]) -> Objects:
     """Yields the JSON objects of a file, one per line, with line numbers; every other line is added to `faults`."""
     for number, line in iterate_lines(path, faults):
         try:
@@ -243,7 +239,7 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
 
 
 def read_json(path: Path) -> Any:
-    """Reads a JSON file, plain or `.gz`, of at most LONGEST_LINE bytes; raises InputError for any other file."""
+    """Reads a JSON file of at most LONGEST_LINE bytes; raises InputError for any other file."""
     with _open(path) as file:
         content = file.read(LONGEST_LINE + 1)
     if len(content) > LONGEST_LINE:

@@ -35,7 +35,7 @@ from core.scores import (
 from core.selection import describe_missing_fields, hint_field
 from core.source import hash_sources
 from core.stages import Cache, Stages
-from data.files import iterate_examples, to_record
+from data.files import iterate_examples
 from data.input_file import InputFile
 from data.scored import (
     WRITTEN,
@@ -286,23 +286,5 @@ def write_scores(file: ChunkedFile, kept: Mapping[str, Cache], output: Path) -> 
             yield from list_rows(part)
             parts[name].append(part if bounds[0] < SHOWN_EXAMPLES else replace(part, explanations=()))
 
-    columns = () if output.suffix.lower() == ".jsonl" else list_columns(file)
-    records = score_records(decode_all(file), {name: read_rows(name) for name in kept})
-    first = next(records)
-    write_score_rows(
-        chain([first], records),
-        output,
-        [*first["scores"]],
-        columns,
-    )
+    write_score_rows(score_records(decode_all(file), {name: read_rows(name) for name in kept}), output)
     return parts
-
-
-def list_columns(file: ChunkedFile) -> tuple[str, ...]:
-    """Lists the columns of a table of the examples, besides the id, in the order in which they first have a value."""
-    columns: dict[str, None] = {}
-    for example in decode_all(file):
-        for name, value in to_record(example).items():
-            if name != "id" and value is not None:
-                columns[name] = None
-    return tuple(columns)

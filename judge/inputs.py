@@ -144,7 +144,7 @@ def _add_numbers(scored: ScoredSet, numbers: Mapping[str, Any]) -> ScoredSet:
 
 def _check_path(source: str | Path) -> Path:
     path = Path(source)
-    is_named_as_file = str(path).lower().removesuffix(".gz").endswith(FORMS)
+    is_named_as_file = str(path).lower().endswith(FORMS)
     if isinstance(source, str) and not is_named_as_file and not path.exists():
         rule = f"a text must be in a list, and the name of a file must end in one of {', '.join(FORMS)}"
         raise SettingError(f"{rule}, but got the string {format_value(source)}: pass [{format_value(source)}]")

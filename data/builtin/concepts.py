@@ -9,7 +9,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TypeAlias
 
-from core.example import Example
+from core.example import Example, Examples
 from data.builtin import damage
 from data.builtin.grammar import collect, distinct, draw_reserved, is_reserved, read_world
 
@@ -22,7 +22,7 @@ Event: TypeAlias = Mapping[str, str]  # what a sentence says: a word for each pa
 SCENES = tuple(dict(zip(PARTS, block, strict=True)) for block in FILE["scenes"])
 
 
-def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ()) -> Examples:
     """Generates sensible sentences: each example has two turns, the concepts and the sentence."""
     rng = random.Random(seed)
 
@@ -39,7 +39,7 @@ def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ())
     )
 
 
-def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
+def rated_concept_sentences(n: int = 399, seed: int = 0) -> Examples:
     """Generates for each concept set a sensible sentence (rated 1), an odd one (0.5) and a senseless one (0).
 
     The three have one form and the same number of words. `label` is the level, `group` the concept set.

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from operator import attrgetter
 from typing import NamedTuple
 
-from core.example import Example, count_words
+from core.example import Example, Examples, count_words
 from data.builtin import damage
 from data.builtin.grammar import Section, collect, distinct, draw_reserved, is_reserved
 from data.damage import permute_anew
@@ -93,7 +93,7 @@ def generate_texts(
     seed: int,
     verdicts: float = 0.0,
     exclude: Collection[str] = (),
-) -> tuple[Example, ...]:
+) -> Examples:
     """Generates texts with prefix and label; the labels alternate.
 
     A share `verdicts` of the texts gets one more sentence, before or after the text, that names the label ("It was
@@ -149,7 +149,7 @@ def name_label(
     return replace(example, text=f"{example.text} {verdict}")
 
 
-def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...]:
+def rated_texts(world: World, n: int = 400, seed: int = 0) -> Examples:
     """Generates texts with known ratings of coherence, consistency and attribute relevance, from 0 (worst) to 1.
 
     Every text begins with its prefix. `label` is the label that was asked for, and `group` names prefix and label. Four

@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import combinations, islice
 from typing import TypeAlias
 
-from core.example import Example
+from core.example import Example, Examples
 from data.damage import replace_unit
 
 Turns: TypeAlias = tuple[str, ...]  # of a dialogue, or the sentences of a text
@@ -30,7 +30,7 @@ Words: TypeAlias = Mapping[Place, str]  # new words, by their places
 WORD = re.compile(r"\w+")
 
 
-def number(name: str, n: int, damaged: Iterable[Example]) -> tuple[Example, ...]:
+def number(name: str, n: int, damaged: Iterable[Example]) -> Examples:
     """Takes the first `n` damaged texts and gives them the ids NAME-0, NAME-1 ..."""
     return tuple(replace(text, id=f"{name}-{i}") for i, text in enumerate(islice(damaged, n)))
 

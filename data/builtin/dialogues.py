@@ -15,7 +15,7 @@ from itertools import chain, islice, product
 from operator import attrgetter
 from typing import NamedTuple
 
-from core.example import Example, count_words
+from core.example import Example, Examples, count_words
 from data.builtin import damage
 from data.builtin.damage import FactKey, Place, Turns, Words
 from data.builtin.grammar import TEXT, Block, collect, distinct, draw_reserved, is_reserved, read_world, table
@@ -118,7 +118,7 @@ class Dialogue:
         self.turns += (SLOT.sub("{}", phrase).format(*values),)
 
 
-def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tuple[Example, ...]:
+def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> Examples:
     """Generates sensible dialogues of 6 to 12 turns."""
     rng = random.Random(seed)
 
@@ -135,7 +135,7 @@ def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tu
     )
 
 
-def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
+def rated_dialogues(n: int = 400, seed: int = 0) -> Examples:
     """Generates dialogues of known quality: levels of damage from 0 to 3 in equal shares, rated 1 - level / 3.
 
     The level is the number of kinds of damage, each on other words (see `list_damages` and docs/builtin.md); `label`

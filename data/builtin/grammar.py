@@ -23,7 +23,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from core.example import Example
+from core.example import Example, Examples
 
 T = TypeVar("T")
 Block: TypeAlias = tuple[tuple[str, ...], ...]  # the alternatives of each line
@@ -132,7 +132,7 @@ def collect(
     draw: Callable[[int], Example | None],
     exclude: Collection[Hashable] = (),
     key: Callable[[Example], Hashable] = TEXT,
-) -> tuple[Example, ...]:
+) -> Examples:
     """Collects different examples with the ids NAME-0, NAME-1 ..., none with a key in `exclude`.
 
     `draw(i)` makes the i-th example, or None if its text is reserved.

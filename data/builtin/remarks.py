@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import count, islice, product
 from typing import Literal, NamedTuple
 
-from core.example import Example
+from core.example import Example, Examples
 from core.settings import check
 from data.builtin import damage
 from data.builtin.controlled import Labels, name_label, read_openings, repeat_label
@@ -54,7 +54,7 @@ def generate_remarks(
     labels: Kind = "sentiment",
     verdicts: float = 0.0,
     exclude: Collection[str] = (),
-) -> tuple[Example, ...]:
+) -> Examples:
     """Generates remarks with prefix and label; sentiments and topics alternate. `verdicts` as in `generate_texts`."""
     check(Kind, labels=labels)
     rng = random.Random(f"remark {seed}")
@@ -82,7 +82,7 @@ def generate_remarks(
     )
 
 
-def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
+def rated_remarks(n: int = 400, seed: int = 0) -> Examples:
     """Generates remarks of known quality, with their prefix; `label` is the sentiment that was asked for.
 
     The rating `attribute_relevance` is 1 if all sentences after the opening have this sentiment, 0.5 if half of them

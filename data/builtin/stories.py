@@ -11,7 +11,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-from core.example import Example
+from core.example import Example, Examples
 from data.builtin import damage
 from data.builtin.grammar import collect, distinct, draw_facts, draw_reserved, is_reserved, read_world
 
@@ -58,7 +58,7 @@ def list_clauses(part: str, cause: str) -> tuple[str, ...]:
     return CAUSES[part][cause][-1]
 
 
-def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> Examples:
     """Generates stories as `text`, with their beginning as `context`."""
     rng = random.Random(seed)
 
@@ -78,7 +78,7 @@ def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[
     )
 
 
-def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
+def rated_stories(n: int = 400, seed: int = 0) -> Examples:
     """Generates three endings for each context: a right one (1.0), a half foreign (0.5), a wholly foreign one (0.0).
 
     The one reference is right, too, but its solution and its result differ from those of the three endings. `label`

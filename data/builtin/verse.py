@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from core.example import Example
+from core.example import Example, Examples
 from data.builtin.grammar import collect, read_world, table
 
 
@@ -36,7 +36,7 @@ MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}
 SHAPES = {len(shape): re.findall("p|v|mm|nn", shape) for shape in SAID["shapes"]}  # by length
 
 
-def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> Examples:
     """Generates poems; the tunes alternate.
 
     `prefix` is the name of the tune, `label` the theme, `text` the poem with its punctuation. Each poem is its own

@@ -76,7 +76,7 @@ def recognise(path: Path) -> ToolFile | None:
 
 
 def _read_path(path: Path) -> ToolFile | None:
-    form = Path(path.name.lower().removesuffix(".gz")).suffix
+    form = path.suffix.lower()
     if form == ".eval":
         return _read_document(logs.unpack_inspect(path), path)
     if form == ".json":

@@ -5,7 +5,7 @@ raises KeyError or the like, which `recognition` reports with its line. Values a
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ from core.errors import InputError, fault, format_value
 from data.numeric import is_missing
 from data.records import Located
 from data.table_files import DELIMITERS, read_rows
-from data.text_files import read_json, read_json_lines
+from data.text_files import Objects, read_json, read_json_lines
 from data.workbooks import read_workbook
 
 Row: TypeAlias = dict[str, Any]
@@ -89,7 +89,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def _name_texts(texts: Located, lower_is_better: Collection[str]) -> Iterator[tuple[int, Row]]:
+def _name_texts(texts: Located, lower_is_better: Collection[str]) -> Objects:
     """The texts with unique ids, if any, without empty values, and with higher scores better."""
     ids: Counter[str] = Counter()
     for line, row in texts:
@@ -149,7 +149,7 @@ def list_objects(document: Any, path: Path) -> Located:
     return rows
 
 
-def iterate_objects(path: Path, form: str, faults: list[str]) -> Iterator[tuple[int, Row]]:
+def iterate_objects(path: Path, form: str, faults: list[str]) -> Objects:
     """Yields the lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers."""
     match form:
         case ".jsonl":

@@ -1,15 +1,14 @@
 """Public sets of texts with a label: sentiments and topics."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from core.errors import format_value
-from core.example import Example
+from core.example import Examples
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
-from data.download import require_file
-from data.files import load_examples
+from data.download import Root, require_file
+from data.files import Records, load_examples
 
 SENTIMENTS = REVIEWS.labels
 TOPICS = NEWS.labels
@@ -20,7 +19,7 @@ SETS: Mapping[str, tuple[str, ...]] = {  # the labels of each public set
 }
 
 
-def load_labelled(name: str, root: Path | str, download: bool = False) -> tuple[Example, ...]:
+def load_labelled(name: str, root: Root, download: bool = False) -> Examples:
     """Loads one public set of labelled texts; `group` is the newsgroup, if any.
 
     `rt_polarity` and `sst2_dev` are sentences of film reviews, lower-cased and tokenised (Pang and Lee 2005; Socher et
@@ -31,7 +30,7 @@ def load_labelled(name: str, root: Path | str, download: bool = False) -> tuple[
     kind = "sentiment" if labels == SENTIMENTS else "topic"
     file = f"attributes/{kind}_{name}.jsonl"
 
-    def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def to_records(line: Mapping[str, Any]) -> Records:
         if line["label"] not in labels:
             raise ValueError(f'"label" must be one of {", ".join(labels)}, found {format_value(line["label"])}')
         yield {key: line.get(key) for key in ("id", "text", "label", "group")}

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from core.errors import check_names
-from core.example import Example
+from core.example import Examples
 from core.settings import Size, check, one_of
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
 from data.builtin.controlled import generate_texts, rated_texts
@@ -21,7 +21,7 @@ from data.builtin.verse import generate_verse
 from data.corpus import Corpus, Key, split_by
 from meta_eval.scored_set import ScoredSet
 
-Texts: TypeAlias = tuple[Example, ...]
+Texts: TypeAlias = Examples
 LICENCE = "MIT"  # that of this project, whose generators write the texts
 
 

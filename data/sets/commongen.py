@@ -3,18 +3,17 @@
 An example is a dialogue of two turns, the concepts and the sentence, in lower case without a final full stop.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from core.errors import read_all
-from core.example import Example
+from core.example import Example, Examples
 from core.settings import Count, check
 from data.corpus import Corpus, refuse_shared, score_published
-from data.download import join_licences, require_file
-from data.files import load_examples
+from data.download import Root, join_licences, require_file
+from data.files import Records, load_examples
 from meta_eval.scored_set import ScoredSet
 
 # The language models of G-Eval, by their rows in tables: the key of their scores, and part of the original file's name.
@@ -25,7 +24,7 @@ JUDGES = {
 }
 
 
-def commongen(root: Path | str, download: bool = False, train: int | None = None) -> Corpus:
+def commongen(root: Root, download: bool = False, train: int | None = None) -> Corpus:
     """CommonGen (Lin et al. 2020) as training texts, CommonGen-trinity as rated sets (CDM, Tables 8 and 10).
 
     The two rated sets have the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good
@@ -65,10 +64,10 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     )
 
 
-def load_references(root: Path | str, part: str, download: bool = False) -> tuple[Example, ...]:
+def load_references(root: Root, part: str, download: bool = False) -> Examples:
     """Loads the references of every concept set of a part (train, dev); `group` is the id of the concept set."""
 
-    def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def to_records(line: Mapping[str, Any]) -> Records:
         for k, text in enumerate(line["references"]):
             record = _to_record(f"{line['id']}-{k}", line["concepts"], text)
             yield {**record, "group": line["id"]}
@@ -76,10 +75,10 @@ def load_references(root: Path | str, part: str, download: bool = False) -> tupl
     return load_examples(require_file(root, f"commongen_train/{part}.jsonl", download), to_records)
 
 
-def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, ...]:
+def load_trinity(root: Root, download: bool = False) -> tuple[ScoredSet, ...]:
     """Loads CommonGen-trinity as two rated sets, with raw and with binarized labels, and the scores of G-Eval."""
 
-    def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def to_records(line: Mapping[str, Any]) -> Records:
         ratings = {"trinity_raw": line["label_raw"], "trinity_binarized": line["label_binary"]}
         for row, (key, _) in JUDGES.items():
             ratings[row] = line[key]

@@ -1,6 +1,6 @@
 """The released evaluation set of CTRLEval: controlled texts rated by people (Ke et al. 2022, section 4.1)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
@@ -11,8 +11,8 @@ from core.errors import format_value, read_all
 from core.example import Example
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, content_of, split_share
-from data.download import join_licences, require_file
-from data.files import load_examples
+from data.download import Root, join_licences, require_file
+from data.files import Records, load_examples
 from data.numeric import parse_number
 from data.sets.attributes import SENTIMENTS, SETS, TOPICS, load_labelled
 from data.sets.public import load_training
@@ -34,7 +34,7 @@ MODELS = 4
 
 
 def ctrleval(
-    root: Path | str,
+    root: Root,
     part: str,
     download: bool = False,
     attributes: Path | str | None = None,
@@ -102,7 +102,7 @@ def ctrleval(
     )
 
 
-def load_ctrleval(root: Path | str, part: str, download: bool = False) -> ScoredSet:
+def load_ctrleval(root: Root, part: str, download: bool = False) -> ScoredSet:
     """Loads texts with the prefix and the label that their model was given; ratings (1 to 5) are means of five people.
 
     The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. Each group (a label and a prefix)
@@ -112,7 +112,7 @@ def load_ctrleval(root: Path | str, part: str, download: bool = False) -> Scored
     """
     file, labels = PARTS[part]
 
-    def to_records(line: str) -> Iterator[dict[str, Any]]:
+    def to_records(line: str) -> Records:
         row = dict(zip(COLUMNS, line.rstrip("\r").split("\t"), strict=False))
         label = row["label"]
         prefix = row["prefix"]
@@ -151,6 +151,6 @@ def load_ctrleval(root: Path | str, part: str, download: bool = False) -> Scored
     return ScoredSet(name, examples, notes=(note,))
 
 
-def _load_plain(name: str, root: Path | str, download: bool) -> list[Example]:
+def _load_plain(name: str, root: Root, download: bool) -> list[Example]:
     examples = PLAIN[name](name, root, download)
     return [replace(example, label=None, group=None) for example in examples]

@@ -5,19 +5,18 @@ line of a rated dialogue ends with its human score.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import Any
 
 from core.errors import InputError, blame_file, fault, format_value, read_all
 from core.example import Example
 from data.cells import UTTERANCE_END
 from data.corpus import score_published, tabulate_raters
-from data.download import PUBLIC_FILES, explain_download, find_file, require_file
-from data.files import locate_examples
+from data.download import PUBLIC_FILES, Root, explain_download, find_file, require_file
+from data.files import Records, locate_examples
 from data.numeric import parse_finite
 from data.records import require_none
 from data.table_files import read_rows
@@ -34,7 +33,7 @@ DSTC9_BLOCK = 200  # lines of the full file by one system
 SAMPLE = "dstc9/dstc9_sample_{}.txt"
 
 
-def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
+def load_fed(root: Root, download: bool = False) -> ScoredSet:
     """Loads FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with the ratings that DEAM averaged.
 
     Ratings: `coherence` 0-1 and `overall` 0-0.8. If `deam_scores.tsv` is in the same folder, the set also has the
@@ -67,7 +66,7 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     return replace(named, raters=raters)
 
 
-def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
+def load_dstc9(root: Root, download: bool = False) -> ScoredSet:
     """Loads DSTC9: dialogues of people and chatbots (Gunasekara et al. 2020), with the ratings that DEAM averaged.
 
     All 2200 dialogues are read if `dstc9_test_{coherence,overall}_averaged.txt` exist, else the sample of every
@@ -98,7 +97,7 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
 
 
 def _load_rated(
-    root: Path | str,
+    root: Root,
     files: str,
     ids: str,
     scores: Path | None,
@@ -166,7 +165,7 @@ def read_utt_lines(path: Path, aspect: str | None = None, drop_empty: bool = Fal
         rule = f"a .txt file of dialogues has {UTTERANCE_END} after each utterance"
         raise InputError([fault(path, line, f"{rule}, found {format_value(first)}; other forms are .jsonl with turns")])
 
-    def to_records(content: str) -> Iterator[dict[str, Any]]:
+    def to_records(content: str) -> Records:
         *utterances, end = content.split(UTTERANCE_END)
         turns = [utterance for utterance in utterances if utterance.strip() or not drop_empty]
         score = parse_finite(end)

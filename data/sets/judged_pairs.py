@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from data.columns import freeze_columns
-from data.download import require_file
+from data.download import Root, require_file
 from data.formats.recognition import Tool, read_tool
 from data.formats.tool_file import Rows
 from data.input_file import InputFile, read_objects
@@ -25,7 +25,7 @@ COLUMNS = {
 }
 
 
-def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences, ScoredFile]:
+def load_pandalm(root: Root, download: bool = False) -> tuple[Preferences, ScoredFile]:
     """Loads the choices of three people, the verdicts of two judges, and the texts of five models.
 
     An instruction together with its input is one input of the comparison.
@@ -68,7 +68,7 @@ def _list_pairs(rows: Rows, path: Path) -> Rows:
 PANDALM = Tool("PandaLM", "", _list_pairs)
 
 
-def load_alpaca_eval(root: Path | str, download: bool = False) -> tuple[Preferences, None]:
+def load_alpaca_eval(root: Root, download: bool = False) -> tuple[Preferences, None]:
     """Loads a judge's probabilities that a model is better than the baseline, and both texts' lengths in characters."""
     path = require_file(root, VERDICTS, download)
     faults: list[str] = []

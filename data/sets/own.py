@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError, fault, format_value, read_all
-from core.example import Example
+from core.example import Example, Examples
 from data.corpus import HELD_OUT_FRACTION, Corpus, content_of, fold_text, refuse_shared, split_share
 from data.files import iterate_examples
 from data.records import require_none
@@ -74,9 +74,7 @@ def own_dialogues(train_path: Path | str, **settings: Any) -> Corpus:
     return own_corpus(train_path, requires=["turns"], **settings)
 
 
-def _read(
-    path: Path, requires: Sequence[str], columns: Mapping[str, str | Sequence[str]] | None = None
-) -> tuple[Example, ...]:
+def _read(path: Path, requires: Sequence[str], columns: Mapping[str, str | Sequence[str]] | None = None) -> Examples:
     """The texts of a file; a label is one line, without the spaces around it."""
     if path.suffix == ".txt" and "turns" in requires:
         aspect = "rating" if "ratings" in requires else None

@@ -1,6 +1,6 @@
 """Public sets of rated texts, with public texts to train on: dialogues, stories, summaries and answers."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from core.errors import InputError, fault, format_value, read_all
-from core.example import Example
+from core.example import Examples
 from core.settings import Several, check, one_of
 from data.corpus import (
     HELD_OUT_FRACTION,
@@ -22,15 +22,14 @@ from data.corpus import (
     split_share,
     tabulate_raters,
 )
-from data.download import find_file, join_licences, require_file
-from data.files import ToRecords, load_examples
+from data.download import Root, find_file, join_licences, require_file
+from data.files import Records, ToRecords, load_examples
 from data.sentences import split_sentences
 from data.sets.dialogues import load_dstc9, load_fed, read_utt_lines
 from data.text_files import iterate_lines, read_json
 from meta_eval.scored_set import ScoredSet
 
 Names: TypeAlias = str | Sequence[str]
-Records: TypeAlias = Iterator[dict[str, Any]]
 
 FULL = "newsroom/newsroom.jsonl"
 SAMPLE = "newsroom/newsroom_sample.jsonl"
@@ -57,7 +56,7 @@ TRAINING: Mapping[str, Sequence[str]] = {
 HELD_OUT_SETS: Mapping[str, Sequence[str]] = {"cdm_train": ["cdm_valid"]}
 
 
-def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
+def load_newsroom(root: Root, download: bool = False) -> ScoredSet:
     """Loads Newsroom: summaries with the article as `context`, one human summary, four ratings (1 to 5), their `mean`.
 
     All 60 articles are read if `newsroom.jsonl` exists, else a sample of every tenth article. Another 30 articles are
@@ -86,7 +85,7 @@ def list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Record
         }
 
 
-def load_mocha(name: str, root: Path | str, download: bool = False) -> ScoredSet:
+def load_mocha(name: str, root: Root, download: bool = False) -> ScoredSet:
     """Loads the answers of one set in `MOCHA` from its `dev.json`, with mean human ratings from 1 to 5.
 
     The raters are those of each answer: a place in the list is no person.
@@ -125,7 +124,7 @@ def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
     }
 
 
-def load_mans(root: Path | str, download: bool = False) -> ScoredSet:
+def load_mans(root: Root, download: bool = False) -> ScoredSet:
     """Loads MANS (Guan et al. 2021): 200 first sentences of ROC stories, each continued by five systems.
 
     The human continuation is the reference, the mean of five annotators' ratings (1 to 5) the rating. The origin sorts
@@ -154,14 +153,14 @@ def load_rated(
     name: str,
     file: str,
     to_records: ToRecords,
-    root: Path | str,
+    root: Root,
     download: bool = False,
 ) -> ScoredSet:
     """Loads the rated set `name` from one JSONL file."""
     return ScoredSet(name, load_examples(require_file(root, file, download), to_records))
 
 
-def load_answers(name: str, root: Path | str, download: bool = False) -> ScoredSet:
+def load_answers(name: str, root: Root, download: bool = False) -> ScoredSet:
     """Loads the answers of a set in `ANSWERS`."""
     return load_rated(
         name,
@@ -172,7 +171,7 @@ def load_answers(name: str, root: Path | str, download: bool = False) -> ScoredS
     )
 
 
-RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
+RATED: Mapping[str, Callable[[Root, bool], ScoredSet]] = {
     "fed": load_fed,
     "dstc9": load_dstc9,
     # dialogues of people with chatbots (Dinan et al. 2019), prepared by hand, each with one rating, `overall` 1-5, by
@@ -194,7 +193,7 @@ RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
 }
 
 
-def load_training(name: str, root: Path | str, download: bool = False) -> tuple[Example, ...]:
+def load_training(name: str, root: Root, download: bool = False) -> Examples:
     """Loads the texts of a set in `TRAINING`: dialogues, whose `group` is their file, or stories.
 
     The `context` of a story is all but its last sentence.
@@ -221,7 +220,7 @@ def load_training(name: str, root: Path | str, download: bool = False) -> tuple[
 
 def public_corpus(
     rated: Names,
-    root: Path | str,
+    root: Root,
     download: bool = False,
     training_sets: Names | None = None,
     plain_stories: bool = False,
@@ -286,7 +285,7 @@ def public_corpus(
     )
 
 
-def _load_parts(name: str, root: Path | str, download: bool) -> Parts:
+def _load_parts(name: str, root: Root, download: bool) -> Parts:
     """The texts of a training set, and those that are held out for it, if they are another set."""
     sets = [name, *HELD_OUT_SETS.get(name, ())]
     texts, *held = read_all(

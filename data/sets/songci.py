@@ -2,15 +2,14 @@
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
-from core.example import Example
+from core.example import Examples
 from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
-from data.download import join_licences, require_file
-from data.files import load_examples
+from data.download import Root, join_licences, require_file
+from data.files import Records, load_examples
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +18,7 @@ UNCLEAR = re.compile(f"(?:^|[{MARKS}])[{MARKS}]")
 
 
 def songci(
-    root: Path | str,
+    root: Root,
     download: bool = False,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
@@ -42,13 +41,13 @@ def songci(
     )
 
 
-def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
+def load_songci(root: Root, download: bool = False) -> Examples:
     """Loads poems of the Song dynasty. `prefix` and `group` name the tune, `text` has all lines with punctuation.
 
     A poem of unclear form is left out: its end has no punctuation, its beginning has some, or it is doubled somewhere.
     """
 
-    def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def to_records(line: Mapping[str, Any]) -> Records:
         text = "".join(line["lines"])
         if any(mark in text for mark in "\n\r\t "):
             raise ValueError(f'"lines" must hold no spaces, found {text}')

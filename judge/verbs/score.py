@@ -34,8 +34,8 @@ def score(
         levels: the scale of ratings in words, from the worst to the best, or by aspect.
         metric: what `judge.load_metric` takes with `settings`; or several, in a list or by name, without settings. On a
             command line --metric.SETTING VALUE and --metrics.NAME.SETTING VALUE set one.
-        output: the file to write, by its ending: .jsonl, .csv or .tsv; - writes JSONL to standard output. Of a file of
-            any length, the result has the first examples.
+        output: the .jsonl file to write. Of a file of any length, the result has the
+            first examples.
         stages: a folder for finished chunks: after a kill, the same call continues after them.
         chunk: number of examples to score and keep at once.
         ray: scores with a pool of Ray actors: workers, cpus, gpus and address of `judge.ray_actors.Ray`.

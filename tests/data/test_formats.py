@@ -41,14 +41,9 @@ def annotate(preference: Any, first: str = "base", **more: Any) -> dict[str, Any
     return {"instruction": "Do.", **outputs, "preference": preference, **more}
 
 
-def prompt(side: str = "") -> str:
-    answer = f"Assistant{side}'s Answer]"
-    return f"[Question]\nWhy?\n\n[The Start of {answer}\nBecause{side}.\n[The End of {answer}"
-
-
 def pair(one: str, other: str, number: int = 1) -> dict[str, Any]:
     models = {"model_1": "old", "model_2": "new", "g1_winner": one, "g2_winner": other, "judge": ["j", "v"]}
-    return {"question_id": number, **models, "g1_user_prompt": prompt(" A") + prompt(" B"), "turn": 1}
+    return {"question_id": number, **models, "turn": 1}
 
 
 def inspect(**scores: Any) -> dict[str, Any]:

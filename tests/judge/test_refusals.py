@@ -22,7 +22,7 @@ CASES = [
     ("score in.jsonl --metric word_count --output .", "found the folder"),
     ("score in.jsonl --metric word_count --output in.jsonl", "different files"),
     ("score in.jsonl --metric word_count --output no/out.jsonl", "but there is no no"),
-    ("score in.jsonl --metric word_count --output out.txt", "output must end in one of .jsonl, .csv, .tsv"),
+    ("score in.jsonl --metric word_count --output out.txt", "output must end in one of .jsonl"),
     (
         "score 3.jsonl --metric cdm_discriminative --metric.models nowhere --output out.jsonl",
         "--metric.models nowhere: there is no such folder",

@@ -178,13 +178,12 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in (first, second)))
     expected = [{"id": "1", **first}, {"id": "2", **second}]
     assert run_here("agree", "in.jsonl", "--metrics", "word_count") == 0  # kept for what follows
-    for form in ("jsonl", "csv"):
-        assert run_here("score", "in.jsonl", "--metric", "word_count", "--output", f"out.{form}") == 0
-        found = read_scored(tmp_path / f"out.{form}")
-        np.testing.assert_array_equal(found.raters["q"], [[1, np.nan], [np.nan, 4]])
-        plain = [(e.id, e.text, e.turns, e.system, e.group, e.references, e.label) for e in found.examples]
-        assert plain == [("1", "a b", (), "s", "g", ("r",), "l"), ("2", "", ("a", "b"), "t", "h", (), None)]
-        assert found.values("quality", "").tolist() == [2, 2]
+    assert run_here("score", "in.jsonl", "--metric", "word_count", "--output", "out.jsonl") == 0
+    found = read_scored(tmp_path / "out.jsonl")
+    np.testing.assert_array_equal(found.raters["q"], [[1, np.nan], [np.nan, 4]])
+    plain = [(e.id, e.text, e.turns, e.system, e.group, e.references, e.label) for e in found.examples]
+    assert plain == [("1", "a b", (), "s", "g", ("r",), "l"), ("2", "", ("a", "b"), "t", "h", (), None)]
+    assert found.values("quality", "").tolist() == [2, 2]
     rows = read_lines(tmp_path / "out.jsonl")
     assert [{k: v for k, v in row.items() if k not in ("scores", "dropped_tokens")} for row in rows] == expected
 

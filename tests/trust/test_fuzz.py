@@ -4,7 +4,6 @@
 chooses others.
 """
 
-import gzip
 import json
 import math
 import os
@@ -116,7 +115,6 @@ def read_and_write(path: Path) -> None:
 Draw = Callable[[random.Random], bytes]
 READERS: dict[str, tuple[str, Draw, Callable[[Path], Any]]] = {
     "JSONL": ("in.jsonl", draw_jsonl, read_and_write),
-    "compressed JSONL": ("in.jsonl.gz", lambda rng: gzip.compress(draw_jsonl(rng), 1, mtime=0), read_and_write),
     "CSV": ("in.csv", lambda rng: draw_table(",", rng), read_and_write),
     "TSV": ("in.tsv", lambda rng: draw_table("\t", rng), read_and_write),
     "scores in files": ("in.jsonl", draw_jsonl, lambda path: read_scored(str(path))),
