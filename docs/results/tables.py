@@ -160,7 +160,7 @@ def show_figure(figure: float) -> str:
 
 
 def write_table(name: str, figures: Figures) -> Iterator[Cells]:
-    """Writes the rows of a table of agreement, then those that are printed in the paper."""
+    """Writes the rows of a table of agreement."""
     spec = SPEC["tables"][name]
     rows = list_rows(spec, figures)
     columns = []
@@ -172,9 +172,6 @@ def write_table(name: str, figures: Figures) -> Iterator[Cells]:
     for title, row in rows.items():
         cells = [show(row[column]) for column in columns]
         yield [title, str(row["n"]), *cells]
-    empty = [""] * (len(columns) - 1)
-    for title, value in spec.get("published", {}).items():
-        yield [title, "", value, *empty]
 
 
 def list_rows(spec: Mapping[str, Any], figures: Figures) -> dict[str, Row]:
