@@ -164,8 +164,7 @@ def write_table(name: str, figures: Figures) -> Iterator[Cells]:
     rows = list_rows(spec, figures)
     columns = []
     for column in COLUMNS:
-        values = {row[column][0] for row in rows.values()}
-        if values != {None}:
+        if any(row[column][1] is not None for row in rows.values()):  # an interval
             columns.append(column)
     yield ["", "n", *[COLUMNS[column] for column in columns]]
     for title, row in rows.items():
