@@ -33,17 +33,21 @@ run: .venv/running
 models: .venv/running
 	$(BIN)/python experiments/run.py +exp=models
 
-# What fools each metric on built-in text: a report, with the figures of docs/metrics.md in tables/. CARDS=FOLDER chooses another folder.
+# What fools each metric on built-in text: three reports. CARDS=FOLDER chooses another folder.
 CARDS ?= outputs/cards
 TINY := outputs/tiny/models
 cards: models
-	$(BIN)/judge audit --data builtin_sets --texts 120 --report $(CARDS) --metrics \
+	$(BIN)/judge audit --data builtin_stories --texts 120 --report $(CARDS)/stories --metrics \
 	  bleu rouge_1 rouge_2 rouge_l meteor chrf ter word_count bertscore mover_score sentence_mover \
-	  perplexity perplexity_seq2seq ctrleval mars cdm_generative cdm_discriminative discriminator \
+	  perplexity perplexity_seq2seq mars \
 	  --metrics.perplexity.model $(TINY)/generator --metrics.perplexity_seq2seq.model $(TINY)/infiller \
+	  --metrics.mars.language_model $(TINY)/language_model
+	$(BIN)/judge audit --data builtin_remarks --texts 120 --report $(CARDS)/remarks --metrics ctrleval discriminator \
 	  --metrics.ctrleval.model $(TINY)/infiller --metrics.ctrleval.iwf $(TINY)/iwf/iwf.json \
-	  --metrics.mars.language_model $(TINY)/language_model --metrics.cdm_discriminative.models $(TINY) \
-	  --metrics.cdm_generative.folder $(TINY)/discriminator_bert --metrics.discriminator.folder $(TINY)/judge_positive
+	  --metrics.discriminator.folder $(TINY)/judge_positive
+	$(BIN)/judge audit --data builtin_dialogues --texts 120 --report $(CARDS)/dialogues --metrics \
+	  cdm_generative cdm_discriminative --metrics.cdm_discriminative.models $(TINY) \
+	  --metrics.cdm_generative.folder $(TINY)/discriminator_bert
 
 # The figures of the pages from docs/results; SETS is the folder of public sets.
 SETS ?= sets

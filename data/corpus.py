@@ -74,18 +74,6 @@ def tabulate_raters(ratings: Iterable[Sequence[float]]) -> Floats:
     return np.array([*zip_longest(*ratings, fillvalue=math.nan)], dtype=np.float64)
 
 
-def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:
-    """Joins the rated sets of several corpora, in order, into one corpus without training texts."""
-    rated = tuple(rated_set for corpus in corpora.values() for rated_set in corpus.rated)
-    return Corpus(
-        name="+".join(rated_set.name for rated_set in rated),
-        train=(),
-        held_out=(),
-        rated=rated,
-        synthetic=any(rated_set.synthetic for rated_set in rated),
-    )
-
-
 def fold_text(text: str) -> str:
     """Removes case and spaces, in which copies of a text may differ."""
     return " ".join(text.split()).casefold()

@@ -14,25 +14,17 @@ import numpy as np
 from core.errors import InputError, SettingError, fault
 from core.signature import join_settings
 from core.stages import Stages
+from data.rating_words import GivenLevels
 from judge.cautions import note_confounded, note_repeats
 from judge.gates import Condition
 from judge.label_study import JudgedAspect, answer_judges, describe_judges, hold_gate, study_judges, tabulate_judges
-from judge.labelling import Labelling
 from judge.metrics import Planned
 from judge.scoring import add_scores, collect_notes
 from judge.verdict_files import have_texts
-from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
+from meta_eval.agreement import NOT_METRICS, Agreement, add_cheap_cues, list_agreement, note_cues
 from meta_eval.design import lay_out
 from meta_eval.permuted import widen_interval
-from meta_eval.ranking import (
-    Ranking,
-    RankingSettings,
-    compare_metrics,
-    compare_with_cues,
-    number_clusters,
-    rank_metrics,
-)
-from meta_eval.raters import Kind, correct_agreement
+from meta_eval.ranking import Ranking, RankingSettings, compare_metrics, number_clusters, rank_metrics
 from meta_eval.scored_set import ScoredSet
 from report.agreement_sentences import ROUNDING, describe_systems
 from report.agreement_tables import LEVEL, among_table, tabulate_agreement
@@ -44,30 +36,15 @@ from report.wording import format_cell, join_names
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GROUPED = {
-    "global": "over all texts",
-    "within_systems": "within systems",
-    "within_inputs": "within inputs",
-    "between_systems": "between the means of these systems",
-}
-PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
-PAIR_CELLS += ("n", "difference", "p_value", "reason")
-PAIR_SHOWN = ("metric_a", "metric_b", "better", "p_value", "difference", "n", "aspect", "grouping")
-RANKING_SHOWN = ("cluster", "metric", "agreement", "n", "aspect", "statistic", "grouping")
+PAIR_CELLS = ("aspect", "statistic", "metric_a", "metric_b", "better", "n", "difference", "p_value", "reason")
+PAIR_SHOWN = ("metric_a", "metric_b", "better", "p_value", "difference", "n", "aspect")
+RANKING_SHOWN = ("cluster", "metric", "agreement", "n", "aspect", "statistic")
 PAIRS_CAPTION = (
     "metric_a minus metric_b. p_value: two-sided, by flips of inputs (below 30 inputs by swaps of their scores), "
-    "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
+    "adjusted for all pairs of an aspect (step-down of the largest statistic); better: below {level:g}."
 )
 RANKING_CAPTION = (
     "On the n examples that all metrics scored. Clusters are of permutation tests at {level:g}, adjusted for all pairs."
-)
-CORRECTED_CAPTION = (
-    "Correlations ({kind}) with the mean rating. corrected: divided by the ceiling (Spearman's correction for "
-    "attenuation); it may exceed 1 by chance. Intervals: 95 %, over inputs."
-)
-AGAINST_CUES_CAPTION = (
-    f"{CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to the ratings of "
-    "this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
 )
 
 
@@ -77,7 +54,7 @@ class AgreementFigures:
 
     # the agreement of each metric with each aspect, over all texts, within systems and between them
     rows: Sequence[Agreement]
-    # by aspect and grouping
+    # of each aspect that not only judges of labels score
     rankings: Sequence[Ranking]
     # the agreement on labels, of aspects whose ratings and scores are labels
     judged: Sequence[JudgedAspect]
@@ -110,7 +87,7 @@ def score_rated(examples: ScoredSet, planned: Mapping[str, Planned], kept: Stage
 def study_agreement(
     unordered: ScoredSet,
     comparison: RankingSettings,
-    labelling: Labelling,
+    levels: GivenLevels,
     *,
     by: str | None,
     conditions: Sequence[Condition],
@@ -127,27 +104,27 @@ def study_agreement(
     has_cues = cues and has_texts
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, seed) if has_cues else split
-    level = comparison.level
-    judged = study_judges(split, labelling, by=by, seed=seed, level=level)
-    gate = hold_gate(judged, conditions, baseline, level)
+    judged = {aspect.name: aspect for aspect in study_judges(split, levels, by=by, seed=seed)}
+    gate = hold_gate([*judged.values()], conditions, baseline, comparison.level)
     rows = list_agreement(shown, seed, has_cues=has_cues)
-    rankings: list[Ranking] = []
+    rankings: dict[str, Ranking] = {}
     for aspect in split.aspects:
+        metrics = {row.metric for row in rows if row.aspect == aspect} - {*NOT_METRICS}
+        if aspect in judged and metrics <= judged[aspect].agreement.keys():
+            continue
         rated = split.rated(aspect)
-        for one_comparison in comparison.expand(rated.layout):
-            ranking = rank_metrics(rated, aspect, one_comparison)
-            pairs = compare_metrics(rated, ranking, seed)
-            against_cues = compare_with_cues(shown.rated(aspect), ranking, seed)
-            rankings.append(replace(ranking, pairs=pairs, against_cues=against_cues))
+        ranking = rank_metrics(rated, aspect, comparison)
+        rankings[aspect] = replace(ranking, pairs=compare_metrics(rated, ranking, seed))
     asked = list_asked_texts(unordered, has_own_ratings=has_own_ratings)
     line = join_settings("meta_eval", comparison, n=len(scored))
+    of_levels = "" if levels == "auto" else f"|levels={levels}"
     of_page = shown.take(np.argsort(order))
     return Study(
-        answer=answer_question(rankings, rows, judged, level=level, has_cues=has_texts),
+        answer=answer_question(rankings, rows, judged, level=comparison.level, has_cues=has_texts),
         tables=[
-            *tabulate_metrics(rows, rankings),
-            *tabulate_raters(scored, split, comparison),
-            *tabulate_judges(judged, by),
+            *tabulate_metrics(rows, rankings, comparison.level),
+            among_table("Agreement among raters", scored.raters, lay_out(len(scored), inputs=scored.groups)),
+            *tabulate_judges([*judged.values()], by),
         ],
         notes=[
             *scored.notes,
@@ -158,13 +135,13 @@ def study_agreement(
             *note_repeats(scored),
             *note_confounded(scored),
             *note_unranked(rankings),
-            *describe_judges(judged),
+            *describe_judges([*judged.values()]),
             *(sentence for _, sentence in gate),
         ],
-        signature="|".join([line, f"seed={seed}{labelling.signature}", *shown.signatures]),
-        found=AgreementFigures(rows, rankings, judged),
+        signature="|".join([line, f"seed={seed}{of_levels}", *shown.signatures]),
+        found=AgreementFigures(rows, [*rankings.values()], [*judged.values()]),
         findings=[sentence for has_failed, sentence in gate if has_failed],
-        draw=lambda: draw_agreement(rankings, of_page),
+        draw=lambda: draw_agreement(of_page),
         scored=[of_page],
         asked=asked,
         files=write_answers(asked, answers),
@@ -181,64 +158,33 @@ def order_by_name(scored: ScoredSet) -> list[int]:
     return sorted(range(len(scored)), key=lambda place: [(len(name), name) for name in names[place]])
 
 
-def draw_agreement(rankings: Sequence[Ranking], scored: ScoredSet) -> dict[str, Figure]:
-    """Draws the agreement of each metric, and scores against the ratings of each aspect."""
-    from report.plots import plot_intervals, scores_against_ratings
+def draw_agreement(scored: ScoredSet) -> dict[str, Figure]:
+    """Draws scores against the ratings of each aspect."""
+    from report.plots import scores_against_ratings
 
-    intervals = {}
-    for ranking in rankings:
-        how = ranking.comparison
-        title = f"{how.statistic} with {ranking.aspect} ({how.one_grouping}), 95 % over inputs"
-        intervals[f"{how.statistic}_{ranking.aspect}_{how.one_grouping}"] = ranking.agreement, title
-    against = {f"scores_{aspect}": scores_against_ratings(scored, aspect) for aspect in scored.aspects}
-    return plot_intervals(intervals) | against
+    return {f"scores_{aspect}": scores_against_ratings(scored, aspect) for aspect in scored.aspects}
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def tabulate_metrics(rows: Sequence[Agreement], rankings: Sequence[Ranking]) -> list[Table]:
-    """Tabulates the ranking, the agreement with ratings, and the tests of pairs of metrics and against cheap cues."""
-    caption = PAIRS_CAPTION.format(level=rankings[0].comparison.level)
-    with_cues = f"{caption} {AGAINST_CUES_CAPTION}"
-    pairs = [pick(pair, PAIR_CELLS) for ranking in rankings for pair in ranking.pairs]
-    against = [pick(pair, PAIR_CELLS) for ranking in rankings for pair in ranking.against_cues]
+def tabulate_metrics(rows: Sequence[Agreement], rankings: Mapping[str, Ranking], level: float) -> list[Table]:
+    """Tabulates the ranking, the agreement with ratings, and the tests of pairs of metrics."""
+    ranked = [row for ranking in rankings.values() for row in list_ranked(ranking)]
+    pairs = [pick(pair, PAIR_CELLS) for ranking in rankings.values() for pair in ranking.pairs]
     return [
-        ranking_table(rankings),
+        Table("Ranking", RANKING_CAPTION.format(level=level), ranked, RANKING_SHOWN),
         tabulate_agreement(rows),
-        Table("Is one metric better?", caption, pairs, PAIR_SHOWN),
-        Table("Is a metric better than counting?", with_cues, against, PAIR_SHOWN),
+        Table("Is one metric better?", PAIRS_CAPTION.format(level=level), pairs, PAIR_SHOWN),
     ]
 
 
-def ranking_table(rankings: Sequence[Ranking]) -> Table:
-    """Tabulates the ranked metrics by aspect and grouping."""
-    rows: list[Row] = []
-    for ranking in rankings:
-        how = ranking.comparison
-        where = {"aspect": ranking.aspect, "statistic": how.statistic, "grouping": how.one_grouping}
-        n = int(ranking.kept.sum())
-        cluster = number_clusters(ranking)
-        for name, agreement in sorted(ranking.agreement.items(), key=lambda item: -item[1].value):
-            rows.append({**where, "cluster": cluster[name], "metric": name, "n": n, "agreement": agreement})
-    caption = RANKING_CAPTION.format(level=rankings[0].comparison.level)
-    return Table("Ranking", caption, rows, RANKING_SHOWN)
-
-
-def tabulate_raters(scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings) -> tuple[Table, ...]:
-    """Tabulates the agreement among raters by aspect, and the agreement of metrics corrected for it."""
-    kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
-    layout = lay_out(len(scored), inputs=scored.groups)
-    corrected: list[Row] = []
-    for aspect, ratings in scored.raters.items():
-        for name in metrics.scores:
-            figures = correct_agreement(metrics.values(name, aspect), ratings, kind=kind, layout=layout)
-            corrected.append(pick(figures, ("n", "agreement", "corrected"), aspect=aspect, metric=name))
-    caption = CORRECTED_CAPTION.format(kind=kind.title())
-    return (
-        among_table("Agreement among raters", scored.raters, layout, kind),
-        Table("Agreement with perfectly reliable ratings", caption, corrected),
-    )
+def list_ranked(ranking: Ranking) -> list[Row]:
+    """Lists the ranked metrics of an aspect, the best first."""
+    where = {"aspect": ranking.aspect, "statistic": ranking.comparison.statistic, "n": int(ranking.kept.sum())}
+    cluster = number_clusters(ranking)
+    best_first = sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
+    return [{**where, "cluster": cluster[name], "metric": name, "agreement": each} for name, each in best_first]
 
 
 # ---- sentences ------------------------------------------------------------------------------------------------------
@@ -255,11 +201,11 @@ def note_empty(scored: ScoredSet) -> list[str]:
     return [f"{said} ({by_system})" if by_system else said]
 
 
-def note_unranked(rankings: Sequence[Ranking]) -> list[str]:
+def note_unranked(rankings: Mapping[str, Ranking]) -> list[str]:
     """Notes each metric that has no rank for an aspect."""
     return [
-        f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
-        for ranking in rankings
+        f"{name} is not ranked by {aspect}: {reason}"
+        for aspect, ranking in rankings.items()
         for name, reason in ranking.left_out.items()
     ]
 
@@ -278,9 +224,9 @@ def note_reversed(rows: Sequence[Agreement]) -> list[str]:
 
 
 def answer_question(
-    rankings: Sequence[Ranking],
+    rankings: Mapping[str, Ranking],
     rows: Sequence[Agreement],
-    judged: Sequence[JudgedAspect],
+    judged: Mapping[str, JudgedAspect],
     *,
     level: float,
     has_cues: bool,
@@ -290,25 +236,19 @@ def answer_question(
     If every metric is a judge of labels, the answer says instead how well the judges agree with people, and whether
     that is enough.
     """
-    first = {ranking.aspect: ranking for ranking in reversed(rankings)}
-    labelled = {aspect.name: aspect for aspect in judged}
     answers: list[str] = []
-    for aspect in reversed(first):
-        of_aspect = [row for row in rows if row.aspect == aspect]
-        judges = labelled.get(aspect)
-        if judges is not None and _are_all_judges(of_aspect, judges):
-            answers.append(answer_judges(judges, level))
-        else:
-            clauses = _answer_by_aspect(first[aspect], of_aspect, judges, has_cues=has_cues)
+    for aspect in dict.fromkeys(row.aspect for row in rows):
+        if aspect in rankings:
+            clauses = _answer_by_aspect(
+                rankings[aspect],
+                [row for row in rows if row.aspect == aspect],
+                judged.get(aspect),
+                has_cues=has_cues,
+            )
             answers.append(f"{aspect}: {'; '.join(clauses)}.")
+        else:
+            answers.append(answer_judges(judged[aspect], level))
     return " ".join(answers)
-
-
-def _are_all_judges(rows: Sequence[Agreement], judges: JudgedAspect) -> bool:
-    """Whether every metric of an aspect is a judge of labels, and the kappa of one has an interval."""
-    metrics = {row.metric for row in rows} - {*NOT_METRICS}
-    has_interval = any(not math.isnan(agreement.kappa.low) for agreement in judges.agreement.values())
-    return has_interval and metrics <= judges.agreement.keys()
 
 
 def _answer_by_aspect(
@@ -322,10 +262,12 @@ def _answer_by_aspect(
     if not ranking.agreement:
         return ["no metric can be ranked"]
     best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
-    clauses = [_name_best(ranking, best, others)]
-    if ranking.comparison.grouping == "global":
-        clauses += describe_systems(rows, best)
-    clauses += [*_describe_tests(ranking, best, others), *_describe_interval(ranking, best)]
+    clauses = [
+        _name_best(ranking, best, others),
+        *describe_systems(rows, best),
+        *_describe_tests(ranking, best, others),
+        *_describe_interval(ranking, best),
+    ]
     if has_cues:
         clauses.append(_describe_beyond(ranking, best, rows))
     if judges is not None and (best in judges.agreement or judges.single):
@@ -336,14 +278,13 @@ def _answer_by_aspect(
 def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
     """The metric that agrees best, with its agreement."""
     agreement = ranking.agreement
-    where = GROUPED[ranking.comparison.one_grouping]
     shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])})"
     equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=ROUNDING)]
     if not others:
-        return f"{best} is the only ranked metric {shown}, {where}"
+        return f"{best} is the only ranked metric {shown}, over all texts"
     if equal:
-        return f"{where} {join_names([best, *equal])} have the same highest agreement {shown}"
-    return f"{where} {best} agrees best {shown}"
+        return f"over all texts {join_names([best, *equal])} have the same highest agreement {shown}"
+    return f"over all texts {best} agrees best {shown}"
 
 
 def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[str]:
@@ -352,8 +293,6 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
         return []
     pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
     unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
-    if all(math.isnan(pair.p_value) for pair in pairs):
-        return [f"no test compares {best} with {join_names(unseparated)}"]
     if unseparated:
         return [f"the tests do not separate {best} from {join_names(unseparated)}"]
     return ["the tests separate it from every other ranked metric"]
@@ -373,10 +312,9 @@ def _describe_interval(ranking: Ranking, best: str) -> list[str]:
 
 def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> str:
     """Whether the best metric agrees beyond cheap cues over all texts, adjusted for the choice of the best."""
-    where = "" if ranking.comparison.grouping == "global" else " over all texts"
     beyond = next(row.beyond_cues for row in rows if row.metric == best)
     if math.isnan(beyond.low):
-        return f"whether it agrees beyond length, repetition and overlap{where} is unknown"
+        return "whether it agrees beyond length, repetition and overlap is unknown"
     is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
     verb = "agrees" if is_beyond else "is not shown to agree"
-    return f"{best} {verb} beyond additive effects of length, repetition and overlap{where}"
+    return f"{best} {verb} beyond additive effects of length, repetition and overlap"

@@ -12,34 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ExampleError, SettingError
+from core.errors import ExampleError
 from core.example import Example
 from core.progress import step
 from core.scores import Field, Metric
 from core.selection import has_field
 from core.signature import join_values
 from core.stages import Stages, fingerprint
-from data.damage import (
-    DAMAGES,
-    EDITS,
-    damage_example,
-    edit_example,
-)
+from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.scoring import list_code, score_all
 from judge.scoring import join_signatures
-from meta_eval.auditing import (
-    CueAudit,
-    DamageAudit,
-    EditAudit,
-    audit_cues,
-    audit_damage,
-    audit_edit,
-)
-from meta_eval.correlation import spearman
+from meta_eval.auditing import CueAudit, DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
 from meta_eval.cues import Cues, count_cues
 from meta_eval.design import Floats, restrict
-from meta_eval.estimates import Estimate
-from meta_eval.grouping import estimate_correlation
 from meta_eval.scored_set import ScoredSet
 from report.study import Study
 from report.tables import Row, Table, pick
@@ -50,14 +35,15 @@ EXPLAINED_CAPTION = (
     "The squared Spearman correlation of the scores with their prediction by cheap cues, cross-fitted by input; few "
     "texts make it a little too low."
 )
-PROPERTIES_CAPTION = "Spearman's rho of scores with cheap cues of the texts."
 DAMAGE_CAPTION = (
     "n: texts that the damage can change and that the metric can score at every strength. monotone: the score "
     "falls significantly, and rises significantly at no step, by sign flips of the raw changes of inputs; p_value "
-    "is that of the fall at the greatest strength. Intervals are over inputs: the jackknife, and for "
-    "wins_over_damage Tango's score interval."
+    "is that of the fall at the greatest strength. Intervals are over inputs."
 )
 EDITS_CAPTION = "Edits that should not change scores, in standard deviations of the scores before the edit."
+
+EXPLAINED_SHOWN = ("metric", "explained", "most_by", "n", "aspect")
+EDIT_CELLS = ("n", "shift", "size", "changed")
 
 Levels = Sequence[Sequence[Example]]  # the examples at each strength
 
@@ -66,12 +52,8 @@ Levels = Sequence[Sequence[Example]]  # the examples at each strength
 class AspectAudit:
     """The audit of one aspect of a metric."""
 
-    # texts with a score
-    n: int
-    # Spearman's rho of the scores with each cheap cue that varies
-    properties: Mapping[str, Estimate]
-    # how much of the ranks the cheap cues explain together; None without cues
-    cues: CueAudit | None
+    # how much of the ranks the cheap cues explain together
+    cues: CueAudit
     damages: Mapping[str, DamageAudit]
     edits: Mapping[str, EditAudit]
 
@@ -79,8 +61,8 @@ class AspectAudit:
     def weaknesses(self) -> list[str]:
         """Lists the weaknesses of the metric in this aspect, one sentence each."""
         weaknesses: list[str] = []
-        if self.cues and self.cues.explained.low > LARGE_SHARE:
-            share = self.cues.explained
+        share = self.cues.explained
+        if share.low > LARGE_SHARE:
             weaknesses.append(
                 f"cheap cues explain {share.value:.0%} [{share.low:.0%}, {share.high:.0%}] of the differences in rank, "
                 f"most of it by {', '.join(self.cues.main_cues)}"
@@ -98,7 +80,7 @@ class AspectAudit:
     @cached_property
     def untested(self) -> list[str]:
         """Lists the damages and edits that could not be tested with these texts."""
-        estimates = {"cheap cues": self.cues.explained} if self.cues else {}
+        estimates = {"cheap cues": self.cues.explained}
         estimates |= {name: damage.falls[-1] for name, damage in self.damages.items()}
         estimates |= {name: edit.size for name, edit in self.edits.items()}
         return [name for name, estimate in estimates.items() if math.isnan(estimate.low)]
@@ -106,7 +88,7 @@ class AspectAudit:
     @property
     def checks(self) -> int:
         """Counts the cues, damages and edits that were tested."""
-        return (self.cues is not None) + len(self.damages) + len(self.edits)
+        return 1 + len(self.damages) + len(self.edits)
 
 
 @dataclass(frozen=True)
@@ -151,98 +133,40 @@ def present_audits(audits: Mapping[str, MetricAudit], strengths: Sequence[float]
 
 
 def tabulate(audits: Mapping[str, MetricAudit], strengths: Sequence[float]) -> Iterator[Table]:
-    """Yields tables of what scores depend on, and of how damage and edits change them."""
+    """Yields tables of what cheap cues explain, and of how damage and edits change scores."""
     explained: list[Row] = []
-    properties: list[Row] = []
     damages: list[Row] = []
     edits: list[Row] = []
     for metric, audit in audits.items():
         for aspect, audited in audit.aspects.items():
-            names = {"metric": metric, "aspect": aspect, "set": audit.rated.name}
-            if audited.cues:
-                most = ", ".join(audited.cues.main_cues) or "–"
-                explained.append(
-                    pick(
-                        audited.cues,
-                        ("n", "explained"),
-                        **names,
-                        most_by=most,
-                    )
-                )
-            for name, rho in audited.properties.items():
-                properties.append(
-                    {
-                        **names,
-                        "property": name,
-                        "n": audited.n,
-                        "spearman": rho,
-                    }
-                )
+            names = {"metric": metric, "aspect": aspect}
+            most = ", ".join(audited.cues.main_cues) or "–"
+            explained.append(pick(audited.cues, ("n", "explained"), **names, most_by=most))
             for name, damage in audited.damages.items():
-                damages.append({**names, "damage": name, **_list_cells(damage, strengths)})
+                damages.append({**names, "damage": name, **list_cells(damage, strengths)})
             for name, edit in audited.edits.items():
-                edits.append(
-                    pick(
-                        edit,
-                        ("n", "shift", "size", "changed"),
-                        **names,
-                        edit=name,
-                    )
-                )
+                edits.append(pick(edit, EDIT_CELLS, **names, edit=name))
     falls = [f"fall_{strength:g}" for strength in (1, 0.5) if strength in strengths]
-    shown = ("metric", "damage", "monotone", "n", "p_value", *falls, "wins_over_damage", "aspect")
-    yield Table(
-        "What cheap cues explain", EXPLAINED_CAPTION, explained, ("metric", "explained", "most_by", "n", "aspect")
-    )
-    yield Table(
-        "What the scores depend on", PROPERTIES_CAPTION, properties, ("metric", "property", "spearman", "n", "aspect")
-    )
-    yield Table(
-        "Damage",
-        DAMAGE_CAPTION,
-        damages,
-        shown,
-    )
-    yield Table(
-        "Harmless edits",
-        EDITS_CAPTION,
-        edits,
-        ("metric", "edit", "shift", "size", "changed", "n", "aspect"),
-    )
+    damage_shown = ("metric", "damage", "monotone", "n", "p_value", *falls, "aspect")
+    edits_shown = ("metric", "edit", "shift", "size", "changed", "n", "aspect")
+    yield Table("What cheap cues explain", EXPLAINED_CAPTION, explained, EXPLAINED_SHOWN)
+    yield Table("Damage", DAMAGE_CAPTION, damages, damage_shown)
+    yield Table("Harmless edits", EDITS_CAPTION, edits, edits_shown)
 
 
-def _list_cells(damage: DamageAudit, strengths: Sequence[float]) -> Row:
+def list_cells(damage: DamageAudit, strengths: Sequence[float]) -> Row:
+    """Lists the cells of a damage."""
     whole = damage.falls[-1]
     monotone = "yes" if damage.is_monotone else "no"
     falls = {f"fall_{strength:g}": fall for strength, fall in zip(sorted(strengths), damage.falls, strict=True)}
     rest = {"monotone": "–" if math.isnan(whole.low) else monotone, "reason": whole.reason or ""}
-    return {
-        "n": damage.n,
-        **falls,
-        **pick(damage, ("p_value", "wins_over_damage")),
-        **rest,
-    }
+    return {"n": damage.n, **falls, "p_value": damage.p_value, **rest}
 
 
 # ---- the audit ------------------------------------------------------------------------------------------------------
 
 
-def choose_set(sets: Sequence[ScoredSet], name: str, requires: Sequence[Field]) -> ScoredSet:
-    """Chooses the first set whose examples all have the fields that a metric needs; a single set is always chosen.
-
-    Raises SettingError if none of several sets has them.
-    """
-    for rated in sets:
-        if len(sets) == 1 or all(_is_complete(example, requires) for example in rated.examples):
-            return rated
-    raise SettingError(f"{name} needs {', '.join(requires)}, which no set has")
-
-
-def _is_complete(example: Example, requires: Sequence[Field]) -> bool:
-    return all(has_field(example, field) for field in requires)
-
-
-def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, *, has_cues: bool, **how: Any) -> MetricAudit:
+def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, **how: Any) -> MetricAudit:
     """Audits every aspect of a metric on texts of a set, whose ratings may be empty.
 
     `how` are the number of texts, the strengths and the seed (`judge.audit`). `stages` keeps the scores of perturbed
@@ -250,33 +174,33 @@ def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, *, has
     for examples that the metric refuses.
     """
     seed = how["seed"]
-    drawn = rated.take(
-        draw(
-            rated.examples,
-            metric.requires,
-            how["texts"],
-            seed,
-        )
+    places = draw(
+        rated.examples,
+        metric.requires,
+        how["texts"],
+        seed,
     )
+    drawn = rated.take(places)
     examples = drawn.examples
     scored = score_all(drawn, metric)
-    perturbed = {
-        name: damage_all(
+    strengths = sorted(how["strengths"])
+    perturbed: dict[str, Levels] = {}
+    for name in DAMAGES:
+        perturbed[name] = damage_all(
             examples,
             name,
-            sorted(how["strengths"]),
+            strengths,
             seed,
         )
-        for name in DAMAGES
-    }
-    perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}
+    for name in EDITS:
+        perturbed[name] = [[edit_example(example, name) for example in examples]]
     after = score_perturbed(
         metric,
         perturbed,
         scored.signature,
         stages,
     )
-    cues = count_cues(examples) if has_cues else None
+    cues = count_cues(examples)
     aspects: dict[str, AspectAudit] = {}
     for aspect, values in scored.values.items():
         of_aspect: dict[str, tuple[Levels, Floats]] = {}
@@ -289,13 +213,7 @@ def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, *, has
             cues,
             seed,
         )
-    line = join_values(
-        "audit",
-        set=rated.name,
-        n=len(examples),
-        cues=has_cues,
-        **how,
-    )
+    line = join_values("audit", set=rated.name, n=len(examples), **how)
     return MetricAudit(
         aspects,
         n=len(examples),
@@ -356,7 +274,7 @@ def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, see
     Empty answers are left out, because there is nothing to damage.
     """
     texts = [i for i, example in enumerate(examples) if not example.is_empty]
-    among = [i for i in texts if _is_complete(examples[i], requires)] or texts
+    among = [i for i in texts if all(has_field(examples[i], field) for field in requires)] or texts
     return sorted(random.Random(seed).sample(among, min(count, len(among))))
 
 
@@ -372,19 +290,13 @@ def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float
         donors.append(next(foreign, example))
     damaged: list[list[Example]] = []
     for strength in strengths:
-        pairs = zip(examples, donors, strict=True)
-        damaged.append(
-            [
-                damage_example(
-                    example,
-                    donor,
-                    name,
-                    strength,
-                    seed,
-                )
-                for example, donor in pairs
-            ]
+        damage = partial(
+            damage_example,
+            name=name,
+            strength=strength,
+            seed=seed,
         )
+        damaged.append([damage(example, donor) for example, donor in zip(examples, donors, strict=True)])
     return damaged
 
 
@@ -392,7 +304,7 @@ def audit_aspect(
     examples: Sequence[Example],
     scores: Floats,
     perturbed: Mapping[str, tuple[Levels, Floats]],
-    cues: Cues | None,
+    cues: Cues,
     seed: int = 0,
 ) -> AspectAudit:
     """Audits one aspect. A text that a damage or an edit leaves unchanged does not count for it.
@@ -401,15 +313,6 @@ def audit_aspect(
     shape (strengths, n).
     """
     layout = ScoredSet("texts", tuple(examples), {}).layout
-    properties: dict[str, Estimate] = {}
-    for name, values in zip(cues.names, cues.values.T, strict=True) if cues else ():
-        if np.ptp(values):
-            properties[name] = estimate_correlation(
-                spearman,
-                scores,
-                values,
-                layout,
-            )
     damages: dict[str, DamageAudit] = {}
     edits: dict[str, EditAudit] = {}
     for name, (levels, values) in perturbed.items():
@@ -426,20 +329,13 @@ def audit_aspect(
             )
         else:
             edits[name] = audit_edit(scores[differs], values[0, differs], layout=units)
-    return AspectAudit(
-        n=int((~np.isnan(scores)).sum()),
-        properties=properties,
-        cues=audit_cues(
-            scores,
-            cues,
-            layout=layout,
-            seed=seed,
-        )
-        if cues
-        else None,
-        damages=damages,
-        edits=edits,
+    explained = audit_cues(
+        scores,
+        cues,
+        layout=layout,
+        seed=seed,
     )
+    return AspectAudit(explained, damages, edits)
 
 
 def find_changed(examples: Sequence[Example], levels: Levels) -> NDArray[np.bool_]:

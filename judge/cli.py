@@ -83,7 +83,7 @@ VERBS = {  # the flags of each that are no parameters of its function
     "compare": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN),
     "prefer": (*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *SHOWN),
     "audit": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *SHOWN),
-    "plan": (*SET, *SHOWN),
+    "plan": SHOWN,
     "label": (*SYSTEM_FILES, *SHOWN),
     "steer": SHOWN,
     "demo": COMMON,

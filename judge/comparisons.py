@@ -1,4 +1,4 @@
-"""Compares systems on the same inputs, by any metric, by people and by cheap cues: figures, tables and sentences."""
+"""Compares systems on the same inputs, by any metric and by people: figures, tables and sentences."""
 
 from __future__ import annotations
 
@@ -18,19 +18,16 @@ from data.records import require_none
 from data.scored import place_outputs
 from judge.cautions import CONFOUNDED, find_choice, find_confounded, note_choice, note_confounded
 from judge.scoring import collect_notes
-from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.design import Floats, find_common
 from meta_eval.estimates import ENUMERATED, Estimate
 from meta_eval.helped import HelpedEstimate, help_difference, help_mean
 from meta_eval.scored_set import ScoredSet
 from meta_eval.systems import (
     HUMAN,
-    UNCOUNTED,
     Grid,
     Pairs,
     SystemComparison,
     SystemMean,
-    add_beyond_cues,
     compare_pairs,
     lay_grid,
     rank_systems,
@@ -50,11 +47,10 @@ MEANS_CAPTION = (
 MEAN_CELLS = ("system", "cluster", "mean", "n")
 PAIRS_CAPTION = (
     "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a metric "
-    f"(step-down of the largest statistic; exact up to {ENUMERATED} inputs). Equal within a margin: two one-sided "
-    "tests, adjusted for all pairs, show that the difference is smaller. 95 % intervals over inputs."
+    f"(step-down of the largest statistic; exact up to {ENUMERATED} inputs). 95 % intervals over inputs."
 )
-PAIR_CELLS = ("p_value", "beyond_cues", "wins", "ties", "losses", "win_rate", "n")
-PAIR_SHOWN = ("metric", "system_a", "system_b", "better", "p_value", "difference", "n", "beyond_cues")
+PAIR_CELLS = ("p_value", "wins", "ties", "losses", "win_rate", "n")
+PAIR_SHOWN = ("metric", "system_a", "system_b", "better", "p_value", "difference", "n")
 POWERED_CAPTION = (
     "Prediction-powered (PPI++): mean ratings of all outputs, and differences of them, from all scores and the ratings "
     "of some outputs. Differences are paired where both systems are rated on an input. 95 % t intervals, which are "
@@ -78,8 +74,6 @@ def compare_systems(
     scored: ScoredSet,
     lacking: Mapping[str, Sequence[str]],
     *,
-    cues: bool,
-    margin: float | None,
     level: float,
     lower_is_better: Sequence[str],
     seed: int,
@@ -90,25 +84,16 @@ def compare_systems(
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):
         raise SettingError("scores may not have a name of ratings, such as human quality")
     confounded = {f"{HUMAN}{aspect}": find_confounded(scored, aspect) for aspect in grid.ratings}
-    features = add_normal_scores(scored.cues) if cues else None
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
     for name, values in grid.columns.items():
-        compared = {
-            **compare_pairs(
-                grid.systems,
-                values,
-                seed=seed,
-                margin=margin,
-                level=level,
-            )
-        }
+        compared = {**compare_pairs(grid.systems, values, seed)}
         for pair in confounded.get(name, ()):
             reason = f"no rater rated both: {CONFOUNDED}"
             known = withhold(compared[pair], reason, "difference", "win_rate")
-            compared[pair] = replace(known, p_value=math.nan, is_equal=None, reason=reason)
+            compared[pair] = replace(known, p_value=math.nan, reason=reason)
         means[name] = rank_systems(grid.systems, values, compared, level)
-        pairs[name] = add_beyond_cues(compared, grid, values, features) if features else compared
+        pairs[name] = compared
     found = SystemsCompared(means, pairs, estimate_powered(grid, confounded))
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     own = (
@@ -117,13 +102,11 @@ def compare_systems(
         f"inputs={len(grid.inputs)}",
         f"level={level:g}",
         f"seed={seed}",
-        f"cues={f'linear v{VERSION}' if cues else 'none'}",
-        *([f"margin={margin:g}"] if margin is not None else []),
         *(f"lower is better: {name}" for name in lower_is_better),
     )
     return Study(
-        answer=write_answer(found, len(grid.inputs), level, margin),
-        tables=[*tabulate(found, level, margin)],
+        answer=write_answer(found, len(grid.inputs), level),
+        tables=[*tabulate(found, level)],
         notes=[
             *scored.notes,
             *dropped,
@@ -292,7 +275,7 @@ def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
 # ---- tables and the answer ------------------------------------------------------------------------------------------
 
 
-def tabulate(found: SystemsCompared, level: float, margin: float | None) -> Iterator[Table]:
+def tabulate(found: SystemsCompared, level: float) -> Iterator[Table]:
     """Yields tables of means, of pairs of systems, and of human means estimated from few ratings."""
     means = [pick(mean, MEAN_CELLS, metric=metric) for metric, ranked in found.means.items() for mean in ranked]
     yield Table("Systems, best first", MEANS_CAPTION.format(level=level), means)
@@ -300,9 +283,7 @@ def tabulate(found: SystemsCompared, level: float, margin: float | None) -> Iter
     for metric, of_metric in found.pairs.items():
         for (a, b), pair in of_metric.items():
             cells = {"metric": metric, "system_a": a, "system_b": b, "difference": pair.difference}
-            pairs.append(pick(pair, PAIR_CELLS, **cells, better=judge_pair((a, b), pair, level, margin)))
-            if pair.beyond_cues is UNCOUNTED:
-                del pairs[-1]["beyond_cues"]
+            pairs.append(pick(pair, PAIR_CELLS, **cells, better=judge_pair((a, b), pair, level)))
     yield Table("Systems on the same inputs", PAIRS_CAPTION, pairs, PAIR_SHOWN)
     powered: list[Row] = []
     for (aspect, metric, *systems), helped in found.powered.items():
@@ -328,16 +309,11 @@ def draw_differences(found: SystemsCompared) -> dict[str, Figure]:
     return plot_intervals(plots)
 
 
-def write_answer(
-    found: SystemsCompared,
-    inputs: int,
-    level: float,
-    margin: float | None,
-) -> str:
+def write_answer(found: SystemsCompared, inputs: int, level: float) -> str:
     """Says in one sentence which system is better by which metrics."""
     metrics_by_answer: dict[str, list[str]] = {}
     for metric, ranked in found.means.items():
-        answer = _answer_by_metric(ranked, found.pairs[metric], level, margin)
+        answer = _answer_by_metric(ranked, found.pairs[metric], level)
         if 0 < ranked[0].n < inputs:
             answer = f"on {ranked[0].n} of {inputs} inputs, {answer}"
         metrics_by_answer.setdefault(answer, []).append(metric)
@@ -345,28 +321,14 @@ def write_answer(
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def judge_pair(
-    systems: tuple[str, str],
-    pair: SystemComparison,
-    level: float,
-    margin: float | None,
-) -> str:
-    """Names the better system of a pair, or says that the tests find no difference, or that both are equal."""
-    within = f"within {margin:g}" if pair.is_equal else ""
+def judge_pair(systems: tuple[str, str], pair: SystemComparison, level: float) -> str:
+    """Names the better system of a pair, or says that the tests find no difference."""
     if pair.p_value < level:
-        better = systems[0] if pair.difference.value > 0 else systems[1]
-        return f"{better}, {within}" if within else better
-    if math.isnan(pair.p_value):
-        return "not tested"
-    return f"equal {within}" if within else "not separated"
+        return systems[0] if pair.difference.value > 0 else systems[1]
+    return "not tested" if math.isnan(pair.p_value) else "not separated"
 
 
-def _answer_by_metric(
-    ranked: Sequence[SystemMean],
-    pairs: Pairs,
-    level: float,
-    margin: float | None,
-) -> str:
+def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float) -> str:
     """What the tests of one metric show about its best system and each other one, in a sentence without its end."""
     best, *others = [mean.system for mean in ranked if mean.n] or [""]
     if not others:
@@ -379,19 +341,10 @@ def _answer_by_metric(
     beaten = [other for other in others if against[other].p_value < level]
     level_ones = [other for other in others if other not in (*untested, *beaten)]
     alike = [other for other in level_ones if against[other].ties == against[other].n]
-    equal = [other for other in level_ones if against[other].is_equal]
-    unsure = [other for other in level_ones if other not in (*alike, *equal)]
-    within = f"within {margin or 0:g}"
+    unsure = [other for other in level_ones if other not in alike]
     clauses = (
         (f"{best} scores higher than ", beaten, f" ({_bound_p(against, beaten, is_most=True)})"),
-        (
-            "cheap cues may explain all of its difference from ",
-            [other for other in beaten if _is_counted(against[other])],
-            "",
-        ),
-        (f"{best} is {within} of ", [other for other in beaten if against[other].is_equal], ""),
         (f"{best} scores the same as ", alike, " on every input"),
-        (f"{best} equals ", equal, f" {within}"),
         (f"the tests do not separate {best} from ", unsure, f" ({_bound_p(against, unsure, is_most=False)})"),
         ("", [mean.system for mean in ranked if not mean.n], " cannot be compared"),
         (f"{best} is not tested against ", untested, f" ({why})"),
@@ -405,9 +358,3 @@ def _bound_p(against: Mapping[str, SystemComparison], others: Sequence[str], *, 
     bound = (max if is_most else min)(p_values, default=1.0)
     at = "" if len(p_values) == 1 or (not is_most and bound >= 1) else "at most " if is_most else "at least "
     return f"p {at}{format_number(bound)}"
-
-
-def _is_counted(pair: SystemComparison) -> bool:
-    """Whether nothing of the difference is shown beyond cheap cues, which make it smaller."""
-    beyond = pair.beyond_cues
-    return beyond.low <= 0 <= beyond.high and abs(beyond.value) < abs(pair.difference.value)

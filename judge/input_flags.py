@@ -39,8 +39,7 @@ SET = (
     flag(
         "data",
         Named,
-        "in place of FILE: builtin_sets, builtin_dialogues and others to audit; pandalm or alpaca_eval; "
-        "--data.SETTING VALUE sets it",
+        "in place of FILE: builtin_dialogues and others to audit; pandalm or alpaca_eval; --data.SETTING VALUE sets it",
     ),
 )
 IN_PLACE = {
@@ -145,13 +144,13 @@ def read_set(verb: str, parameter: str, named: Mapping[str, Any], seed: int) -> 
     config = complete(name, read_config(find_set(name), seed), settings, place)
     loaded = build(config, place)
     has_pairs = isinstance(loaded, tuple)
-    if verb == "audit" and has_pairs:
-        raise SettingError("data must hold texts: preferences have none alone")
+    if verb == "audit" and (has_pairs or not loaded.rated):
+        raise SettingError(f"data must hold texts with ratings, but {name} has none")
     if verb == "audit":
-        return {parameter: list(loaded.rated)}
+        return {parameter: loaded.rated[0]}
     if not has_pairs:
         raise SettingError(f"judge {verb} takes pandalm or alpaca_eval by --data, or a FILE")
     preferences, outputs = loaded
-    if verb == "plan" or outputs is None:
+    if outputs is None:
         return {parameter: preferences}
     return {parameter: preferences, "outputs": outputs}

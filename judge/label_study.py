@@ -11,9 +11,10 @@ import numpy as np
 from core.errors import SettingError, check_names, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import name_fields
+from data.rating_words import GivenLevels
 from judge.cautions import Differences, find_choice, note_choice
 from judge.gates import Condition, decide, find_confidence
-from judge.labelling import LabelledAspect, Labelling, list_labelled
+from judge.labelling import LabelledAspect, list_labelled
 from meta_eval.alternative_annotator import AlternativeTest, compare_with_people
 from meta_eval.estimates import Estimate, Estimates, estimate_mean, estimate_share
 from meta_eval.helped import help_mean
@@ -29,19 +30,21 @@ from meta_eval.judges import (
 )
 from meta_eval.labels import PEOPLE, LabelAgreement, SingleAgreement, agree_on_labels, agree_with_single, assign_labels
 from meta_eval.scored_set import ScoredSet
-from report.agreement_tables import NEARLY, describe_chance, describe_enough
+from report.agreement_tables import describe_chance, describe_enough
 from report.tables import Row, Table, pick
-from report.wording import format_cell, format_number, join_names
+from report.wording import format_cell, join_names
 
 ALL = "all"  # of systems
 NO_SLICE = "no text has a value"
 SLICED_FIELDS = ("system", "group", "label", "context", "prefix", "id")
 LABEL_CELLS = ("n", "accuracy", "kappa", "weighted_kappa", "harshness", "missing")
-PAIR_CELLS = ("n", "only_a_right", "only_b_right", "b_milder", "b_harsher")
 SLICE_CELLS = ("n", "accuracy", "kappa", "p_kappa", "harshness", "p_harshness")
+AGREEMENT_SHOWN = ("judge", "n", "kappa", "weighted_kappa", "accuracy", "harshness", "with_people", "aspect")
+PAIRS_SHOWN = ("judge_a", "judge_b", "n", "kappa", "p_kappa", "harshness", "p_harshness", "aspect")
+CORRECTED_SHOWN = ("judge", "by_judge", "by_people", "corrected", "labels", "texts", "system", "aspect")
 AGREEMENT_CAPTION = (
     "The judge's labels against the median of people's; texts whose median lies between two labels are left out. A "
-    "score gives the nearest label, or that of its threshold. with_people: kappa, of several ordered labels the "
+    "score gives the nearest label. with_people: kappa, of several ordered labels the "
     "weighted one, with single people (Davies and Fleiss), beside people among themselves. winning_rate: the share of "
     "people that the judge is as good as (Calderon et al., 2025). Intervals: 95 %, over inputs."
 )
@@ -49,11 +52,9 @@ CORRECTED_CAPTION = (
     "The mean label (of labels 0 and 1 the rate) of all texts. corrected: prediction-powered, valid for any judge if "
     "the labelled texts are a random sample. Intervals: 95 %, over inputs."
 )
-CONFUSION_CAPTION = "How many texts have each pair of labels. Intervals: 95 %, over inputs."
 PAIRS_CAPTION = (
-    "judge_b minus judge_a on the n texts that both labelled. only_a_right, only_b_right, b_milder, b_harsher: texts. "
-    "p_NAME: two-sided tests by sign flips of inputs, adjusted for all pairs and statistics of an aspect. as_good: "
-    f"kappas are shown to differ by less than {NEARLY:g}. Intervals: 95 %, over inputs."
+    "judge_b minus judge_a on the n texts that both labelled. p_NAME: two-sided tests by sign flips of inputs, "
+    "adjusted for all pairs and statistics of an aspect. Intervals: 95 %, over inputs."
 )
 SLICES_CAPTION = (
     "kappa: of more than two labels the weighted one. p_kappa, p_harshness: that a slice differs from all others, by "
@@ -103,94 +104,127 @@ class JudgedAspect:
 
 def study_judges(
     scored: ScoredSet,
-    labelling: Labelling,
+    levels: GivenLevels,
     *,
-    by: str | None = None,
-    seed: int = 0,
-    level: float = 0.05,
+    by: str | None,
+    seed: int,
 ) -> list[JudgedAspect]:
     """Measures the judges of each aspect that `list_labelled` finds; `by` is a column by whose values texts are split.
 
     Raises errors as `list_labelled` does, and SettingError for an unknown column.
     """
-    labelled = [aspect for aspect in list_labelled(scored, labelling) if aspect.judged]
-    return [
-        judge_aspect(
-            scored,
-            aspect,
-            labelling,
-            by=by,
-            seed=seed,
-            level=level,
+    judged: list[JudgedAspect] = []
+    for labelled in list_labelled(scored, levels):
+        if not labelled.judged:
+            continue
+        slices = [] if by is None else list_slices(labelled.rated, by)
+        judged.append(
+            judge_aspect(
+                scored,
+                labelled,
+                slices,
+                seed,
+            )
         )
-        for aspect in labelled
-    ]
+    return judged
 
 
 def judge_aspect(
     scored: ScoredSet,
     labelled: LabelledAspect,
-    labelling: Labelling,
-    *,
-    by: str | None,
+    slices: Sequence[str],
     seed: int,
-    level: float,
 ) -> JudgedAspect:
-    """Measures how well the judges of one aspect agree with people."""
-    judged, people, labels, layout = labelled.judged, labelled.consensus, labelled.labels, labelled.rated.layout
+    """Measures how well the judges of one aspect agree with people; `slices` has the slice of each text."""
+    people = labelled.consensus
+    labels = labelled.labels
+    layout = labelled.rated.layout
     label = find_constant(people)
-    has_several = len(labelled.people) > 1
-    slices = [] if by is None else list_slices(labelled.rated, by)
-    verdicts = {name: scored.values(name, labelled.aspect) for name in judged}
-    return JudgedAspect(
-        labelled=labelled,
-        agreement={name: agree_on_labels(people, each, labels, layout, seed) for name, each in judged.items()},
-        constant=(label, agree_on_labels(people, np.full(len(people), label), labels, layout)),
-        single=agree_with_single(labelled.people, judged, labels, layout) if has_several else (),
-        alternatives={
-            name: compare_with_people(labelled.people, each, layout, is_ordered=len(labels) > 2)
-            for name, each in judged.items()
-            if has_several
-        },
-        pairs=compare_judges(
+    agreement: dict[str, LabelAgreement] = {}
+    alternatives: dict[str, AlternativeTest] = {}
+    of_slices: dict[str, Sequence[SliceAgreement]] = {}
+    for name, judged in labelled.judged.items():
+        agreement[name] = agree_on_labels(
             people,
             judged,
             labels,
             layout,
-            margin=NEARLY,
-            level=level,
-            seed=seed,
-        ),
-        slices={
-            name: measure_slices(
+            seed,
+        )
+        if labelled.has_several:
+            alternatives[name] = compare_with_people(
+                labelled.people,
+                judged,
+                layout,
+                is_ordered=len(labels) > 2,
+            )
+        if slices:
+            of_slices[name] = measure_slices(
                 slices,
                 people,
-                each,
+                judged,
                 labels,
                 layout,
             )
-            for name, each in judged.items()
-            if slices
-        },
-        corrected=[*correct_means(scored, labelled, labelling)] if len(labelled.rated) < len(scored) else (),
-        unrepresentative=find_choice(scored.ratings(labelled.aspect), verdicts, scored.systems, scored.layout),
+    constant = agree_on_labels(
+        people,
+        np.full(len(people), label),
+        labels,
+        layout,
+    )
+    single: Sequence[SingleAgreement] = ()
+    if labelled.has_several:
+        single = agree_with_single(
+            labelled.people,
+            labelled.judged,
+            labels,
+            layout,
+        )
+    pairs = compare_judges(
+        people,
+        labelled.judged,
+        labels,
+        layout,
+        seed=seed,
+    )
+    verdicts = {name: scored.values(name, labelled.aspect) for name in labelled.judged}
+    chosen = find_choice(
+        scored.ratings(labelled.aspect),
+        verdicts,
+        scored.systems,
+        scored.layout,
+    )
+    return JudgedAspect(
+        labelled=labelled,
+        agreement=agreement,
+        constant=(label, constant),
+        single=single,
+        alternatives=alternatives,
+        pairs=pairs,
+        slices=of_slices,
+        corrected=[*correct_means(scored, labelled)] if len(labelled.rated) < len(scored) else (),
+        unrepresentative=chosen,
     )
 
 
-def correct_means(scored: ScoredSet, labelled: LabelledAspect, labelling: Labelling) -> Iterator[Row]:
+def correct_means(scored: ScoredSet, labelled: LabelledAspect) -> Iterator[Row]:
     """Yields the mean label of all texts of each system, by each judge and by people.
 
     That by people is estimated from the labelled texts, and corrected with the scores that the judge gave to all.
     """
     is_rate = not np.setdiff1d(labelled.labels, (0, 1)).size
     estimate = estimate_share if is_rate else estimate_mean
-    thresholds = labelling.thresholds or {}
     for system, texts in ({part.name: part for part in scored.by_system()} or {ALL: scored}).items():
         ratings = texts.ratings(labelled.aspect)
         for name in labelled.judged:
             scores = texts.values(name, labelled.aspect)
-            by_people = help_mean(ratings, scores, texts.layout, is_rate=is_rate)
-            judged, _ = assign_labels(scores, labelled.labels, thresholds.get(name))
+            by_people = help_mean(
+                ratings,
+                scores,
+                texts.layout,
+                is_rate=is_rate,
+            )
+            judged, _ = assign_labels(scores, labelled.labels)
             cells = {"aspect": labelled.aspect, "judge": name, "system": system, "texts": len(texts)}
             yield {**cells, "by_judge": estimate(judged, texts.layout).only, **by_people.cells}
 
@@ -215,34 +249,25 @@ def list_slices(scored: ScoredSet, by: str) -> list[str]:
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def tabulate_judges(judged: Sequence[JudgedAspect], by: str | None = None) -> list[Table]:
-    """Tabulates agreement on labels, pairs of judges, slices, corrected means, and labels one by one."""
-    shown = ("judge", "n", "kappa", "weighted_kappa", "accuracy", "harshness", "with_people", "aspect")
-    of_pairs = ("judge_a", "judge_b", "n", "kappa", "p_kappa", "harshness", "p_harshness", "as_good")
+def tabulate_judges(judged: Sequence[JudgedAspect], by: str | None) -> list[Table]:
+    """Tabulates agreement on labels, pairs of judges, slices, and corrected means."""
+    agreement: list[Row] = []
+    pairs: list[Row] = []
+    slices: list[Row] = []
+    corrected: list[Row] = []
+    for aspect in judged:
+        agreement += list_agreement(aspect)
+        pairs += [list_pair(aspect.name, pair) for pair in aspect.pairs]
+        corrected += aspect.corrected
+        for judge, parts in aspect.slices.items():
+            names = {"aspect": aspect.name, "judge": judge}
+            slices += [pick(part, SLICE_CELLS, **names, **{by or "": part.slice}) for part in parts]
     of_slices = ("judge", by or "", "n", "kappa", "p_kappa", "harshness", "aspect")
-    of_means = ("judge", "by_judge", "by_people", "corrected", "labels", "texts", "system", "aspect")
-    agreement = [row for aspect in judged for row in list_agreement(aspect)]
-    pairs = [list_pair(aspect.name, pair) for aspect in judged for pair in aspect.pairs]
-    slices = [
-        pick(
-            part,
-            SLICE_CELLS,
-            aspect=aspect.name,
-            judge=judge,
-            **{by or "": part.slice},
-        )
-        for aspect in judged
-        for judge, parts in aspect.slices.items()
-        for part in parts
-    ]
-    corrected = [row for aspect in judged for row in aspect.corrected]
-    confusion = [row for aspect in judged for row in list_confusion(aspect)]
     return [
-        Table("Agreement on labels", AGREEMENT_CAPTION, agreement, shown),
-        Table("Judges side by side", PAIRS_CAPTION, pairs, of_pairs),
+        Table("Agreement on labels", AGREEMENT_CAPTION, agreement, AGREEMENT_SHOWN),
+        Table("Judges side by side", PAIRS_CAPTION, pairs, PAIRS_SHOWN),
         Table(f"By {by}", SLICES_CAPTION, slices, of_slices),
-        Table("Mean labels by judges and by people", CORRECTED_CAPTION, corrected, of_means),
-        Table("Labels by people and by judges", CONFUSION_CAPTION, confusion),
+        Table("Mean labels by judges and by people", CORRECTED_CAPTION, corrected, CORRECTED_SHOWN),
     ]
 
 
@@ -265,20 +290,9 @@ def list_agreement(aspect: JudgedAspect) -> Iterator[Row]:
 
 def list_pair(aspect: str, found: JudgeDifference) -> Row:
     """Lists the cells of a pair of judges."""
-    names = {"aspect": aspect, "judge_a": found.judge_a, "judge_b": found.judge_b}
+    names = {"aspect": aspect, "judge_a": found.judge_a, "judge_b": found.judge_b, "n": found.n}
     p_values = {f"p_{name}": found.p_values.get(name, math.nan) for name in found.differences}
-    as_good = "yes" if found.is_as_good else "not shown"
-    return {**names, **found.differences, **p_values, "as_good": as_good, **pick(found, PAIR_CELLS)}
-
-
-def list_confusion(aspect: JudgedAspect) -> Iterator[Row]:
-    """Yields, by judge and label of people, how many texts have each label, and how well the judge knows this one."""
-    for judge, agreement in aspect.agreement.items():
-        columns = [f"judged {label:g}" for label in agreement.labels]
-        for counts, shares in zip(agreement.confusion.tolist(), agreement.shares, strict=True):
-            judged = dict(zip(columns, counts, strict=True))
-            cells = {"aspect": aspect.name, "judge": judge, "people": f"{shares.label:g}", **judged}
-            yield pick(shares, ("sensitivity", "specificity"), **cells)
+    return {**names, **found.differences, **p_values}
 
 
 # ---- gates ----------------------------------------------------------------------------------------------------------
@@ -334,11 +348,10 @@ def measure_quantity(labelled: LabelledAspect, judge: str, condition: Condition,
 
 
 def describe_judges(judged: Sequence[JudgedAspect]) -> Iterator[str]:
-    """Yields notes on each judge beside chance and people, and on what people would say of all texts."""
+    """Yields notes on each judge beside chance, and on labels that are no random sample."""
     for aspect in judged:
         of_judges = [describe_labels(name, agreement) for name, agreement in aspect.agreement.items()]
-        of_all = [*note_choice(aspect.unrepresentative, "texts"), *describe_corrected(aspect)]
-        yield from (f"{aspect.name}: {note}" for note in (*of_judges, *of_all))
+        yield from (f"{aspect.name}: {note}" for note in (*of_judges, *note_choice(aspect.unrepresentative, "texts")))
 
 
 def describe_labels(name: str, agreement: LabelAgreement) -> str:
@@ -347,37 +360,12 @@ def describe_labels(name: str, agreement: LabelAgreement) -> str:
     For more than two ordered labels, the weighted kappa counts.
     """
     only = next((shares for shares in agreement.shares if shares.n_judge == agreement.n > 0), None)
+    if only is not None:
+        return f"{name} gives the label {only.label:g} to all {agreement.n} texts"
     kappa, p_value, named = agreement.kappa, agreement.p_chance, "kappa"
     if len(agreement.labels) > 2:
         kappa, p_value, named = agreement.weighted_kappa, agreement.p_weighted, "weighted kappa"
-    said = f"{name} is {describe_chance(kappa, p_value)} ({named} {format_cell(kappa)})"
-    if only is not None:
-        said = f"{name} gives the label {only.label:g} to all {agreement.n} texts"
-    if not is_shown(agreement.harshness):
-        return said
-    return f"{said}, {_direct(agreement.harshness, 'milder than people', 'harsher than people')}"
-
-
-def is_shown(difference: Estimate) -> bool:
-    """Whether the interval of a difference shows its sign."""
-    return difference.low > 0 or difference.high < 0
-
-
-def _direct(difference: Estimate, above: str, below: str) -> str:
-    """A difference in words: its direction and its size."""
-    if difference.value > 0:
-        return f"{above} by {format_cell(difference)}"
-    return f"{below} by {format_cell(difference.negate())}"
-
-
-def describe_corrected(aspect: JudgedAspect) -> Iterator[str]:
-    """Yields what people would say of all texts, where an interval is known and the labels are not visibly chosen."""
-    for row in aspect.corrected:
-        if aspect.unrepresentative[row["judge"]] or math.isnan(row["corrected"].low):
-            continue
-        system = "" if row["system"] == ALL else f"{row['system']} "
-        by_judge = f"{row['labels']} labels and {row['judge']}, which gives {format_cell(row['by_judge'])}"
-        yield f"people would give {system}{format_cell(row['corrected'])}, by {by_judge}"
+    return f"{name} is {describe_chance(kappa, p_value)} ({named} {format_cell(kappa)})"
 
 
 def answer_judges(aspect: JudgedAspect, level: float) -> str:
@@ -385,12 +373,22 @@ def answer_judges(aspect: JudgedAspect, level: float) -> str:
     kappas = {name: aspect.get_kappa(agreement) for name, agreement in aspect.agreement.items()}
     best, *others = sorted(kappas, key=lambda name: -np.nan_to_num(kappas[name].value, nan=-math.inf))
     named = "weighted kappa" if aspect.is_weighted else "kappa"
-    said = f"{aspect.name}: the {named} of {best} with people is {format_cell(kappas[best])}"
+    clauses = [f"{aspect.name}: the {named} of {best} with people is {format_cell(kappas[best])}"]
+    if math.isnan(kappas[best].low):
+        clauses.append("without an interval its agreement may be chance")
     harshness = aspect.agreement[best].harshness
-    if is_shown(harshness):
-        direction = "higher (milder)" if harshness.value > 0 else "lower (harsher)"
-        said += f"; its labels are {direction} by {format_number(abs(harshness.value))} on average"
-    return f"{'; '.join([said, *_describe_others(best, others, aspect.pairs, level), aspect.describe_enough()])}."
+    if harshness.low > 0 or harshness.high < 0:
+        clauses.append(f"its labels are {_direct('harshness', harshness)} on average")
+    clauses += _describe_others(best, others, aspect.pairs, level)
+    return f"{'; '.join([*clauses, aspect.describe_enough()])}."
+
+
+def _direct(statistic: str, difference: Estimate) -> str:
+    """A difference in words: its direction and its size."""
+    above, below = ("milder", "harsher") if statistic == "harshness" else (f"{statistic} higher", f"{statistic} lower")
+    if difference.value > 0:
+        return f"{above} by {format_cell(difference)}"
+    return f"{below} by {format_cell(difference.negate())}"
 
 
 def _describe_others(best: str, others: Sequence[str], pairs: Sequence[JudgeDifference], level: float) -> Iterator[str]:
@@ -402,8 +400,7 @@ def _describe_others(best: str, others: Sequence[str], pairs: Sequence[JudgeDiff
     if apart:
         name = min(apart, key=lambda other: min(beside[other].p_values.values()))
         statistic = shown[name][0]
-        words = ("milder", "harsher") if statistic == "harshness" else (f"{statistic} higher", f"{statistic} lower")
-        yield f"{name} beside it: {_direct(beside[name].differences[statistic], *words)}"
+        yield f"{name} beside it: {_direct(statistic, beside[name].differences[statistic])}"
     same = [name for name in others if not shown[name]]
     if same:
         yield f"no difference from {join_names(same)} is shown"

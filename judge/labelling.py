@@ -9,28 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from core.errors import SettingError, check_names
-from core.settings import checked_dataclass
 from data.rating_words import GivenLevels, freeze_levels, number_levels
 from meta_eval.design import Floats
 from meta_eval.labels import MOST_LABELS, assign_labels, find_consensus, find_labels
 from meta_eval.scored_set import ScoredSet
-
-
-@checked_dataclass
-class Labelling:
-    """The settings of labels: which ratings are labels, and how scores become labels."""
-
-    # by aspect the labels, from the worst to the best; with auto, or one scale of words for all, the ratings that are
-    # 2 to 10 whole numbers are labels
-    levels: GivenLevels = "auto"
-    # by metric the least score of the higher one of two labels; a score without one gives the nearest label
-    thresholds: Mapping[str, float] | None = None
-
-    @property
-    def signature(self) -> str:
-        """The settings that differ from the defaults, as a part of a run's signature; "" if none differ."""
-        levels = "" if self.levels == "auto" else f"|levels={self.levels}"
-        return f"{levels}|thresholds={dict(self.thresholds)}" if self.thresholds else levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,26 +27,30 @@ class LabelledAspect:
     # by judge, of shape (n,)
     judged: Mapping[str, Floats]
 
+    @property
+    def has_several(self) -> bool:
+        """Whether several people labelled the texts."""
+        return len(self.people) > 1
+
     @cached_property
     def consensus(self) -> Floats:
         """The median of people's labels."""
         return find_consensus(self.people, self.labels)
 
 
-def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledAspect]:
+def list_labelled(scored: ScoredSet, levels: GivenLevels) -> Iterator[LabelledAspect]:
     """Yields the aspects whose ratings are labels, with the labels of judges.
 
-    A metric that scores a rated aspect by name is compared with that aspect only. It is a judge if it has a threshold,
-    if its scores are whole numbers of which at least half are labels, or if they lie between the first and the last
-    label. Shares, such as ROUGE's, are not labels of a scale that ends above 1.
+    `levels` are the labels by aspect, from the worst to the best; with auto, or one scale of words for all, the ratings
+    that are 2 to 10 whole numbers are labels. A metric that scores a rated aspect by name is compared with that aspect
+    only. It is a judge if its scores are whole numbers of which at least half are labels, or if they lie between the
+    first and the last label. Shares, such as ROUGE's, are not labels of a scale that ends above 1.
 
     Raises SettingError for unknown names and for ratings that are not a declared label.
     """
-    thresholds = labelling.thresholds or {}
-    declared = {name: number_levels(scale).values() for name, scale in freeze_levels(labelling.levels) if name}
+    declared = {name: number_levels(scale).values() for name, scale in freeze_levels(levels) if name}
     check_names(declared, scored.aspects, "levels")
-    check_names(thresholds, scored.scores, "thresholds")
-    for aspect in declared if isinstance(labelling.levels, Mapping) else scored.aspects:
+    for aspect in declared if isinstance(levels, Mapping) else scored.aspects:
         rated = scored.rated(aspect)
         people = rated.raters.get(aspect, rated.ratings(aspect)[None])
         others = {*scored.aspects} - {aspect}
@@ -75,31 +61,19 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
             labels = _check_labels(aspect, [*declared[aspect]], people)
         elif labels is not None:
             labels = _add_labels(labels, values)
-        if labels is not None:
-            judged = _find_judges(aspect, values, labels, thresholds)
-            yield LabelledAspect(
-                aspect,
-                rated,
-                labels,
-                people=people,
-                judged=judged,
-            )
-
-
-def _find_judges(
-    aspect: str,
-    values: Mapping[str, Floats],
-    labels: Floats,
-    thresholds: Mapping[str, float],
-) -> dict[str, Floats]:
-    """The labels of the metrics that are judges."""
-    if len(labels) != 2 and not thresholds.keys().isdisjoint(values):
-        raise SettingError(f"a threshold is for two labels, but {aspect} has {len(labels)}: {_show(labels)}")
-    return {
-        name: assign_labels(scores, labels, thresholds.get(name))[0]
-        for name, scores in values.items()
-        if name in thresholds or _are_on_scale(scores[~np.isnan(scores)], labels)
-    }
+        if labels is None:
+            continue
+        judged: dict[str, Floats] = {}
+        for name, scores in values.items():
+            if _are_on_scale(scores[~np.isnan(scores)], labels):
+                judged[name], _ = assign_labels(scores, labels)
+        yield LabelledAspect(
+            aspect,
+            rated,
+            labels,
+            people=people,
+            judged=judged,
+        )
 
 
 def _are_on_scale(scores: Floats, labels: Floats) -> bool:

@@ -133,22 +133,18 @@ if TYPE_CHECKING:
     from judge.pair_judging import PairJudge
     from judge.ray_actors import Ray
     from judge.verdict_files import Labels
-    from meta_eval.preferences import Preferences
-    from meta_eval.scored_set import ScoredSet
     from models.causal import CausalLM
     from oumg.generation import GuideModel
 
     File = Path | str
     Judge = str | MetricPlan | PairJudge
     Names = str | Sequence[str]
-    Thresholds = Mapping[str, float]
-    Pilot = Source | Preferences
 else:  # as a command line gives them
-    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Thresholds = Keyed
+    Columns = GivenLevels = GivenScores = Labels = Pairs = Ray = Keyed
     Names = Strings
     File = Place
     Metrics = Judge = Named
-    Source = Pilot = References = ScoredSet = CausalLM = GuideModel = str
+    Source = References = CausalLM = GuideModel = str
 
 
 P = ParamSpec("P")

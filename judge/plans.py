@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations, product
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
 from core.errors import SettingError
 from core.example import SHOWN_COLUMNS
-from data.preferences import holds_pairs
-from judge.inputs import Source, open_rows
-from judge.labelling import Labelling, list_labelled
-from judge.pair_inputs import read_given
-from judge.verdict_files import read_verdicts
-from meta_eval.correlation import pearson
-from meta_eval.design import Floats, Layout, lay_out, restrict
-from meta_eval.estimates import ROUNDING, Estimate
-from meta_eval.grouping import estimate_correlation
-from meta_eval.labels import estimate_kappa
 from meta_eval.planning import (
     LARGEST,
     SampleSize,
     Spread,
-    Statistic,
     correlation_with_raters,
     count_pairs,
     deviation_interval,
@@ -36,44 +23,14 @@ from meta_eval.planning import (
     n_to_tell_metrics,
     n_to_tell_systems,
 )
-from meta_eval.preferences import OUTCOMES, Preferences, in_both_orders
 from meta_eval.scored_set import ScoredSet
-from meta_eval.ties import to_outcomes
 from report.study import Study
 from report.tables import Row, Table, pick
-from report.wording import join_names
 
-Read = ScoredSet | Preferences
 FEWEST_PILOT_INPUTS = 5
 SIZE_CELLS = ("n", "power", "reason")
-MOST_WITHIN = {"kappa": 1.0, "weighted kappa": 1.0, "rate": 0.5, "win rate": 0.5}  # half of what they range over
-NO_VARIATION = "the pilot's labels are too few, or do not vary"
-ASSUMED = "every figure rests on assumptions; a pilot measures them"
-
-
-def read_pilot(pilot: Source | Preferences, settings: Mapping[str, Any]) -> Read:
-    """Reads the texts of a pilot, its labels and verdicts without texts, or its preferences if it has pairs.
-
-    `settings` are columns, people, judges and levels, as `read_verdicts` takes them. Raises SettingError for settings
-    that say nothing of such a pilot.
-    """
-    columns = settings["columns"]
-    table = None if isinstance(pilot, Preferences) else open_rows(pilot, columns, settings["levels"])
-    has_pairs = table is not None and holds_pairs(table)
-    known, what = tuple(settings), ""
-    if isinstance(pilot, ScoredSet | Preferences):
-        known, what = (), "read already"
-    elif isinstance(pilot, Mapping):
-        known, what = ("columns", "levels"), "outputs by system"
-    elif has_pairs:
-        known, what = ("columns",), "preferences"
-    if others := [name for name, value in settings.items() if value and name not in known]:
-        raise SettingError(f"{join_names(others)} must be left out, because the pilot is {what}")
-    if isinstance(pilot, ScoredSet | Preferences):
-        return pilot
-    if has_pairs:
-        return cast(Preferences, read_given(pilot, columns or {}))
-    return read_verdicts(pilot, **settings, needs=["people"])
+MOST_WITHIN = {"kappa": 1.0, "rate": 0.5}  # half of what they range over
+ASSUMED = "every figure rests on assumptions; a pilot measures the spread of two systems"
 
 
 def find_aspect(pilot: ScoredSet, given: str | None) -> str:
@@ -124,7 +81,6 @@ def plan_inputs(
     correlation: float,
     between_metrics: float,
     between_raters: float,
-    statistic: Statistic,
     power: float,
     level: float,
 ) -> Study:
@@ -149,7 +105,6 @@ def plan_inputs(
                 both[0],
                 both[1],
                 between_metrics,
-                statistic=statistic,
                 metrics=compared,
                 power=power,
                 level=level,
@@ -162,7 +117,7 @@ def plan_inputs(
         spread_of = f"it combines {spread.inputs:.3g} between inputs and {spread.raters:.3g} for one rater"
     caption = f"Inputs that the paired t-test of one pair of {compared} systems {wanted}. spread: {spread_of}."
     of_correlations = (
-        f"Examples that the test of one pair of {compared} metrics ({statistic}) {wanted}. "
+        f"Examples that the test of one pair of {compared} metrics (spearman) {wanted}. "
         "Ratings of 1 to 5 need about a tenth more. For correlations between systems, n counts systems."
     )
     return Study(
@@ -209,163 +164,66 @@ def note_gaps(spread: Spread) -> Iterator[str]:
 # ---- labels ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """A quantity to estimate from labels."""
+def plan_labels(within: float, *, rate: float, correlation: float, texts: int | None) -> Study:
+    """Plans the labels that intervals of the half-width `within` need: of kappa, and of the rate of one of two labels.
 
-    # such as kappa or win rate
-    name: str
-    # whose verdicts are used; "" for none
-    judge: str
-    value: float
-    # of one label, and what the judge's verdicts on all texts explain of it
-    variance: float
-    explained: float = 0.0
-    # of the judge with labels
-    correlation: Estimate | float = math.nan
-    reason: str | None = None
-
-
-def plan_labels(quantities: Iterable[Quantity], within: float, texts: int | None, notes: Sequence[str]) -> Study:
-    """Plans the labels that a study needs for intervals of the half-width `within`."""
-    rows = [count_labels(quantity, within, texts or math.inf) for quantity in quantities]
+    `correlation` is that of the judge with labels, which for two labels is nearly its kappa.
+    """
+    variance = rate * (1 - rate)
+    variances = {"kappa": kappa_variance(correlation, rate), "rate": variance}
+    explained = {"kappa": 0.0, "rate": correlation**2 * variance}
+    rows = [
+        count_labels(
+            name,
+            within,
+            variances[name],
+            explained=explained[name],
+            texts=texts or math.inf,
+        )
+        for name in variances
+    ]
     read = "very many" if texts is None else f"all {texts:,}"
     caption = f"Labels for intervals of +- {within:g}: alone, and with_judge if it reads {read} texts."
-    return Study(describe_labels(rows, f"{within:g}"), [Table("Labels needed", caption, rows)], notes)
+    return Study(describe_labels(rows, within), [Table("Labels needed", caption, rows)], [ASSUMED])
 
 
-def assume_quantities(rate: float, correlation: float) -> list[Quantity]:
-    """Assumes the kappa and the rate of a study without a pilot, of a label of two."""
-    variance = rate * (1 - rate)
-    return [
-        Quantity("kappa", "judge", correlation, kappa_variance(correlation, rate)),
-        Quantity(
-            "rate",
-            "judge",
-            rate,
-            variance,
-            correlation**2 * variance,
-            correlation,
-        ),
-    ]
-
-
-def measure_pairs(given: Preferences) -> Iterator[Quantity]:
-    """Measures in a pilot of pairs: kappa of each judge with people (or of people among themselves), and win rates.
-
-    A win rate is that of one system, which is in few of the pairs of an input: they count as independent.
-    """
-    asked = given.by_majority()
-    known = {name: verdicts for name, verdicts in asked.judges.items() if not np.isnan(asked.outcomes + verdicts).all()}
-    tables = {name: np.stack([asked.outcomes, to_outcomes(verdicts - 0.5)]) for name, verdicts in known.items()}
-    for name, table in (tables or {"": given.by_rater()}).items():
-        both, twice = in_both_orders(table, asked.layout)
-        yield from measure_kappa(
-            "kappa",
-            name,
-            both,
-            OUTCOMES,
-            twice,
-            orders=2,
-        )
-        yield measure_mean("win rate", name, asked.outcomes, known.get(name), lay_out(len(asked)))
-
-
-def measure_texts(scored: ScoredSet, aspect: str) -> Iterator[Quantity]:
-    """Measures in a pilot of texts: kappas of judges with people, or of people among themselves, and the mean label."""
-    rated = scored.split_aspects().rated(aspect)
-    labelled = next((found for found in list_labelled(rated, Labelling()) if found.aspect == aspect), None)
-    ratings = rated.ratings(aspect)
-    name_of_mean = "rate" if np.isin(ratings, OUTCOMES).all() else "mean"
-    judges = {name: rated.values(name, aspect) for name in rated.scores if rated.scored(name, aspect=aspect).any()}
-    for name in judges or [""]:
-        if labelled is not None and (not name or name in labelled.judged):
-            table = np.stack([labelled.consensus, labelled.judged[name]]) if name else labelled.people
-            for kind in ("kappa", "weighted kappa") if len(labelled.labels) > 2 else ("kappa",):
-                yield from measure_kappa(kind, name, table, labelled.labels, rated.layout)
-        yield measure_mean(name_of_mean, name, ratings, judges.get(name), rated.layout)
-
-
-def measure_kappa(
-    kind: str,
-    name: str,
-    table: Floats,
-    labels: Floats,
-    layout: Layout,
+def count_labels(
+    quantity: str,
+    within: float,
+    variance: float,
     *,
-    orders: int = 1,
-) -> Iterator[Quantity]:
-    """Measures kappa of the rows of a table of labels, if any two have labels of a text; `name` is the judge's.
+    explained: float,
+    texts: float,
+) -> Row:
+    """Makes the row of a quantity: the labels that are needed alone, and with the judge.
 
-    Each text stands `orders` times in the table.
+    `variance` is that of one label, of which the judge's verdicts on all texts explain a part.
     """
-    texts = int(((~np.isnan(table)).sum(axis=0) > 1).sum()) // orders
-    if texts:
-        kappa = estimate_kappa([*combinations(table, 2)], labels, layout, is_weighted=kind != "kappa")
-        variance = texts * float(kappa.variances[0])
-        yield Quantity(kind, name, kappa.only.value, variance, reason=kappa.only.reason)
-
-
-def measure_mean(kind: str, name: str, labels: Floats, verdicts: Floats | None, layout: Layout) -> Quantity:
-    """Measures the mean label, and what the verdicts of the judge `name` would explain of its variance."""
-    kept = ~np.isnan(labels if verdicts is None else labels + verdicts)
-    y = labels[kept]
-    value = float(y.mean()) if len(y) else math.nan
-    if len(y) < FEWEST_PILOT_INPUTS or np.ptp(y) == 0:
-        return Quantity(kind, name, value, 0.0, reason=NO_VARIATION)
-    present = restrict(layout, kept)
-    of_inputs = np.bincount(present.inputs, y - value)
-    squares = float(of_inputs @ of_inputs)
-    variance = squares / (len(y) - 1)
-    if verdicts is None:
-        return Quantity(kind, name, value, variance)
-    f = verdicts[kept]
-    explaining = np.bincount(present.inputs, f - f.mean())
-    shared = float(of_inputs @ explaining) ** 2 / max(float(explaining @ explaining), ROUNDING)
-    left = (squares - shared) / (len(y) - 2)
-    correlation = estimate_correlation(pearson, f, y, present)
-    return Quantity(
-        kind,
-        name,
-        value,
-        variance,
-        max(variance - left, 0.0),
-        correlation,
-    )
-
-
-def count_labels(quantity: Quantity, within: float, texts: float) -> Row:
-    """Makes the row of a quantity: the labels that are needed alone, and with the judge."""
-    most = MOST_WITHIN.get(quantity.name, math.inf)
-    reason = quantity.reason if within < most else f"within must be below {most:g} for this quantity"
+    most = MOST_WITHIN[quantity]
     labels = with_judge = math.nan
+    reason = "" if within < most else f"within must be below {most:g} for this quantity"
     if not reason:
-        labels = n_for_width(within, quantity.variance, texts=texts) or math.nan
+        labels = n_for_width(within, variance, texts=texts) or math.nan
         if math.isnan(labels):
             reason = f"alone, more labels are needed than {min(texts, LARGEST):,}"
-        if quantity.explained > 0:
-            explained = quantity.explained
-            with_judge = n_for_width(within, quantity.variance, explained=explained, texts=texts) or math.nan
-    cells = pick(quantity, ("judge", "value", "correlation"), quantity=quantity.name)
-    return {**cells, "labels": labels, "with_judge": with_judge, "reason": reason or ""}
+        if explained:
+            with_judge = n_for_width(within, variance, explained=explained, texts=texts) or math.nan
+    return {"quantity": quantity, "labels": labels, "with_judge": with_judge, "reason": reason}
 
 
-def describe_labels(rows: Sequence[Row], within: str) -> str:
-    """Writes a sentence: the labels for each quantity, of any judge, and how many the best judge leaves to label."""
+def describe_labels(rows: Sequence[Row], within: float) -> str:
+    """Writes a sentence: the labels for each quantity, and how many the judge leaves to label."""
     known: list[str] = []
     unknown: list[str] = []
-    for name in dict.fromkeys(row["quantity"] for row in rows):
-        asked = [row for row in rows if row["quantity"] == name]
-        wanted = f"the {name} to within {within}"
-        counted = [row["labels"] for row in asked if not math.isnan(row["labels"])]
-        helped = [row for row in asked if not math.isnan(row["with_judge"])]
-        best = min(helped, key=lambda row: row["with_judge"], default=None)
-        if counted:
-            with_best = "" if best is None else f" ({best['with_judge']:,} if {best['judge']} reads all texts)"
-            known.append(f"{max(counted):,} labels for {wanted}{with_best}")
-        elif best is not None:
-            known.append(f"{best['with_judge']:,} labels for {wanted}, if {best['judge']} reads all texts")
+    for row in rows:
+        wanted = f"the {row['quantity']} to within {within:g}"
+        helped = "" if math.isnan(row["with_judge"]) else f"{row['with_judge']:,}"
+        if not math.isnan(row["labels"]):
+            with_judge = f" ({helped} if judge reads all texts)" if helped else ""
+            known.append(f"{row['labels']:,} labels for {wanted}{with_judge}")
+        elif helped:
+            known.append(f"{helped} labels for {wanted}, if judge reads all texts")
         else:
-            unknown.append(f"{wanted} ({asked[0]['reason']})")
+            unknown.append(f"{wanted} ({row['reason']})")
     sentences = {"Get": known, "No number of labels is known for": unknown}
     return " ".join(f"{begin} {'; '.join(listed)}." for begin, listed in sentences.items() if listed)

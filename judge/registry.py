@@ -27,7 +27,7 @@ from core.objects import find_object
 
 REQUIRED = "???"  # the value of a setting that has no default
 OF_HYDRA = ("_target_", "_convert_")
-MADE_BY = re.compile(r"^_target_: data\.(sets\.builtin|sets\.judged_pairs|corpus\.join_rated)\b", re.MULTILINE)
+MADE_BY = re.compile(r"^_target_: data\.(sets\.builtin|sets\.judged_pairs)\b", re.MULTILINE)
 
 
 def list_configs(group: str) -> dict[str, Path]:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from core.example import UNSPACED, Example
 from meta_eval.correlation import average_ranks
 from meta_eval.design import Floats, Layout, Mask, lay_out, number_groups, restrict
-from meta_eval.estimates import Estimate, estimate_from_parts, estimate_weighted
+from meta_eval.estimates import Estimate, estimate_weighted
 from meta_eval.grouping import explain_undefined
 
 ARE_CUES = "the row is the cheap cues themselves, so nothing can be left beyond them"
@@ -31,10 +31,8 @@ NGRAM = 3  # words of a repeated or copied span
 SENTENCE_END = re.compile(r"[.!?。！？…]+")
 FOLDS = 10  # of the cross-fitted prediction by cues
 TEXTS_PER_CUE = 8  # that a fit of cues needs
-INPUTS_PER_COLUMN = 4  # that a fit of differences needs for each cue, and for its normal scores
 TEXTS_PER_CURVE = 20  # for each cue; with fewer texts a line and a size must do
 KNOT = 0.8  # normal scores beyond which the line of a cue may bend; about a fifth of the texts on either side
-LESSER_SIDE = 0.1  # of the inputs, on which the sign of a cue's difference must be the rarer one, or 0
 VERSION = 2  # of what is held fixed
 TOLERANCE = 1e-9  # of a variance; below it nothing is left
 BLOCK = 2_000_000  # numbers held at once: 16 MB
@@ -46,12 +44,6 @@ class Cues:
 
     names: tuple[str, ...]
     values: Floats
-
-    def join(self, other: "Cues") -> "Cues":
-        """Joins these cues with other cues of the same texts."""
-        names = (*self.names, *other.names)
-        values = np.hstack([self.values, other.values])
-        return Cues(names, values)
 
 
 def count_cues(examples: Sequence[Example]) -> Cues:
@@ -269,69 +261,6 @@ def _estimate_beyond(
 
     estimates = estimate_weighted(correlate, layout, scale="correlation", reason=NOTHING_LEFT)
     return dict(zip(columns, estimates.show(), strict=True))
-
-
-def difference_beyond_cues(differences: ArrayLike, first: Cues, second: Cues) -> Estimate:
-    """Estimates the part of the mean difference between two systems that cheap cues do not explain.
-
-    It is the intercept of a linear regression, over inputs, of the differences of scores on the differences of cues:
-    the difference between texts with equal cues, in units of the scores.
-
-    The interval over inputs is Student's t with the variance HC2 (MacKinnon & White 1985), which is valid if the spread
-    depends on the cues. In simulations of differences that come from cues alone, along lines and curves (32 to 1000
-    inputs, 3 to 14 cues with their normal scores), it covers 0 in 94 to 96 %.
-
-    The value is NaN with a reason if there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or if a cue is
-    larger (or smaller) in one system at nearly every input (`LESSER_SIDE`): then no texts in the data have equal cues.
-    In simulations of a metric that is the logarithm of length, intervals cover 0 in .93 or more if a tenth of the
-    inputs lies on the other side, in .68 if 3 % do, and never if none does.
-
-    `differences` have the shape (inputs,); `first` and `second` are the cues of the two systems' texts for these
-    inputs, as `add_normal_scores` gives them.
-    """
-    y = np.asarray(differences, dtype=np.float64)
-    gaps = first.values - second.values  # (inputs, cues)
-    differs = (gaps != 0).any(axis=0)
-    gaps = gaps[:, differs]
-    names = [first.names[i] for i in np.flatnonzero(differs)]
-    reason = _explain_no_intercept(gaps, names)
-    if reason is not None:
-        return Estimate.undefined(reason)
-    n = len(y)
-    sizes = np.sqrt((gaps**2).mean(axis=0))
-    x = np.column_stack([np.ones(n), gaps / sizes])
-    values, vectors = np.linalg.eigh(x.T @ x)
-    kept = values > TOLERANCE * values[-1]  # cues may repeat one another
-    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    slopes = inverse @ (x.T @ y)
-    leverage = ((x @ inverse) * x).sum(axis=1)
-    residuals = y - x @ slopes
-    unfitted = np.maximum(1 - leverage, TOLERANCE)
-    parts = (x @ inverse[0]) * residuals / np.sqrt(unfitted)
-    fitted = int(kept.sum()) - 1
-    return estimate_from_parts(slopes[:1], parts[:, None], lay_out(n), fitted=fitted).only
-
-
-def _explain_no_intercept(gaps: Floats, names: Sequence[str]) -> str | None:
-    """The reason why differences of cues, of shape (inputs, cues), say nothing of texts with equal cues, or None."""
-    inputs, cues = gaps.shape
-    needed = max(INPUTS_PER_COLUMN * cues, 2)
-    if inputs < needed:
-        return f"{cues} cues (with normal scores) need at least {needed} inputs, but there are {inputs}"
-    not_larger = (gaps <= 0).mean(axis=0)
-    not_smaller = (gaps >= 0).mean(axis=0)
-    lesser_sides = np.minimum(not_larger, not_smaller)
-    for name, lesser_side in zip(names, lesser_sides, strict=True):
-        if lesser_side < LESSER_SIDE:
-            return f"{name} differs in one direction at {1 - lesser_side:.0%} of the inputs: too few are alike"
-    return None
-
-
-def add_normal_scores(cues: Cues) -> Cues:
-    """Adds the normal scores of the cues, ranked among all texts, so that a regression can fit curves of a cue."""
-    names = tuple(f"normal score of {name}" for name in cues.names)
-    normal_scores = Cues(names, _normal_scores(cues.values))
-    return cues.join(normal_scores)
 
 
 def explain_no_fit(cues: Floats) -> str | None:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-Grouping = Literal["global", "within_systems", "within_inputs", "between_systems"]
+Grouping = Literal["global", "within_systems", "between_systems"]
 
 FEWEST_TEXTS = 10  # of a system, for a correlation within it
 MOST_UNITS = 200  # groups of inputs that are left out, or flipped, at once
@@ -59,17 +59,14 @@ class Layout:
         return grid
 
     def groups(self, grouping: Grouping) -> list[Indices]:
-        """Lists the indices of the examples of each system or of each input; for other groupings, one group has all.
+        """Lists the indices of the examples of each system; for other groupings, one group has all.
 
         Systems with fewer than `FEWEST_TEXTS` examples are left out.
         """
-        if grouping not in ("within_systems", "within_inputs"):
+        if grouping != "within_systems":
             return [np.arange(len(self.inputs))]
-        fewest = FEWEST_TEXTS if grouping == "within_systems" else 1
-        numbers = self.systems if grouping == "within_systems" else self.inputs
-        order = np.argsort(numbers, kind="stable")
-        starts = np.flatnonzero(np.diff(numbers[order])) + 1
-        return [members for members in np.split(order, starts) if len(members) >= fewest]
+        groups = [np.flatnonzero(self.systems == system) for system in range(self.system_count)]
+        return [members for members in groups if len(members) >= FEWEST_TEXTS]
 
 
 def lay_out(n: int, systems: Sequence[Hashable] | None = None, inputs: Sequence[Hashable] | None = None) -> Layout:

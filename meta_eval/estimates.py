@@ -401,8 +401,6 @@ def estimate_from_parts(
     values: Floats,
     parts: Floats,
     layout: Layout,
-    *,
-    fitted: int = 0,
 ) -> Estimates:
     """Makes estimates of values, of shape (k,), from what each row adds to their errors, of shape (n, k)."""
     return Estimates(
@@ -411,7 +409,6 @@ def estimate_from_parts(
         parts=gather(parts, layout),
         unseen=np.zeros((0, len(values))),
         used=np.ones(layout.unit_count, dtype=np.bool_),
-        fitted=fitted,
     )
 
 

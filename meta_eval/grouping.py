@@ -1,11 +1,10 @@
-"""Groupings: computes a statistic over all examples, within systems, within inputs, or between the means of systems.
+"""Groupings: computes a statistic over all examples, within systems, or between the means of systems.
 
-The four groupings of meta-evaluation (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization Evaluation
-Metrics using Resampling Methods"; mt-metrics-eval calls the first three none, sys and item):
+Three groupings of meta-evaluation (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization Evaluation
+Metrics using Resampling Methods"; mt-metrics-eval calls the first two none and sys):
 
 - `global`: all outputs together;
 - `within_systems`: within each system of at least `FEWEST_TEXTS` examples, then the mean over systems;
-- `within_inputs`: within each input, over the systems' outputs, then the mean over inputs;
 - `between_systems`: between systems, whose scores and ratings are means over their inputs.
 
 Means are weighted by the sizes of the groups.
@@ -17,7 +16,7 @@ of 8 simulated studies). A mean over the groups that both metrics order would hi
 inputs.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -53,9 +52,6 @@ def group(
     for members in layout.groups(grouping):
         drawn = weights[:, layout.inputs[members]]
         size = drawn.sum(axis=1)
-        if grouping == "within_inputs":
-            # the outputs of an input count together, so the statistic is the same in all rows
-            drawn = np.ones((1, len(members)))
         values = statistic(x[members], y[members], drawn)
         is_defined = ~np.isnan(values) | varies(y[members], drawn)
         share = is_defined * size
@@ -91,8 +87,7 @@ def explain_undefined(
     both_vary = [np.ptp(x[members]) > 0 and np.ptp(y[members]) > 0 for members in groups]
     if any(both_vary):
         return None
-    several = "systems" if grouping == "within_systems" else "inputs"
-    return f"scores and ratings do not both vary within any of the {len(groups)} {several}"
+    return f"scores and ratings do not both vary within any of the {len(groups)} systems"
 
 
 def average_by_system(x: Floats, layout: Layout) -> Floats:
@@ -150,19 +145,20 @@ def difference(
     scores_a: ArrayLike,
     scores_b: ArrayLike,
     ratings: ArrayLike,
+    layout: Layout | None = None,
     *,
-    groups: Sequence[Hashable] | None = None,
+    grouping: Grouping = "global",
     statistic: Statistic = spearman,
 ) -> Estimate:
     """Estimates the correlation (default: Spearman) of metric a with `ratings` minus that of metric b; all are (n,).
 
     Both are of the same inputs, so that what makes examples easy for both cancels. Only examples that both metrics
-    scored count.
+    scored count. Without a `layout` each example has an input of its own.
     """
     (a, b, y), kept = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
-    layout = restrict(lay_out(len(kept), inputs=groups), kept)
+    present = restrict(layout or lay_out(len(kept)), kept)
     for x in (a, b):
-        reason = explain_undefined(x, y, layout)
+        reason = explain_undefined(x, y, present, grouping)
         if reason is not None:
             return Estimate.undefined(reason)
-    return estimate_correlations(statistic, [a, b], y, layout).subtract([0], [1]).only
+    return estimate_correlations(statistic, [a, b], y, present, grouping).subtract([0], [1]).only

@@ -15,26 +15,26 @@ estimates.
 
 Two metrics of few inputs are compared by swaps (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization
 Evaluation Metrics using Resampling Methods"). If they were equally good, it would not matter which of them gave which
-score. Both are standardised, or ranked, within the groups in which they are correlated, and the scores of an input are
-swapped. This departs from the paper's PERM-BOTH, which swaps single outputs and so takes outputs for one input as
-independent: it called equally good metrics different in .19 of simulated studies of 30 inputs and 8 systems.
+score. Both are standardised, or ranked, and the scores of an input are swapped. This departs from the paper's
+PERM-BOTH, which swaps single outputs and so takes outputs for one input as independent: it called equally good metrics
+different in .19 of simulated studies of 30 inputs and 8 systems.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
 
 from meta_eval.correlation import average_ranks
-from meta_eval.design import Floats, Grouping, Indices, Layout, Mask
+from meta_eval.design import Floats, Indices, Layout, Mask
 from meta_eval.estimates import BATCH, Estimate, flip_signs, gather, list_flips, step_down, t_quantile
 
 Kind = Literal["pearson", "spearman", "kendall"]
 
 FEWEST_FOR_FLIPS = 30  # inputs; of fewer, flips find true differences of metrics too rarely
-UNTESTABLE = "no test compares metrics by the means of systems"
 PERMUTATIONS = 1999
 FEWEST_PERMUTATIONS = 199  # of very many texts
 MOST_ORDERED = 20_000_000  # texts of all permutations
@@ -300,34 +300,26 @@ def swap_metrics(
     columns: Sequence[Floats],
     ratings: Floats,
     layout: Layout,
-    pairs: tuple[Sequence[int], Sequence[int]],
     kind: Kind,
-    grouping: Grouping,
-    *,
     seed: int = 0,
 ) -> Floats:
     """Computes two-sided p-values, of shape (pairs,), that two metrics agree equally well with ratings, by swaps.
 
-    `pairs` has the numbers of the first and of the second column of each pair. All pairs share the swaps of inputs, and
-    are adjusted together. A pair's differences are divided by their spread, so that all pairs have one scale. A swap
-    that leaves a metric without variation counts as a correlation of 0.
+    All pairs share the swaps of inputs, and are adjusted together. A pair's differences are divided by their spread, so
+    that all pairs have one scale. A swap that leaves a metric without variation counts as a correlation of 0.
     """
-    groups = [members for members in layout.groups(grouping) if np.ptp(ratings[members]) > 0]
-    y = _transform(ratings, groups, kind)
-    x = [_transform(column, groups, kind) for column in columns]
+    y = _transform(ratings, kind)
+    pairs = [*combinations([_transform(column, kind) for column in columns], 2)]
     correlate = _correlate_signs if kind == "kendall" else _correlate_rows
 
     def subtract_pairs(swaps: Mask) -> Floats:
         is_swapped = swaps[:, layout.inputs]
-        differences = np.zeros((len(swaps), len(pairs[0])))
-        for members in groups:
-            swapped = is_swapped[:, members]
-            size = len(members) / sum(map(len, groups))
-            for pair, (i, j) in enumerate(zip(*pairs, strict=True)):
-                a = np.where(swapped, x[j][members], x[i][members])
-                b = np.where(swapped, x[i][members], x[j][members])
-                differences[:, pair] += size * (correlate(a, y[members]) - correlate(b, y[members]))
-        return differences
+        differences = []
+        for first, second in pairs:
+            a = np.where(is_swapped, second, first)
+            b = np.where(is_swapped, first, second)
+            differences.append(correlate(a, y) - correlate(b, y))
+        return np.stack(differences, axis=1)
 
     observed = subtract_pairs(np.zeros((1, layout.input_count), dtype=np.bool_))[0]
     rows = max(1, BATCH // len(y))
@@ -337,20 +329,14 @@ def swap_metrics(
     return step_down(np.abs(observed) / scale, np.abs(null) / scale)
 
 
-def _transform(x: Floats, groups: Sequence[Indices], kind: Kind) -> Floats:
-    """The scores with mean 0 and deviation 1 within each group, or their ranks there."""
-    transformed = np.zeros(len(x))
-    for members in groups:
-        values = x[members]
-        if kind != "pearson":
-            values = average_ranks(values)
-        if kind != "kendall":  # ranks of Kendall stay as they are, so that equal ranks of two metrics tie
-            scale = np.abs(values - values.mean()).max()
-            centred = (values - values.mean()) / (scale or 1.0)
-            deviation = float(centred.std())
-            values = centred / (deviation or 1.0)
-        transformed[members] = values
-    return transformed
+def _transform(x: Floats, kind: Kind) -> Floats:
+    """The scores with mean 0 and deviation 1, or their ranks; ranks of Kendall stay, so that equal ones tie."""
+    values = x if kind == "pearson" else average_ranks(x)
+    if kind == "kendall":
+        return values
+    centred = values - values.mean()
+    centred /= np.abs(centred).max() or 1.0
+    return centred / (centred.std() or 1.0)
 
 
 def _correlate_rows(x: Floats, y: Floats) -> Floats:

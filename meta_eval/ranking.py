@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, Self
 
 import numpy as np
 
 from core.settings import Fraction, checked_dataclass
-from meta_eval.agreement import CHEAP_CUES
 from meta_eval.correlation import CORRELATIONS
-from meta_eval.design import Floats, Grouping, Layout, Mask, find_common, restrict
+from meta_eval.design import Floats, Layout, Mask, find_common, restrict
 from meta_eval.estimates import Estimate, clusters, smallest_p
 from meta_eval.grouping import estimate_correlations, explain_undefined
-from meta_eval.permuted import FEWEST_FOR_FLIPS, UNTESTABLE, Kind, swap_metrics
+from meta_eval.permuted import FEWEST_FOR_FLIPS, Kind, swap_metrics
 from meta_eval.scored_set import ScoredSet
 
 
@@ -36,7 +34,6 @@ class MetricPair:
     # why a number is NaN, or why no difference can reach the level
     reason: str | None
     statistic: Kind
-    grouping: Grouping
 
 
 @dataclass(frozen=True)
@@ -51,9 +48,7 @@ class Ranking:
     # why each other metric is not ranked
     left_out: Mapping[str, str]
     comparison: RankingSettings
-    # the pairs of ranked metrics, and of each of them and `cheap_cues`
     pairs: tuple[MetricPair, ...] = ()
-    against_cues: tuple[MetricPair, ...] = ()
 
 
 @checked_dataclass
@@ -62,35 +57,10 @@ class RankingSettings:
 
     # the correlation with the ratings
     statistic: Kind = "spearman"
-    # over all examples, or within systems or inputs, or between systems; or all of them that there are
-    grouping: Literal["global", "within_systems", "within_inputs", "between_systems", "all"] = "global"
     # of significance, for clusters and the better one of a pair
     level: Fraction = 0.05
     # metrics whose lower scores are better; their scores are negated
     lower_is_better: Sequence[str] = ()
-
-    @property
-    def one_grouping(self) -> Grouping:
-        """The grouping; raises ValueError if it is `all`."""
-        if self.grouping == "all":
-            raise ValueError("grouping=all is several comparisons: expand them first")
-        return self.grouping
-
-    def expand(self, layout: Layout) -> list[Self]:
-        """Returns these settings once for each grouping, where `all` stands for all that the layout allows."""
-        if self.grouping != "all":
-            return [self]
-        return [replace(self, grouping=grouping) for grouping in list_groupings(layout)]
-
-
-def list_groupings(layout: Layout) -> list[Grouping]:
-    """Lists the groupings that the systems and inputs of the layout allow."""
-    groupings: list[Grouping] = ["global"]
-    if layout.system_count > 1:
-        groupings.extend(("within_systems", "between_systems"))
-    if layout.input_count < len(layout.inputs):
-        groupings.append("within_inputs")
-    return groupings
 
 
 def rank_metrics(scored: ScoredSet, aspect: str, comparison: RankingSettings) -> Ranking:
@@ -98,13 +68,12 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: RankingSettings) ->
 
     A metric is left out if its correlation is undefined, or by `find_common`.
     """
-    grouping = comparison.one_grouping
     ratings = scored.ratings(aspect)
     left_out: dict[str, str] = {}
     columns: dict[str, Floats] = {}
     for name in scored.scores:
         values = scored.values(name, aspect)
-        reason = _explain_undefined_where_scored(values, ratings, scored.layout, grouping)
+        reason = _explain_undefined_where_scored(values, ratings, scored.layout)
         if reason is None:
             columns[name] = values
         else:
@@ -118,14 +87,14 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: RankingSettings) ->
         x = values[kept]
         if not is_kept:
             left_out[name] = "with it, too few examples would have scores of all ranked metrics"
-        elif reason := explain_undefined(x, common_ratings, common_layout, grouping):
+        elif reason := explain_undefined(x, common_ratings, common_layout):
             left_out[name] = f"{reason} (of those that all ranked metrics scored)"
         else:
             ranked[name] = x
     agreement: dict[str, Estimate] = {}
     if ranked:
         statistic = CORRELATIONS[comparison.statistic]
-        found = estimate_correlations(statistic, [*ranked.values()], common_ratings, common_layout, grouping)
+        found = estimate_correlations(statistic, [*ranked.values()], common_ratings, common_layout)
         agreement = dict(zip(ranked, found.show(), strict=True))
     return Ranking(
         aspect=aspect,
@@ -136,73 +105,39 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: RankingSettings) ->
     )
 
 
-def _explain_undefined_where_scored(
-    x: Floats,
-    y: Floats,
-    layout: Layout,
-    grouping: Grouping,
-) -> str | None:
+def _explain_undefined_where_scored(x: Floats, y: Floats, layout: Layout) -> str | None:
     """The reason why the scores x, with NaN for a missing one, have no correlation with ratings y, or None."""
     is_scored = ~np.isnan(x)
     present = restrict(layout, is_scored)
-    return explain_undefined(x[is_scored], y[is_scored], present, grouping)
+    return explain_undefined(x[is_scored], y[is_scored], present)
 
 
 def compare_metrics(scored: ScoredSet, ranking: Ranking, seed: int = 0) -> tuple[MetricPair, ...]:
-    """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs."""
-    pairs = [*combinations(ranking.agreement, 2)]
-    return _compare(scored, ranking, [*ranking.agreement], pairs, seed)
+    """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs.
 
-
-def compare_with_cues(scored: ScoredSet, ranking: Ranking, seed: int = 0) -> tuple[MetricPair, ...]:
-    """Compares every ranked metric with the scores `cheap_cues` of the set; p-values are adjusted for these pairs.
-
-    There are no pairs if the set lacks `cheap_cues`, or if their agreement with the ratings is undefined.
+    Flips of inputs test the differences; swaps of both metrics' scores where inputs are few.
     """
-    if CHEAP_CUES not in scored.scores:
-        return ()
-    kept = ranking.kept
-    x = scored.values(CHEAP_CUES, ranking.aspect)[kept]
-    y = scored.ratings(ranking.aspect)[kept]
-    if explain_undefined(x, y, restrict(scored.layout, kept), ranking.comparison.one_grouping) is not None:
-        return ()
-    pairs = [(name, CHEAP_CUES) for name in ranking.agreement]
-    return _compare(scored, ranking, [*ranking.agreement, CHEAP_CUES], pairs, seed)
-
-
-def _compare(
-    scored: ScoredSet,
-    ranking: Ranking,
-    names: Sequence[str],
-    pairs: Sequence[tuple[str, str]],
-    seed: int,
-) -> tuple[MetricPair, ...]:
-    """Flips of inputs test the differences; swaps of both metrics' scores where inputs are few."""
-    if not pairs:
+    names = [*ranking.agreement]
+    if len(names) < 2:
         return ()
     comparison = ranking.comparison
-    grouping = comparison.one_grouping
     columns = [scored.values(name, ranking.aspect)[ranking.kept] for name in names]
     ratings = scored.ratings(ranking.aspect)[ranking.kept]
     layout = restrict(scored.layout, ranking.kept)
-    found = estimate_correlations(CORRELATIONS[comparison.statistic], columns, ratings, layout, grouping)
-    first = [names.index(a) for a, _ in pairs]
-    second = [names.index(b) for _, b in pairs]
+    found = estimate_correlations(CORRELATIONS[comparison.statistic], columns, ratings, layout)
+    first, second = np.triu_indices(len(names), 1)
     differences = found.subtract(first, second)
-    no_test: str | None = None
-    least = smallest_p(layout.unit_count)
-    if grouping == "between_systems":
-        no_test = UNTESTABLE
-        p_values = np.full(len(pairs), np.nan)
-    elif layout.input_count < FEWEST_FOR_FLIPS:
-        p_values = swap_metrics(columns, ratings, layout, (first, second), comparison.statistic, grouping, seed=seed)
+    if layout.input_count < FEWEST_FOR_FLIPS:
+        p_values = swap_metrics(columns, ratings, layout, comparison.statistic, seed)
     else:
         p_values = differences.test(seed)
-    if no_test is None and least >= comparison.level:
+    no_test: str | None = None
+    least = smallest_p(layout.unit_count)
+    if least >= comparison.level:
         smallest = f"the smallest p-value of these swaps is {least:.2g}"
         no_test = f"{smallest}, so no test can reach the level {comparison.level:g}"
     compared = []
-    for (a, b), difference, p_value in zip(pairs, differences.show(), p_values.tolist(), strict=True):
+    for (a, b), difference, p_value in zip(combinations(names, 2), differences.show(), p_values.tolist(), strict=True):
         better = "–"
         if p_value < comparison.level:
             better = a if difference.value > 0 else b
@@ -218,7 +153,6 @@ def _compare(
                 better=better,
                 reason="; ".join(filter(None, reasons)) or None,
                 statistic=comparison.statistic,
-                grouping=grouping,
             )
         )
     return tuple(compared)

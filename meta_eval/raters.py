@@ -11,7 +11,6 @@ each system, by the units that both rated: where systems differ, raters agree on
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
@@ -38,16 +37,6 @@ ROUNDING = 1e-9  # of the range of ratings; less disagreement is none
 FEWEST_SHARED = 3  # units of two raters, for a correlation
 NO_PAIR = "no two raters have 3 or more units in common and ratings that vary"
 DISAGREE = "the raters do not agree more than by chance, so that nothing can be said about a ceiling"
-
-
-@dataclass(frozen=True)
-class Corrected:
-    """The agreement of a metric with the mean rating, as measured and corrected to infinitely many raters."""
-
-    n: int
-    agreement: Estimate
-    # agreement / ceiling on these examples (Spearman's correction for attenuation); may exceed 1 by chance
-    corrected: Estimate
 
 
 def name_scale(ratings: Floats) -> Scale:
@@ -180,44 +169,6 @@ def find_ceiling(
         return Estimate.undefined(NO_PAIR)
     estimate = estimate_weighted(ceiling, layout, scale="correlation").only
     return estimate if estimate.value > 0 else Estimate.undefined(DISAGREE)
-
-
-def correct_agreement(
-    scores: ArrayLike,
-    ratings: ArrayLike,
-    kind: Kind = "spearman",
-    *,
-    layout: Layout | None = None,
-) -> Corrected:
-    """Estimates the correlation of `scores` (n,) with the mean of `ratings` (raters, n), divided by the ceiling.
-
-    Examples with a NaN score or without a rating do not count.
-    """
-    x = np.asarray(scores, dtype=np.float64)
-    is_scored = ~np.isnan(x)
-    ratings_of_scored = np.where(is_scored, np.asarray(ratings, dtype=np.float64), np.nan)
-    is_rated = ~np.isnan(ratings_of_scored).all(axis=0)
-    table, layout = _keep_rated_units(ratings_of_scored, layout)
-    x = x[is_rated]
-    mean = np.nanmean(table, axis=0) if len(x) else np.empty(0)
-    if len(x) < FEWEST_SHARED or np.ptp(x) == 0 or np.ptp(mean) == 0:
-        none = Estimate.undefined("scores and mean ratings must vary on at least 3 examples")
-        return Corrected(len(x), agreement=none, corrected=none)
-    statistic = CORRELATIONS[kind]
-    ceiling = _weigh_ceiling(table, kind, layout, "global")
-
-    def measure(inputs: Floats) -> Floats:
-        """The agreement, and the agreement divided by the ceiling."""
-        agreement = statistic(x, mean, inputs[:, layout.inputs])
-        most = np.full(len(agreement), np.nan) if ceiling is None else ceiling(inputs)
-        most = np.where(most > 0, most, np.nan)
-        return np.stack([agreement, agreement / most], axis=1)
-
-    reason = NO_PAIR if ceiling is None else DISAGREE
-    estimates = estimate_weighted(measure, layout, reason=reason)
-    return Corrected(
-        n=len(x), agreement=replace(estimates.take([0]), scale="correlation").only, corrected=estimates.take([1]).only
-    )
 
 
 def _weigh_ceiling(

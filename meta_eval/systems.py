@@ -8,19 +8,17 @@ inputs, those for which all of them have a score, so that the order, the pairs a
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.design import Floats, Indices, find_common, lay_out, refuse_large
 from meta_eval.estimates import Estimate, clusters, estimate_mean, estimate_share
 from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import subtract, to_outcomes
 
 HUMAN = "human "  # before the name of an aspect that people rated
-UNCOUNTED = Estimate.undefined("cheap cues are not counted")
 
 
 @dataclass(frozen=True)
@@ -40,10 +38,6 @@ class SystemComparison:
     losses: int
     # two-sided, of randomisation, adjusted for all pairs: exact up to `ENUMERATED` inputs
     p_value: float
-    # whether two one-sided tests show that the difference is within the margin; None without a margin
-    is_equal: bool | None = None
-    # the part of `difference` that cheap cues do not explain
-    beyond_cues: Estimate = UNCOUNTED
     # why the difference or its interval is NaN, else None
     reason: str | None = None
 
@@ -113,14 +107,11 @@ def compare_pairs(
     systems: Sequence[str],
     values: Floats,
     seed: int = 0,
-    margin: float | None = None,
-    level: float = 0.05,
 ) -> Pairs:
     """Compares every pair of systems. `values` have the shape (systems, inputs), NaN for a missing value.
 
-    All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
-    `margin`, two one-sided tests at `level` over the number of pairs decide whether two systems are equal; a difference
-    then has the pseudo-units of a share of the largest difference. Raises ValueError for infinite or too large scores.
+    All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. Raises
+    ValueError for infinite or too large scores.
     """
     refuse_large("scores", values)
     kept, common_inputs = find_common(values, systems)
@@ -141,9 +132,6 @@ def compare_pairs(
     differences = estimate_mean(gaps.T, layout)
     p_values = differences.test(seed).tolist()
     win_rates = estimate_share(to_outcomes(gaps.T), layout).show()
-    are_equal = [None] * len(tested)
-    if margin is not None:
-        are_equal = _find_equal(scores, gaps, margin, level)
     wins = (gaps > 0).sum(axis=1).tolist()
     losses = (gaps < 0).sum(axis=1).tolist()
     for i, (pair, difference) in enumerate(zip(tested, differences.show(), strict=True)):
@@ -155,56 +143,9 @@ def compare_pairs(
             ties=n - wins[i] - losses[i],
             losses=losses[i],
             p_value=p_values[i],
-            is_equal=are_equal[i],
             reason=difference.reason,
         )
     return comparisons
-
-
-def _find_equal(
-    scores: Floats,
-    gaps: Floats,
-    margin: float,
-    level: float,
-) -> list[bool]:
-    """Whether the mean gap of each pair is shown to lie within the margin of 0.
-
-    A rare difference may be as large as the largest one, or as the two numbers that scores are, such as 0 and 1.
-    """
-    first, second = np.triu_indices(len(scores), 1)
-    known = np.array([_bound_difference(scores[i], scores[j]) for i, j in zip(first, second, strict=True)])
-    most = np.maximum(known, np.abs(gaps).max(axis=1))
-    units = np.where(most > 0, most, 1.0)
-    shares = estimate_share((1 + gaps.T / units) / 2, lay_out(gaps.shape[1])).rescale(2.0, -1.0)
-    p_values = shares.stay_within(margin / units)
-    return [bool(p < level / len(first)) for p in np.where(most > 0, p_values, 0.0)]
-
-
-def add_beyond_cues(
-    pairs: Pairs,
-    grid: Grid,
-    scores: Floats,
-    cues: Cues,
-) -> Pairs:
-    """Adds to comparisons by `scores`, laid out as the grid, the part of each difference that cues do not explain.
-
-    `cues` are those of the examples that the grid was made from, as `add_normal_scores` returns them.
-    """
-    _, common_inputs = find_common(scores, grid.systems)
-    row_of = {system: row for row, system in enumerate(grid.systems)}
-
-    def take_cues(system: str) -> Cues:
-        examples = grid.places[row_of[system], common_inputs]
-        return Cues(cues.names, cues.values[examples])
-
-    extended = dict(pairs)
-    for (a, b), comparison in pairs.items():
-        if not comparison.n:
-            continue
-        differences = scores[row_of[a]] - scores[row_of[b]]
-        beyond_cues = difference_beyond_cues(differences[common_inputs], first=take_cues(a), second=take_cues(b))
-        extended[a, b] = replace(comparison, beyond_cues=beyond_cues)
-    return extended
 
 
 def rank_systems(
@@ -233,19 +174,6 @@ def rank_systems(
     nothing = Estimate.undefined("too few inputs have a score of this system and of the others")
     unranked = [SystemMean(name, 0, nothing, "–") for name in systems if name not in means]
     return ranked + unranked
-
-
-def _bound_difference(first: Floats, second: Floats) -> float:
-    """The largest difference of scores that are only two numbers, such as 0 and 1; 0 for others.
-
-    A constant may be one of two numbers, of which the other one is 0.
-    """
-    values = np.unique(np.stack([first, second]))
-    if len(values) == 1:
-        return abs(float(values[0]))
-    if len(values) == 2:
-        return float(np.ptp(values))
-    return 0.0
 
 
 def _compare_nothing(reason: str, n: int = 0) -> SystemComparison:

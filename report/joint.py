@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from meta_eval.design import Floats
+from meta_eval.design import Floats, lay_out
 from meta_eval.estimates import Estimate
 from meta_eval.grouping import difference
 from report.agreement_tables import AGREEMENT
@@ -113,7 +113,7 @@ def subtract(job: Job, first: Job, row: Row) -> Estimate | None:
         scores,
         others,
         ratings,
-        groups=groups,
+        lay_out(len(ratings), inputs=groups),
     )
 
 

@@ -30,7 +30,7 @@ from data.sets.ctrleval import load_ctrleval
 from data.sets.public import RATED
 from meta_eval.agreement import list_agreement
 from meta_eval.estimates import Estimate
-from meta_eval.ranking import RankingSettings, compare_metrics, rank_metrics
+from meta_eval.grouping import difference
 from meta_eval.scored_set import ScoredSet
 from oumg.relative import relative_scores
 
@@ -78,11 +78,11 @@ def measure(name: str, root: str) -> Iterator[tuple[str, Row]]:
         measured.add(key)
         figures = {column: to_list(getattr(row, column)) for column in COLUMNS}
         yield key, {"n": row.n, "systems": row.systems, **figures}
-    for aspect, difference in product(scored.aspects, SPEC["minus"]):
-        metric, other = difference.split(" - ")
+    for aspect, compared in product(scored.aspects, SPEC["minus"]):
+        metric, other = compared.split(" - ")
         place = f"{name}/{aspect}"
         if {f"{place}/{metric}", f"{place}/{other}"} <= measured:
-            yield f"{place}/{difference}", compare(scored.rated(aspect), metric, other, aspect)
+            yield f"{place}/{compared}", compare(scored.rated(aspect), metric, other, aspect)
 
 
 def compare(
@@ -92,18 +92,16 @@ def compare(
     aspect: str,
 ) -> Row:
     """Estimates Spearman's rho of one metric minus that of another on the same texts; None without systems."""
-    both = replace(
-        rated,
-        scores={
-            metric: rated.scores[metric],
-            other: rated.scores[other],
-        },
-    )
-    row: dict[str, Any] = {"n": len(both), "systems": both.layout.system_count}
+    row: dict[str, Any] = {"n": len(rated), "systems": rated.layout.system_count}
     for column, grouping in COMPARED.items():
-        ranking = rank_metrics(both, aspect, RankingSettings(grouping=grouping))
-        pairs = compare_metrics(both, ranking)
-        row[column] = to_list(pairs[0].difference) if pairs else [None] * 3
+        found = difference(
+            rated.values(metric, aspect),
+            rated.values(other, aspect),
+            rated.ratings(aspect),
+            rated.layout,
+            grouping=grouping,
+        )
+        row[column] = to_list(found)
     return row
 
 

@@ -32,13 +32,11 @@ from cdm.discriminative import (
 from cdm.infilling import Pair, PairReading, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import (
     Negatives,
-    NegativeSampler,
     load_negatives,
     sample_negatives,
     save_negatives,
     to_labelled,
 )
-from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
@@ -48,7 +46,6 @@ from core.settings import Count, Positive, Several, check, checked_dataclass, on
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.corpus import Corpus
-from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
 from experiments.contracts import Run, Study
@@ -175,7 +172,7 @@ def cdm(
     if baseline is not None:
         learned[BASELINE] = get_negatives(run, trained, data, negatives.without_contrast())
     for rule in rules:
-        dialogues = spell(choose_dialogues(data, negatives, run.seed), pair.reading.spelling)
+        dialogues = choose_dialogues(data, negatives, run.seed)
         learned[rule] = make_by_rule("model.rules", rule, dialogues, run.seed, pair)
     with set_aside(*pair.models):
         judges = train_discriminators(run, learned, discriminators, baseline)
@@ -208,7 +205,6 @@ def cdm(
         ],
         notes=notes,
         settings={
-            "spelling": pair.reading.spelling,
             "strategy": negatives.strategy,
             "gamma": negatives.sampling.gamma,
             "pooler": pooler.negatives,
@@ -324,12 +320,18 @@ def get_negatives(
     graphs = plan.read_graphs()
 
     def build(folder: Path) -> None:
-        sampler = NegativeSampler(pair, dialogues, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
         with run.progress("sampling negatives", len(dialogues)) as advance:
-            drawn = sample_negatives_on_all(sampler, folder, run.trainer, advance)
+            drawn = sample_negatives(
+                pair,
+                dialogues,
+                strategy=plan.strategy,
+                sampling=plan.sampling,
+                seed=run.seed,
+                advance=advance,
+                graphs=graphs,
+            )
         refuse_unchanged(drawn, f"model.negatives.strategy is {plan.strategy}", dialogues, run.seed, pair)
-        if run.stages.first:
-            save_negatives(folder / "negatives.json", drawn)
+        save_negatives(folder / "negatives.json", drawn)
 
     depends = {
         **trained.identity,
@@ -339,7 +341,7 @@ def get_negatives(
         "dialogues": fingerprint(dialogues),
         "seed": run.seed,
     }
-    folder = run.keep("sampling negatives", "negatives", depends, build, together=True)
+    folder = run.keep("sampling negatives", "negatives", depends, build)
     return load_negatives(folder / "negatives.json")
 
 
@@ -470,12 +472,10 @@ def get_steps(run: Run, trained: TrainedPair, dialogues: TokenisedDialogues) -> 
     """Computes the log-probabilities of dialogues under both models, or finds them as a stage for all poolings."""
 
     def build(folder: Path) -> None:
-        steps = find_steps_on_all(trained.pair, dialogues, folder, run.trainer)
-        if run.stages.first:
-            save_steps(folder / "steps.npz", steps)
+        save_steps(folder / "steps.npz", find_steps(trained.pair, dialogues))
 
     depends = {**trained.identity, "dialogues": fingerprint(dialogues.dialogues)}
-    return load_steps(run.keep("momentum", "momentum", depends, build, together=True) / "steps.npz")
+    return load_steps(run.keep("momentum", "momentum", depends, build) / "steps.npz")
 
 
 def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, DiscriminativeCDM]:

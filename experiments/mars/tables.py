@@ -134,8 +134,8 @@ def list_gains(scored: MarsScores) -> Iterable[Row]:
             "aspect": aspect,
             "mars against": other,
             "n": int(texts.scored("mars", other, aspect=aspect).sum()),
-            "pearson gain": difference(*pair, groups=texts.groups, statistic=pearson),
-            "spearman gain": difference(*pair, groups=texts.groups),
+            "pearson gain": difference(*pair, layout=texts.layout, statistic=pearson),
+            "spearman gain": difference(*pair, layout=texts.layout),
         }
 
 
@@ -207,6 +207,6 @@ def list_falls(scored: MarsScores) -> Iterable[Row]:
                 "metric": metric,
                 "n": int(in_both.sum()),
                 "pearson": estimate_correlation(pearson, after, ratings, altered.layout),
-                "fall": difference(before, after, ratings, groups=originals.groups, statistic=pearson),
+                "fall": difference(before, after, ratings, layout=originals.layout, statistic=pearson),
                 "below": below,
             }

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from core.settings import Fraction, Seed
-from judge.options import Columns, File, GivenLevels, GivenScores, Labels, Metrics, Names, Source, Thresholds, verb
+from judge.options import Columns, File, GivenLevels, GivenScores, Labels, Metrics, Names, Source, verb
 
 if TYPE_CHECKING:
     from report.study import Study
@@ -26,11 +26,9 @@ def agree(
     answers: File | None = None,
     stages: File | None = None,
     statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
-    grouping: Literal["global", "within_systems", "within_inputs", "between_systems", "all"] = "global",
     level: Fraction = 0.05,
     lower_is_better: Names = (),
     levels: GivenLevels = "auto",
-    thresholds: Thresholds | None = None,
     seed: Seed = 0,
 ) -> "Study":
     """Finds out which metric, or judge, agrees best with human ratings, with intervals and tests.
@@ -54,13 +52,10 @@ def agree(
         answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
         statistic: the correlation with the ratings.
-        grouping: over all examples, or within systems or inputs, or between systems; or all of them that there are.
         level: of significance, for clusters and the better one of a pair.
         lower_is_better: metrics whose lower scores are better; their scores are negated.
         levels: by aspect the labels, from the worst to the best; with auto, or one scale of words for all, the ratings
             that are 2 to 10 whole numbers are labels.
-        thresholds: by metric the least score of the higher one of two labels; a score without one gives the nearest
-            label.
         seed: of what is drawn: flips of inputs and folds of cheap cues.
 
     Raises SettingError for wrong settings and where there is no score, InputError where there is no rating.
@@ -73,19 +68,12 @@ def agree(
     """
     from judge.agreement import score_rated, study_agreement
     from judge.gates import read_conditions
-    from judge.labelling import Labelling
     from judge.scoring import plan_with
     from judge.verdict_files import read_verdicts
     from meta_eval.ranking import RankingSettings
     from report.asked import check_answers
 
-    comparison = RankingSettings(
-        statistic,
-        grouping=grouping,
-        level=level,
-        lower_is_better=lower_is_better,
-    )
-    labelling = Labelling(levels, thresholds)
+    comparison = RankingSettings(statistic, level=level, lower_is_better=lower_is_better)
     conditions = read_conditions(fail_if)
     written = check_answers(answers)
     planned, kept = plan_with(metrics, stages)
@@ -102,7 +90,7 @@ def agree(
     return study_agreement(
         score_rated(examples, planned, kept),
         comparison,
-        labelling,
+        levels,
         by=by,
         conditions=conditions,
         baseline=baseline,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from core.errors import SettingError
-from core.settings import Fraction, Positive, Seed
+from core.settings import Fraction, Seed
 from judge.options import Columns, File, GivenLevels, GivenScores, Metrics, Names, References, Source, verb
 
 if TYPE_CHECKING:
@@ -19,10 +19,8 @@ def compare(
     references: References | None = None,
     columns: Columns | None = None,
     levels: GivenLevels | None = None,
-    cues: bool = True,
     stages: File | None = None,
     level: Fraction = 0.05,
-    margin: Positive | None = None,
     incomplete: Literal["refuse", "drop"] = "refuse",
     lower_is_better: Names = (),
     seed: Seed = 0,
@@ -37,11 +35,8 @@ def compare(
         references: of texts in memory.
         columns: by field its column of the file.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        cues: whether the differences are also controlled for cheap cues.
         stages: a folder that keeps the scores of the metrics.
         level: of significance.
-        margin: a difference that does not matter: pairs of systems whose difference is shown to be smaller are equal
-            within it.
         incomplete: inputs that some system did not answer: refuse, or drop (with a note).
         lower_is_better: metrics of which lower scores are better; they are negated. Ratings have `levels` for that.
         seed: of what is drawn.
@@ -62,5 +57,5 @@ def compare(
     lacking = check_comparable(outputs, may_lack=incomplete == "drop")
     if not (outputs.scores or outputs.aspects or planned):
         raise SettingError("a comparison needs metrics, scores or ratings, but there are none")
-    how = {"cues": cues, "margin": margin, "level": level, "lower_is_better": lower_is_better, "seed": seed}
+    how = {"level": level, "lower_is_better": lower_is_better, "seed": seed}
     return compare_systems(add_scores(outputs, planned, kept), lacking, **how)

@@ -1,13 +1,13 @@
 """`judge plan`."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Gt, Lt
 
 from core.errors import SettingError
 from core.settings import Count, Fraction, NonNegative, Positive, Several
-from judge.options import Columns, GivenLevels, Names, Pilot, verb
+from judge.options import Columns, GivenLevels, Names, Source, verb
 
 if TYPE_CHECKING:
     from report.study import Study
@@ -17,13 +17,11 @@ Correlation = Annotated[float, Gt(-1), Lt(1)]
 
 @verb
 def plan(
-    pilot: Pilot | None = None,
+    pilot: Source | None = None,
     aspect: str | None = None,
     systems: Names = (),
     *,
     columns: Columns | None = None,
-    people: Names = (),
-    judges: Names = (),
     levels: GivenLevels | None = None,
     within: Positive | None = None,
     texts: Count | None = None,
@@ -36,27 +34,22 @@ def plan(
     differences: Several[Positive] = (0.05, 0.1, 0.2),
     raters: Several[Count] = (1, 3, 5),
     compared: Annotated[int, Ge(2)] = 2,
-    statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
     power: Fraction = 0.8,
     level: Fraction = 0.05,
 ) -> "Study":
     """Finds how many inputs, systems and raters a study needs, or with `within` how many labels.
 
-    The numbers follow from assumptions, or from a pilot study.
+    The numbers follow from assumptions; a pilot measures the spread of two systems.
 
     Args:
-        pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
-            two systems, or with `within` any, with scores of judges. With `within` it may also be preferences, as
-            `judge.prefer` takes them, with the verdicts of judges or of several people.
+        pilot: rated outputs of two systems, as `judge.read` takes them with `columns` and `levels`.
         aspect: of the ratings in the pilot; by default `overall`, or the only one.
         systems: two of the pilot, to estimate how their difference varies.
-        columns: by field its column of the pilot. Labels and verdicts need no texts.
-        people: the columns of the pilot that are people's labels; by default they are recognised by name and values.
-        judges: the columns of the pilot that hold verdicts of judges.
+        columns: by field its column of the pilot.
         levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
-        within: plan labels: half of the width of the interval of a kappa, and of a rate, mean rating or win rate.
-        texts: how many texts (or pairs) there are to label, all of which a judge reads; without it they are very many.
-        rate: without a pilot: the share of texts with the label.
+        within: plan labels: half of the width of the interval of a kappa, and of a rate.
+        texts: how many texts there are to label, all of which a judge reads; without it they are very many.
+        rate: the share of texts with the label.
         correlation: of the judge, or the better metric, with one rater's labels or ratings; of labels this is kappa.
         between_metrics: the correlation of the two metrics with each other.
         between_raters: the correlation of two raters; between_raters of judge agree estimates it.
@@ -66,7 +59,6 @@ def plan(
         differences: of correlations, and of mean ratings, to detect.
         raters: numbers of raters per output.
         compared: how many metrics, or systems, are compared at once: p-values are adjusted for all pairs of them.
-        statistic: of the two metrics with the ratings.
         power: probability to detect the difference.
         level: of significance, of the two-sided tests.
 
@@ -80,45 +72,36 @@ def plan(
     """
     from core.signature import join_values
     from judge import plans
+    from judge.inputs import read
     from meta_eval.planning import Spread
-    from meta_eval.preferences import Preferences
-    from meta_eval.scored_set import ScoredSet
 
-    of_pilot = {"columns": columns, "people": people, "judges": judges, "levels": levels}
-    if pilot is None and (given := [name for name, value in {**of_pilot, "systems": systems}.items() if value]):
-        raise SettingError(f"{', '.join(given)} say what is in a pilot: pass its file too")
-    read = None if pilot is None else plans.read_pilot(pilot, of_pilot)
-    if isinstance(read, ScoredSet):
-        aspect = plans.find_aspect(read, aspect)
-    if within is None and isinstance(read, Preferences):
-        raise SettingError("a pilot of preferences plans labels: set within, half of the width of an interval")
+    if within is not None and pilot is not None:
+        raise SettingError("a pilot measures the spread of two systems: leave it out to plan labels by within")
+    if pilot is None and (columns or levels or systems):
+        raise SettingError("columns, levels and systems say what is in a pilot: pass its file too")
     if within is not None:
-        if systems:
-            raise SettingError("systems are two whose difference is planned: leave them out to plan labels by within")
-        settings = {"within": within, "texts": texts, "rate": rate, "correlation": correlation}
-        if read is None:
-            quantities = plans.assume_quantities(rate, correlation)
-        elif isinstance(read, Preferences):
-            quantities = plans.measure_pairs(read)
-        else:
-            quantities = plans.measure_texts(read, str(aspect))
-        found = plans.plan_labels(quantities, within, texts, [] if read else [plans.ASSUMED])
-    else:
-        spread = Spread(spread_inputs, spread_raters)
-        if isinstance(read, ScoredSet):
-            spread = plans.find_spread(read, str(aspect), systems)
-        elif spread_inputs + spread_raters == 0:
-            raise SettingError("spread_inputs and spread_raters must not both be 0")
-        settings = {
-            "compared": compared,
-            "correlation": correlation,
-            "between_metrics": between_metrics,
-            "between_raters": between_raters,
-            "statistic": statistic,
-            "power": power,
-            "level": level,
-        }
-        found = plans.plan_inputs(spread, differences, raters, **settings)
-        settings |= {"spread": (spread.inputs, spread.raters), "differences": differences, "raters": raters}
-    line = join_values("plan", pilot=read and read.name, aspect=aspect, **settings)
-    return replace(found, notes=[*(read.notes if read else ()), *found.notes], signature=line)
+        settings = {"rate": rate, "correlation": correlation, "texts": texts}
+        line = join_values("plan", within=within, **settings)
+        return replace(plans.plan_labels(within, **settings), signature=line)
+    spread = Spread(spread_inputs, spread_raters)
+    name = None
+    notes = ()
+    if pilot is not None:
+        rated = read(pilot, columns=columns, levels=levels)
+        aspect = plans.find_aspect(rated, aspect)
+        spread = plans.find_spread(rated, aspect, systems)
+        name, notes = rated.name, rated.notes
+    elif spread_inputs + spread_raters == 0:
+        raise SettingError("spread_inputs and spread_raters must not both be 0")
+    settings = {
+        "compared": compared,
+        "correlation": correlation,
+        "between_metrics": between_metrics,
+        "between_raters": between_raters,
+        "power": power,
+        "level": level,
+    }
+    found = plans.plan_inputs(spread, differences, raters, **settings)
+    settings |= {"spread": (spread.inputs, spread.raters), "differences": differences, "raters": raters}
+    line = join_values("plan", pilot=name, aspect=aspect, **settings)
+    return replace(found, notes=[*notes, *found.notes], signature=line)

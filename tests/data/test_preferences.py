@@ -92,13 +92,6 @@ def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> N
     assert nameless.outcomes.tolist() == [1, 1]  # of two people, as far as the file says
 
 
-@pytest.mark.parametrize("more", [{}, {"rater": "ann"}])
-def test_labels_are_planned_from_pairs_that_were_judged_twice(more: dict[str, str]) -> None:
-    rows = [pair("ab"[i % 3 == 0], id=f"q{i // 2}", **more) for i in range(80)]
-    found = judge.plan(rows, within=0.05)
-    assert found.tables[0].rows[0]["quantity"] == "win rate"
-
-
 def test_prompts_that_repeat_without_a_group_are_said(tmp_path: Path) -> None:
     """Each id is an input, but rows of one prompt are not independent."""
     rows = [{"id": i, "prompt": f"Q{i // 3}", "system_a": "x", "system_b": "y", "winner": "a"} for i in range(9)]

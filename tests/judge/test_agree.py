@@ -8,7 +8,6 @@ import pytest
 
 import judge
 from core.errors import InputError
-from meta_eval.ranking import RankingSettings
 from report.study import Study
 
 
@@ -38,21 +37,9 @@ def test_a_metric_of_length_adds_nothing_to_cheap_cues() -> None:
     assert rows["long"].spearman.low > 0.5
     assert abs(rows["long"].beyond_cues.value) < 0.3
     assert "|cheap_cues: cheap_cues|version=2|folds=10|seed=0|" in found.signature
-    (ranking,) = found.found.rankings
-    assert [pair.metric_a for pair in ranking.against_cues] == list(ranking.agreement) == ["good", "long"]
     shown = found._repr_html_()
     assert shown.startswith(f"<p>{found.answer}</p>")
     assert "beyond_cues" in shown
-
-
-def test_all_levels_stand_in_one_table() -> None:
-    (ranking, _, pairs) = agree(statistic="kendall", grouping="all", cues=False).filled
-    levels = ["global", "within_systems", "between_systems", "within_inputs"]
-    assert [row["grouping"] for row in pairs.rows] == levels
-    assert list(dict.fromkeys(row["grouping"] for row in ranking.rows)) == levels
-    assert [row["n"] for row in ranking.rows] == [120] * 8
-    with pytest.raises(ValueError, match=r"^grouping=all is several comparisons: expand them first$"):
-        _ = RankingSettings(grouping="all").one_grouping
 
 
 def make_rows(scores: dict[str, list[float | None]], ratings: list[float], **more: list) -> list[dict]:
@@ -85,7 +72,8 @@ POOR = NOISE[1].tolist()
         ({"a": GOOD, "b": [2 * x for x in GOOD], "c": POOR}, RATINGS, ["a and b have the same", "separate a from b;"]),
         ({"a": GOOD}, RATINGS, ["q: a is the only ranked metric"]),
         ({"a": [1.0] * 60, "b": [None] * 60}, RATINGS, ["q: no metric can be ranked."]),
-        ({"a": [1.0, 2, 3, 4], "b": [4.0, 3, 2, 1]}, [1, 2, 3, 5], ["not separate a from b", "without an i"]),
+        ({"a": [1.0, 2, 3, 4], "b": [4.0, 3, 2, 1]}, [1, 2, 3, 5.5], ["not separate a from b", "without an i"]),
+        ({"a": [1.0, 2, 3, 4], "b": [4.0, 3, 2, 1]}, [1, 2, 3, 5], ["weighted kappa of a", "without an i"]),
     ],
 )
 def test_the_last_note_answers_the_question(scores, ratings, parts) -> None:
@@ -97,16 +85,9 @@ def test_the_last_note_answers_the_question(scores, ratings, parts) -> None:
 def test_what_is_undefined_is_left_out_and_named() -> None:
     scores = {"a": [None, *GOOD[1:]], "b": [2.0, *[1.0] * 59], "c": GOOD}
     assert judge.agree(make_rows(scores, RATINGS)).notes[0] == (
-        "b is not ranked by q (global): all 59 scores of examples are 1: a constant has no correlation "
+        "b is not ranked by q: all 59 scores of examples are 1: a constant has no correlation "
         "(of those that all ranked metrics scored)"
     )
-    alone = judge.agree(make_rows({"a": GOOD}, RATINGS), grouping="within_inputs")
-    assert alone.notes[0] == (
-        "a is not ranked by q (within_inputs): scores and ratings do not both vary within any of the 60 inputs"
-    )
-    rows = [{**row, "text": "word " * (1 + i % 40)} for i, row in enumerate(draw_rows())]
-    (ranking,) = judge.agree(rows, grouping="within_inputs").found.rankings
-    assert (list(ranking.agreement), ranking.against_cues) == (["good", "long"], ())
 
 
 def test_scores_whose_lower_values_are_better_are_negated_once() -> None:

@@ -11,13 +11,12 @@ import pytest
 
 import judge
 from baselines.word_count import WordCount
-from core.errors import ExampleError, InputError, SettingError
+from core.errors import ExampleError, InputError
 from core.example import Example
 from core.scores import Scores
 from data.damage import DAMAGES, EDITS
 from judge.audits import audit_aspect, damage_all, draw, score_accepted
 from meta_eval.cues import count_cues
-from meta_eval.scored_set import ScoredSet
 
 WORDS = ("tea", "cake", "river", "met", "saw", "Ann", "Bob", "Rome", "is", "was", "can", "the", "dog", "12", "1999")
 
@@ -35,18 +34,12 @@ def texts(count: int = 40, seed: int = 0) -> list[Example]:
     ]
 
 
-def test_cues_that_nobody_asked_for_are_not_said_to_be_untestable() -> None:
-    assert "cheap cues" not in judge.audit(texts(), "word_count", cues=False).answer
-    alike = judge.audit([Example(str(i), text="one") for i in range(3)], "word_count", cues=False)
-    assert alike.answer.startswith("What fools word_count: not known; 3 texts are too few or too alike to test repeat")
-
-
 def test_only_texts_that_a_damage_changes_count() -> None:
     examples = [*texts(10), Example("one", text="Only one sentence here")]
     levels = damage_all(examples, "reorder", [0.5, 1.0], seed=0)
     scores = np.arange(11.0)
     damaged = {"reorder": (levels, np.stack([scores - 1, scores - 2]))}
-    found = audit_aspect(examples, scores, damaged, None)
+    found = audit_aspect(examples, scores, damaged, count_cues(examples))
     assert found.damages["reorder"].n == 10
     spread = np.arange(10.0).std(ddof=1)
     assert [fall.value for fall in found.damages["reorder"].falls] == pytest.approx([1 / spread, 2 / spread])
@@ -57,9 +50,9 @@ def test_a_damage_that_no_score_feels_is_a_weakness() -> None:
     """No score changes, so that no interval has a width: this is tested all the same."""
     examples = texts(40)
     perturbed = {name: (damage_all(examples, "reorder", [1.0], seed=0), np.arange(40.0)[None]) for name in DAMAGES}
-    found = audit_aspect(examples, np.arange(40.0), perturbed, None)
+    found = audit_aspect(examples, np.arange(40.0), perturbed, count_cues(examples))
     assert found.weaknesses == [f"no reliable fall is shown under: {', '.join(DAMAGES)}"]
-    assert not found.untested
+    assert found.untested == ["cheap cues"]
 
 
 def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
@@ -76,7 +69,7 @@ def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
 
 def test_an_audit_of_texts_in_memory() -> None:
     found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5])
-    settings = "set=examples|n=20|cues=true|texts=20|strengths=1.0,0.5|seed=0"
+    settings = "set=examples|n=20|texts=20|strengths=1.0,0.5|seed=0"
     assert found.signature.startswith(f"audit|{settings}|word_count|")
     audited = found.found["word_count"]
     assert audited.n == 20
@@ -130,27 +123,8 @@ def test_cues_that_carry_a_metric_are_named() -> None:
     rng = np.random.default_rng(0)
     words, noise = cues.values[:, 0], rng.normal(size=120)
     counting, blind = (audit_aspect(examples, x, {}, cues) for x in (words, noise))
-    assert counting.cues is not None
     assert counting.cues.main_cues == ("words",)
     assert counting.cues.explained.value == pytest.approx(1.0, abs=0.1)  # lengths tie
-    assert counting.properties["words"].value == 1
     assert counting.weaknesses[0].endswith("most of it by words")
-    assert blind.cues is not None
     assert (blind.cues.main_cues, blind.cues.explained.low) == ((), 0)
     assert not blind.weaknesses
-    assert audit_aspect(examples, words, {}, None).cues is None
-
-
-def test_each_of_several_metrics_takes_a_set_with_what_it_needs() -> None:
-    with_references = [replace(each, references=(each.text,)) for each in texts(10, seed=1)]
-    sets = [ScoredSet("alone", tuple(texts(10)), {}), ScoredSet("beside", tuple(with_references), {})]
-    found = judge.audit(sets, ["word_count", "rouge_1"], strengths=[1.0], cues=False)
-    assert [(name, each.rated.name) for name, each in found.found.items()] == [
-        ("word_count", "alone"),
-        ("rouge_1", "beside"),
-    ]
-    assert {row["metric"] for row in found["Damage"].rows} == {"word_count", "rouge_1"}
-    assert not found["What cheap cues explain"].rows
-    assert all(f"What fools {name}: " in found.answer for name in found.found)
-    with pytest.raises(SettingError, match="chrf needs references, which no set has"):
-        judge.audit([sets[0], sets[0]], "chrf")

@@ -10,7 +10,7 @@ def notes_on(rows: list[dict], **settings) -> str:
 
 
 def compare_notes(rows: list[dict]) -> str:
-    return "\n".join(judge.compare(rows, cues=False).notes)
+    return "\n".join(judge.compare(rows).notes)
 
 
 def test_contexts_that_repeat_without_a_group() -> None:
@@ -46,7 +46,7 @@ def rated_by(shares: tuple[float, float], severity: float) -> list[dict]:
 def test_raters_who_coincide_with_systems() -> None:
     """Each system has a rater of its own: also where these seem to use the scale alike, nobody can know."""
     for severity in (0.0, 3.0):
-        compared = judge.compare(rated_by((1.0, 0.0), severity=severity), cues=False)
+        compared = judge.compare(rated_by((1.0, 0.0), severity=severity))
         assert "higher" not in compared.answer
         assert "is not tested against" in compared.answer
         pair = compared.found.pairs["human q"]["a", "b"]
@@ -68,6 +68,6 @@ def test_a_better_system_is_named_where_raters_rated_both() -> None:
             ratings = {rater: quality + float(rng.normal()) for rater in raters[system]}
             row = {"text": f"{system}{i}", "system": system, "group": f"q{i}"}
             rows.append({**row, "ratings": {"q": ratings}})
-    answer = judge.compare(rows, cues=False).answer
+    answer = judge.compare(rows).answer
     assert "b scores higher than a (p " in answer
     assert "b is not tested against c (no rater rated both" in answer

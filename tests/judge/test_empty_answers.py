@@ -54,7 +54,7 @@ def test_the_output_of_score_keeps_the_line_of_an_empty_answer(tmp_path: Path) -
 
 
 def test_a_silent_system_is_not_ranked_first() -> None:
-    found = judge.compare(outputs(), ["rouge_l", own], cues=False)
+    found = judge.compare(outputs(), ["rouge_l", own])
     means = {each.system: each.mean.value for each in found.found.means["rouge_l"]}
     assert means == {"A": pytest.approx(20 / 36), "B": pytest.approx(7 / 8)}
     assert found.notes[0] == "A is silent on 16 of 36 inputs; own has no score for a silent answer and cannot rank it"
@@ -66,13 +66,13 @@ def test_silence_is_found_in_any_order_of_rows() -> None:
     """The inputs on which A is silent come last in the file and first by name."""
     rows = [{**row, "group": f"q{99 - i // 2}"} for i, row in enumerate(outputs())]
     rows = rows[:40] + [row | {"text": row["text"] or "yes"} for row in rows[40:60]] + rows[60:]
-    found = judge.compare(rows, [own], cues=False)
+    found = judge.compare(rows, [own])
     assert found.notes[0] == "A is silent on 6 of 36 inputs; own has no score for a silent answer and cannot rank it"
 
 
 def test_a_system_that_answers_with_invisible_characters_is_silent() -> None:
     rows = [{**row, "text": row["text"] or "\u200b"} for row in outputs()]
-    found = judge.compare(rows, ["rouge_l"], cues=False)
+    found = judge.compare(rows, ["rouge_l"])
     said = "A is silent on 16 of 36 inputs; rouge_l has no score for a silent answer and cannot rank it"
     assert found.notes[0] == said
     assert "A scores higher" not in found.answer
@@ -83,7 +83,7 @@ def test_people_who_did_not_rate_empty_answers_do_not_rank_a_silent_system() -> 
     for row in rows:
         if not row["text"]:
             del row["ratings"]
-    found = judge.compare(rows, cues=False)
+    found = judge.compare(rows)
     said = "A is silent on 16 of 36 inputs; human q has no score for a silent answer and cannot rank it"
     assert found.notes[0] == said
 

@@ -41,7 +41,7 @@ def test_texts_rows_examples_and_a_file_are_the_same_set(tmp_path: Path) -> None
     assert [(e.id, e.text, e.references) for e in plain.examples] == [("1", "one", ("uno",)), ("2", "two", ("dos",))]
 
 
-MISSPELT: dict[str, Any] = {"agree": {"threshold": 3}, "plan": {"withn": 1}}
+MISSPELT: dict[str, Any] = {"agree": {"statistics": 3}, "plan": {"withn": 1}}
 
 
 @pytest.mark.parametrize("kind", ["rows", "examples"])
@@ -174,7 +174,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "scores may not have a name of ratings, such as human quality",
     ),
     (lambda: judge.agree(read(RATED, {"cheap_cues": [1, 2]})), "rename these scores"),
-    (lambda: judge.agree(PLAIN, **MISSPELT["agree"]), "threshold is not a setting of agree (did you mean thresholds"),
+    (lambda: judge.agree(PLAIN, **MISSPELT["agree"]), "statistics is not a setting of agree (did you mean statistic"),
     (lambda: judge.plan(**MISSPELT["plan"]), "withn is not a setting of plan (did you mean within?); allowed: pilot,"),
     (
         lambda: judge.compare({"a": {"i": "x"}, "b": {"i": "y"}}, incomplete=cast(Any, "skip")),

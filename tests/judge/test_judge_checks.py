@@ -53,10 +53,6 @@ def test_judges_side_by_side(study: Study) -> None:
     assert row["p_harshness"] < 0.01
     assert row["harshness"].low > 0
     assert "length_effect" not in row
-    good, mild = (np.array([each[name] for each in draw_rows()]) for name in ("judge_good", "judge_mild"))
-    truth = np.array([each["human"] for each in draw_rows()])
-    assert row["only_a_right"] == int(((good == truth) & (mild != truth)).sum())
-    assert (row["b_milder"], row["b_harsher"]) == (int((mild > good).sum()), int((mild < good).sum()))
     assert "milder" in study.answer or "harsher" in study.answer
 
 

@@ -16,7 +16,7 @@ from report.study import Study
 from report.tables import Table
 
 YES_NO = [(True, 1)] * 20 + [(True, 0)] * 5 + [(False, 1)] * 10 + [(False, 0)] * 15
-LABELS, CONFUSION = "Agreement on labels", "Labels by people and by judges"
+LABELS = "Agreement on labels"
 
 
 def agree(pairs: list[tuple[Any, Any]], **settings: Any) -> tuple[Study, dict[str, Table]]:
@@ -35,18 +35,9 @@ def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
     assert (constant["judge"], constant["kappa"]) == ("always 0 (a constant)", 0)
     assert (row["n"], row["accuracy"].value, row["kappa"].value) == (50, 0.7, pytest.approx(0.4))
     assert row["harshness"].value == pytest.approx(0.1)
-    cells = [(each["people"], each["judged 0"], each["judged 1"]) for each in tables[CONFUSION].rows]
-    assert cells == [("0", 15, 10), ("1", 5, 20)]
-    rates = [(each["sensitivity"].value, each["specificity"].value) for each in tables[CONFUSION].rows]
-    assert rates == [(0.6, 0.8), (0.8, 0.6)]
+    assert [*tables] == ["Agreement with ratings", LABELS]
     assert "with_people" not in row
     assert any("q: j is better than chance (kappa 0.400" in note for note in found.notes)
-
-
-def test_a_threshold_gives_the_higher_of_two_labels() -> None:
-    pairs = [(1, 0.4), (0, 0.9), (1, 0.1), (0, 0.2), (1, 0.8), (0, 0.5)] * 6
-    row, _ = agree(pairs, thresholds={"j": 0.15})[1][LABELS].rows
-    assert row["accuracy"].value == pytest.approx(2 / 6)
 
 
 def test_people_among_themselves() -> None:
@@ -64,7 +55,6 @@ def test_people_among_themselves() -> None:
         ([2, 3, 3, 4], [1, 3, 3, 5], {}, 5),  # the judge alone gives 1 and 5
         ([1.5, 2, 3, 4], [1, 2, 3, 4], {}, 0),
         ([0, 1, 0, 1], [3, 9, 4, 8], {}, 0),  # such as numbers of words
-        ([0, 1, 0, 1], [3, 9, 4, 8], {"thresholds": {"j": 6}}, 2),
         ([0, 50, 0, 100], [10, 60, 0, 90], {"levels": {"q": [0, 50, 100]}}, 3),
         ([0, 1, 0, 1], [0, 1, 1, 1], {"levels": {}}, 0),
         ([0, 1, 0, 1], [0.1, 0.8, 0.4, 1], {}, 2),  # probabilities of yes
@@ -73,8 +63,8 @@ def test_people_among_themselves() -> None:
     ],
 )
 def test_what_is_a_label(ratings: list[float], scores: list[float], settings: dict[str, Any], labels: int) -> None:
-    tables = agree(list(zip(ratings, scores, strict=True)) * 10, **settings)[1]
-    assert len(tables[CONFUSION].rows if CONFUSION in tables else ()) == labels
+    judged = agree(list(zip(ratings, scores, strict=True)) * 10, **settings)[0].found.judged
+    assert [len(aspect.labelled.labels) for aspect in judged] == ([labels] if labels else [])
 
 
 @pytest.mark.parametrize(
@@ -82,8 +72,7 @@ def test_what_is_a_label(ratings: list[float], scores: list[float], settings: di
     [
         ({"levels": {"q": [0, 2]}}, "levels of .q. must hold every level, but lack true"),
         ({"levels": {"other": [0, 1]}}, "levels"),
-        ({"thresholds": {"other": 1}}, "thresholds"),
-        ({"thresholds": {"j": 1}, "levels": {"q": [0, 1, 2]}}, "a threshold is for two labels, but q has 3"),
+        ({"thresholds": {"j": 1}}, "thresholds is not a setting of agree"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], fault: str) -> None:
@@ -125,9 +114,6 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
         (expected.value, expected.low, expected.high), abs=0.02
     )
     assert row["worth"] > 100
-    assert any(note.startswith("ok: people would give ") for note in found.notes)
-    few = judge.agree(rows[:3] + rows[100:200], cues=False)
-    assert not any("people would give" in note for note in few.notes)
     graded = [
         {**row, **({"ratings": {"ok": 3 * row["ratings"]["ok"] + 1}} if "ratings" in row else {})} for row in rows
     ]
@@ -178,4 +164,3 @@ def test_labels_where_the_judge_said_yes_are_a_warning() -> None:
     notes = judge.agree(rows, cues=False).notes
     said = "ok: the labels are no random sample, so figures corrected with j do not hold: the mean verdict of j is"
     assert any(note.startswith(said) for note in notes)
-    assert not any("people would give" in note for note in notes)

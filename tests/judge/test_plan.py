@@ -3,14 +3,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import judge
 from core.errors import SettingError
-from judge.pair_inputs import read_given
 from judge.plans import count_ratings
-from meta_eval.planning import n_for_width, n_to_tell_metrics
+from meta_eval.planning import kappa_variance, n_for_width, n_to_tell_metrics
 from tests.data.sets.small_files import write
 
 Finish = Callable[..., dict[str, Any]]
@@ -50,23 +48,31 @@ def test_a_pilot_gives_the_spread(finish: Finish, tmp_path: Path) -> None:
 
 
 def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
-    """`--columns` is for texts and for preferences, in a file and in rows."""
-    texts = [
+    rows = [
         {"t": "x", "bot": s, "q": g, "Ann": a * (s == "new")} for s in ("old", "new") for a, g in enumerate("vwxyz")
     ]
-    pairs = [{"q": f"q{i}", "left": "x", "right": "y", "winner": "ab"[i % 2]} for i in range(40)]
-    of_texts = {"text": "t", "system": "bot", "group": "q", "ratings.fit": "Ann"}
-    of_pairs = {"group": "q", "system_a": "left", "system_b": "right"}
-    for rows, columns, more in (texts, of_texts, ()), (pairs, of_pairs, ("--within", "0.1")):
-        write(tmp_path / "in.jsonl", *rows)
-        named = [word for field, column in columns.items() for word in (f"--columns.{field}", column)]
-        asked = more or ("--aspect", "fit", "--systems", "old", "new", "--differences", "0.5")
-        run = ("plan", "in.jsonl", *named, *asked)
-        if more:
-            found = judge.plan(rows, columns=columns, within=0.1)
-        else:
-            found = judge.plan(rows, "fit", ["old", "new"], columns=columns, differences=[0.5])
-        assert finish(*run, folder=str(len(rows)))["notes"] == found.said
+    columns = {"text": "t", "system": "bot", "group": "q", "ratings.fit": "Ann"}
+    write(tmp_path / "in.jsonl", *rows)
+    named = [word for field, column in columns.items() for word in (f"--columns.{field}", column)]
+    results = finish("plan", "in.jsonl", *named, "--aspect", "fit", "--systems", "old", "new", "--differences", "0.5")
+    found = judge.plan(rows, "fit", ["old", "new"], columns=columns, differences=[0.5])
+    assert results["notes"] == found.said
+
+
+def test_labels_are_planned_from_assumptions(finish: Finish) -> None:
+    """A judge that agrees by r = .5 with labels explains a quarter of their variance."""
+    results = finish("plan", "--within", "0.1", "--correlation", "0.5")
+    kappa, rate = results["table"]
+    assert kappa["labels"] == n_for_width(0.1, kappa_variance(0.5, 0.5))
+    assert (rate["labels"], rate["with_judge"]) == (n_for_width(0.1, 0.25), n_for_width(0.1, 0.25, explained=0.0625))
+    assert results["notes"][-1] == (
+        f"Get {kappa['labels']} labels for the kappa to within 0.1; {rate['labels']} labels for the rate to within 0.1 "
+        f"({rate['with_judge']} if judge reads all texts)."
+    )
+    few, too_few = (judge.plan(within=0.1, correlation=0.5, texts=n).tables[0].rows[1] for n in (200, 90))
+    assert rate["with_judge"] < few["with_judge"] < few["labels"] == rate["labels"]
+    assert math.isnan(too_few["labels"])
+    assert too_few["reason"] == "alone, more labels are needed than 90"
 
 
 def test_the_last_line_counts_ratings() -> None:
@@ -81,52 +87,6 @@ def test_the_last_line_counts_ratings() -> None:
     )
 
 
-def test_labels_are_planned_from_pairs(finish: Finish, run_here: Callable[..., int], tmp_path: Path) -> None:
-    """A judge that is right about 3 of 4 pairs: r = .5 of wins and losses, which vary by 1/4."""
-    verdicts = [("ab"[i % 2], "ab"[(i + i // 2 % 4 // 3) % 2]) for i in range(80)]
-    rows = [
-        {"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": winner, "judges": {"j": judged}}
-        for i, (winner, judged) in enumerate(verdicts)
-    ]
-    write(tmp_path / "in.jsonl", *rows)
-    settings = ("plan", "in.jsonl", "--within", "0.1")
-    results = finish(*settings)
-    kappa, rate = results["table"]
-    assert (kappa["quantity"], kappa["value"]) == ("kappa", pytest.approx(0.5))
-    assert (rate["quantity"], rate["value"], rate["correlation"]) == ("win rate", 0.5, pytest.approx(0.5))
-    assert rate["labels"] == n_for_width(0.1, 0.25 * 80 / 79)
-    assert rate["with_judge"] == pytest.approx(0.75 * rate["labels"], abs=2)
-    assert results["notes"][-1] == (
-        f"Get {kappa['labels']} labels for the kappa to within 0.1; {rate['labels']} labels for the win rate to within "
-        f"0.1 ({rate['with_judge']} if j reads all texts)."
-    )
-    limited, too_few = (finish(*settings, "--texts", n, folder=n)["table"][1] for n in ("200", "90"))
-    assert rate["with_judge"] < limited["with_judge"] < limited["labels"] == rate["labels"]
-    assert (too_few["labels"], too_few["with_judge"]) == (None, None)
-    for wrong in ("--texts 0", "--power 0", "--systems x y"):
-        assert run_here(*settings, *wrong.split()) == 2
-    assert run_here("plan", "in.jsonl", "within=0.1") == 2
-
-
-@pytest.mark.parametrize("has_judge", [True, False])
-def test_labels_are_planned_from_texts(has_judge: bool) -> None:
-    """Two systems, whose yes and no differ on every second input; the judge is wrong of every eighth text."""
-    rows: list[dict[str, Any]] = [
-        {"id": f"{s}{i}", "text": "t", "system": s, "group": f"q{i}"}
-        | {"ratings": {"ok": [y, y] if has_judge else [y, i % 3 // 2]}}
-        for i in range(60)
-        for s, y in (("a", i % 2), ("b", 1))
-    ]
-    scores = {"j": [row["ratings"]["ok"][0] if i % 8 else 0 for i, row in enumerate(rows)]} if has_judge else None
-    found = judge.plan(judge.read(rows, scores), "ok", within=0.1)
-    kappa, rate = found.tables[0].rows
-    assert [row["quantity"] for row in (kappa, rate)] == ["kappa", "rate"]
-    assert rate["value"] == pytest.approx(np.mean([np.mean(row["ratings"]["ok"]) for row in rows]))
-    assert math.isfinite(rate["with_judge"]) == has_judge
-    with pytest.raises(SettingError, match=r"aspect must be one with ratings in the pilot \(ok\), but is other"):
-        judge.plan(rows, "other", within=0.1)
-
-
 def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:
     """Kappas lie from -1 to 1, rates from 0 to 1."""
     for within, known in (0.4, [True, True]), (0.5, [True, False]), (1.0, [False, False]):
@@ -135,36 +95,15 @@ def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:
     assert kappa["reason"] == "within must be below 1 for this quantity"
 
 
-def test_a_pilot_that_does_not_vary_plans_nothing() -> None:
-    rows = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "tie"} for i in range(40)]
-    texts = [{"text": "t", "ratings": {"ok": float(k > 0)}} for k in range(3)]
-    no_common = [rows[0], {**rows[1], "winner": None, "judges": {"j": "x"}}]
-    for pilot in (rows, rows[:1], no_common, texts[:2], judge.read(texts, {"j": [1, None, None], "k": [None] * 3})):
-        found = judge.plan(pilot, "ok", within=0.1)
-        assert all(math.isnan(row["labels"]) for row in found.tables[0].rows)
-        assert "No number of labels is known for the" in found.answer
-        assert "rate to within 0.1 (the pilot's labels are too few, or do not vary)" in found.answer
-
-
-PAIRS = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "ab"[i % 2]} for i in range(20)]
-OUTPUTS = {"x": {"q": "A cat."}, "y": {"q": "A dog."}}
-
-
 @pytest.mark.parametrize(
     ("pilot", "settings", "said"),
     [
-        (None, {"people": "ann"}, "people say what is in a pilot: pass its file too"),
-        (PAIRS, {"people": "ann"}, "people must be left out, because the pilot is preferences"),
-        ("pairs.jsonl", {"judges": "j", "levels": ["bad", "good"]}, "judges and levels must be left out"),
-        (OUTPUTS, {"people": "ann"}, "people must be left out, because the pilot is outputs by system"),
-        (judge.read(OUTPUTS), {"judges": "j"}, "judges must be left out, because the pilot is read already"),
-        (read_given(PAIRS, {}), {"columns": {"rater": "r"}}, "columns must be left out, because the pilot is read"),
+        (None, {"columns": {"text": "t"}}, "columns, levels and systems say what is in a pilot"),
+        ({"x": {"q": "A cat."}}, {"within": 0.1}, "leave it out to plan labels by within"),
+        (None, {"within": 0.1, "power": 0}, "power"),
+        (None, {"within": 0.1, "texts": 0}, "texts"),
     ],
 )
-def test_settings_that_say_nothing_of_a_pilot_are_refused(
-    pilot: Any, settings: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "pairs.jsonl", *PAIRS)
+def test_wrong_settings_of_a_plan_are_refused(pilot: Any, settings: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingError, match=said):
-        judge.plan(pilot, within=0.1, **settings)
+        judge.plan(pilot, **settings)

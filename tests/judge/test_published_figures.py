@@ -16,7 +16,7 @@ from meta_eval.grouping import estimate_correlation
 from meta_eval.ranking import RankingSettings, compare_metrics, rank_metrics
 from meta_eval.scored_set import ScoredSet
 
-PUBLISHED = RankingSettings("spearman", "global", 0.05)
+PUBLISHED = RankingSettings("spearman", 0.05)
 
 
 def take(rated: ScoredSet) -> ScoredSet:

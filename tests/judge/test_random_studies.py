@@ -165,7 +165,7 @@ def draw_agreed(rng: np.random.Generator) -> Rows:
 
 
 def compare(rows: Rows) -> SystemsCompared:
-    return judge.compare(rows, cues=False).found
+    return judge.compare(rows).found
 
 
 def prefer(rows: Rows) -> PreferenceFigures:

@@ -10,7 +10,7 @@ import pytest
 from data.builtin.dialogues import rated_dialogues
 from data.files import write_examples
 
-TABLE = "audit --data builtin_sets --data.corpora.stories.rated 20 --data.corpora.dialogues.rated 20"
+TABLE = "audit --data builtin_stories --data.rated 20"
 CASES = [
     ("agree pilot.jsonl", "no column says that it holds verdicts of judges"),
     (
@@ -27,7 +27,7 @@ CASES = [
         "score 3.jsonl --metric cdm_discriminative --metric.models nowhere --output out.jsonl",
         "--metric.models nowhere: there is no such folder",
     ),
-    ("plan --columns.text t", "columns say what is in a pilot: pass its file too"),
+    ("plan --columns.text t", "columns, levels and systems say what is in a pilot: pass its file too"),
     (
         "prefer --data pandalm --data.root . --data.part t",
         "--data.part is not a setting of pandalm (did you mean --data.root?)",

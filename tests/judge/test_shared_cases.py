@@ -268,7 +268,7 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     study = judge.agree(found, "word_count", cues=False)
     by_aspect = {row.aspect: row.spearman.value for row in study.found.rows if row.metric == "word_count"}
     assert by_aspect == pytest.approx(words, abs=1e-4)
-    compared = judge.compare(found, cues=False)
+    compared = judge.compare(found)
     means = {each.system: each.mean.value for each in compared.found.means["human overall"]}
     assert means == pytest.approx(right["mean overall by system"], abs=1e-4)
     unnamed = judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})

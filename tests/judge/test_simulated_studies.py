@@ -60,18 +60,6 @@ def rated(ratings: np.ndarray[Any, Any], scores: np.ndarray[Any, Any]) -> list[d
     ]
 
 
-def equal_at_the_margin(rng: np.random.Generator, is_control: bool) -> bool:
-    """Whether systems that differ by the margin are equal within it: one never fails; no one does in the control."""
-    fails = rng.random(100) < 0.1 * (not is_control)
-    rows = [
-        {"text": f"{s}{i}", "system": s, "group": f"q{i}", "scores": {"m": 0.0 if s == "b" and fails[i] else 1.0}}
-        for i in range(100)
-        for s in "ab"
-    ]
-    (pair,) = judge.compare(rows, margin=0.1, cues=False).found.pairs["m"].values()
-    return bool(pair.is_equal)
-
-
 def fall_of_a_blind_metric(rng: np.random.Generator, is_control: bool) -> bool:
     """Whether a skewed metric that sees no damage falls; the control sees it."""
     before, after = rng.lognormal(size=(2, 40))
@@ -95,7 +83,6 @@ STUDIES: list[Study] = [
     agree_on_rare_labels,
     reverse_one_of_many,
     praise_the_best_of_many,
-    equal_at_the_margin,
     fall_of_a_blind_metric,
     labels_of_no_random_sample,
 ]

@@ -142,7 +142,7 @@ VERBS: dict[str, tuple[Callable[[], list[Cells]], Callable[[Path], str]]] = {
     "score": (make_outputs, run_score),
     "compare": (
         make_outputs,
-        lambda path: show(judge.compare(path, "bleu", cues=False)),
+        lambda path: show(judge.compare(path, "bleu")),
     ),
 }
 

@@ -5,18 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from scipy.stats import norm, rankdata, t
+from scipy.stats import norm, rankdata
 
 from core.example import Example
 from meta_eval.cues import (
     NOTHING_LEFT,
     Cues,
-    add_normal_scores,
     agreement_beyond_cues,
     combine_cues,
     correlate_beyond,
     count_cues,
-    difference_beyond_cues,
 )
 from meta_eval.estimates import Estimate
 from tests.meta_eval.sets import rho
@@ -164,64 +162,3 @@ def partial_of_drawn(x: np.ndarray, y: np.ndarray, cues: np.ndarray, weights: np
     design = np.column_stack([np.ones(len(drawn)), z, np.where(z < 0, -z, z), *knots])
     residuals = [each - design @ np.linalg.lstsq(design, each, rcond=None)[0] for each in (normal(x), normal(y))]
     return float(np.asarray(np.corrcoef(np.stack(residuals)))[0, 1])
-
-
-def test_what_cues_do_not_explain_of_a_difference() -> None:
-    """Differences of .3 and twice the difference of a cue: .3 is beyond it, exactly."""
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(2, 40, 2)) + np.array([[[1.0, 0.0]], [[0.0, 0.0]]])
-    names = ("words", "marks")
-    exact = 0.3 + 2 * (first - second)[:, 0]
-    found = difference_beyond_cues(exact, Cues(names, first), Cues(names, second))
-    assert (found.value, found.low, found.high) == pytest.approx((0.3, 0.3, 0.3))
-    doubled = [Cues((*names, "words again"), values[:, [0, 1, 0]]) for values in (first, second)]
-    noise = exact + rng.normal(size=40)
-    once, twice = (
-        difference_beyond_cues(noise, *pair) for pair in ((Cues(names, first), Cues(names, second)), doubled)
-    )
-    assert (twice.value, twice.low, twice.high) == pytest.approx((once.value, once.low, once.high))
-
-
-def test_the_interval_beyond_cues_is_hc2() -> None:
-    """Against the formula of MacKinnon & White: the variance of the intercept by hand."""
-    rng = np.random.default_rng(1)
-    gaps, y = rng.normal(size=(50, 3)), rng.normal(size=50)
-    found = difference_beyond_cues(y, Cues(tuple("abc"), gaps), Cues(tuple("abc"), np.zeros((50, 3))))
-    x = np.column_stack([np.ones(50), gaps])
-    inverse = np.linalg.inv(x.T @ x)
-    errors = y - x @ inverse @ x.T @ y
-    leverage = np.diag(x @ inverse @ x.T)
-    covariance = inverse @ (x.T * (errors**2 / (1 - leverage))) @ x @ inverse
-    half = t.ppf(0.975, 46) * np.sqrt(covariance[0, 0])
-    assert (found.value, found.high - found.value) == pytest.approx(((inverse @ x.T @ y)[0], half), rel=0.02)
-
-
-def test_differences_that_cues_cannot_be_told_from() -> None:
-    values, gap = np.arange(40.0)[:, None], np.arange(40.0)
-    longer = difference_beyond_cues(gap, Cues(("words",), values + 5), Cues(("words",), values))
-    assert longer.reason == "words differs in one direction at 100% of the inputs: too few are alike"
-    mixed = np.where(np.arange(40) < 4, -1.0, 2.0)[:, None]  # a tenth lies on the other side
-    assert not math.isnan(difference_beyond_cues(gap, Cues(("words",), mixed), Cues(("words",), 0 * mixed)).value)
-    mixed[0] = 2
-    assert math.isnan(difference_beyond_cues(gap, Cues(("words",), mixed), Cues(("words",), 0 * mixed)).value)
-    few = difference_beyond_cues(gap[:3], Cues(("words",), values[:3]), Cues(("words",), values[2::-1]))
-    assert few.reason == "1 cues (with normal scores) need at least 4 inputs, but there are 3"
-    same = difference_beyond_cues(gap, Cues(("words",), values), Cues(("words",), values))
-    assert same.value == pytest.approx(gap.mean())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("ratio", "is_shown"), [(1.2, 1.0), (1.35, 1.0), (2.0, 0.0), (3.0, 0.0)])
-def test_no_difference_beyond_cues_is_extrapolated(ratio: float, is_shown: float) -> None:
-    """A metric that is the logarithm of length, and a system whose texts are longer by a ratio."""
-    rng, found = np.random.default_rng(0), []
-    for _ in range(500):
-        base = 3 + 0.3 * rng.normal(size=200)
-        words = [np.round(longer * np.exp(base + 0.25 * rng.normal(size=200))) for longer in (ratio, 1.0)]
-        cues = add_normal_scores(Cues(("words",), np.concatenate(words)[:, None]))
-        first, second = (Cues(cues.names, half) for half in np.split(cues.values, 2))
-        gap = np.log(words[0]) - np.log(words[1]) + 0.1 * rng.normal(size=200)
-        found.append(difference_beyond_cues(gap, first, second))
-    shown = [each for each in found if not math.isnan(each.value)]
-    assert len(shown) / len(found) == pytest.approx(is_shown, abs=0.02)
-    assert not shown or np.mean([each.low <= 0 <= each.high for each in shown]) > 0.92

@@ -10,12 +10,11 @@ from meta_eval.design import lay_out
 from meta_eval.grouping import FEW_TEXTS
 from meta_eval.raters import (
     Scale,
-    correct_agreement,
     correlate_raters,
     find_ceiling,
     krippendorff_alpha,
 )
-from tests.meta_eval.sets import ORACLES, rho
+from tests.meta_eval.sets import ORACLES
 
 NAN = math.nan
 
@@ -80,9 +79,6 @@ def test_the_ceiling_by_hand():
     assert correlate_raters(table).value == pytest.approx(2 / 3)
     assert find_ceiling(table).value == pytest.approx(math.sqrt(6 / 7))
     assert find_ceiling(np.column_stack([table, [4, NAN, NAN]])).value == pytest.approx(math.sqrt(0.8))
-    found = correct_agreement([1, 3, 2], table)
-    assert found.agreement.value == pytest.approx(rho([1, 3, 2], np.mean(table, axis=0)))
-    assert found.corrected.value == pytest.approx(found.agreement.value / math.sqrt(6 / 7))
 
 
 def test_a_ceiling_within_small_systems_says_that_they_are_small():
@@ -106,8 +102,8 @@ def test_correlations_of_raters_equal_a_loop(kind):
 
 def test_raters_who_disagree_set_no_ceiling():
     table = [[1, 2, 3, 4], [4, 3, 1, 2]]
-    for found in (correct_agreement([1, 2, 3, 4], table).corrected, find_ceiling(table)):
-        assert (math.isnan(found.value), "do not agree" in str(found.reason)) == (True, True)
+    found = find_ceiling(table)
+    assert (math.isnan(found.value), "do not agree" in str(found.reason)) == (True, True)
 
 
 @pytest.mark.parametrize(

@@ -126,34 +126,6 @@ def test_order_pairs_and_clusters_never_contradict(k, n, missing, seed):
             assert int(above.cluster.split("-")[-1]) < int(below.cluster.split("-")[0])
 
 
-def test_equality_within_a_margin():
-    """A little beyond the 90 % t interval of the only pair, because a larger difference may be unseen."""
-    values = np.random.default_rng(3).normal(size=(2, 50))
-    low, high = stats.ttest_1samp(values[0] - values[1], 0).confidence_interval(0.9)
-    for factor, expected in ((1.3, True), (0.95, False)):
-        assert compare_pairs("ab", values, margin=factor * max(-low, high))["a", "b"].is_equal is expected
-    assert compare_pairs("ab", values)["a", "b"].is_equal is None
-    assert compare_pairs("ab", values[:, :4], margin=9.0)["a", "b"].is_equal is False  # too few inputs for an interval
-
-
-@pytest.mark.parametrize(("margin", "inputs"), [(0.1, 30), (0.1, 100), (0.05, 75), (0.05, 150), (0.02, 150)])
-def test_rare_differences_are_seldom_equal_at_the_margin(margin: float, inputs: int) -> None:
-    """A passes all, B fails at the rate of the margin: the exact chance of "equal" is about 5 % at most."""
-    chance = 0.0
-    for failures in range(inputs + 1):
-        values = np.ones((2, inputs))
-        values[1, :failures] = 0
-        if compare_pairs("ab", values, margin=margin)["a", "b"].is_equal:
-            chance += float(stats.binom.pmf(failures, inputs, margin))
-    assert chance < 0.07
-
-
-def test_equal_values_are_equal() -> None:
-    assert compare_pairs("ab", np.ones((2, 200)), margin=0.1)["a", "b"].is_equal
-    assert not compare_pairs("ab", np.ones((2, 10)), margin=0.1)["a", "b"].is_equal  # a difference of .1 is unseen
-    assert compare_pairs("ab", np.zeros((2, 10)), margin=0.1)["a", "b"].is_equal
-
-
 def test_a_difference_by_rounding_is_a_tie():
     found = compare([0.8, 0.7999999999999999, 0.3], [0.7999999999999999, 0.8, 0.2])
     assert (found.wins, found.ties, found.losses) == (1, 2, 0)

@@ -14,6 +14,7 @@ from core.scores import Scores
 from experiments.contracts import Study
 from meta_eval.agreement import list_agreement
 from meta_eval.design import Floats
+from meta_eval.design import lay_out
 from meta_eval.grouping import difference
 from meta_eval.scored_set import ScoredSet
 from report import results
@@ -69,7 +70,7 @@ def test_a_row_has_the_settings_that_vary_the_correlation_and_the_paired_differe
     recorded = [row["spearman"] for job in jobs for row in job.results["table"] if row["metric"] == "cdm"]
     assert [row["spearman"].value for row in (first, second)] == recorded
     groups = [example.group for example in EXAMPLES]
-    expected = difference(draw(10.0), draw(60.0), RATINGS, groups=groups)
+    expected = difference(draw(10.0), draw(60.0), RATINGS, lay_out(N, inputs=groups))
     found = second["difference"]
     assert (found.value, found.low, found.high) == pytest.approx(
         (expected.value, expected.low, expected.high), abs=0.06

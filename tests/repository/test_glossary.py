@@ -21,9 +21,9 @@ VERDICTS = [
     for k, rater in enumerate(("ann", "bob"))
 ]
 METRICS = ["rouge_l", "word_count"]
-DATA = {*METRICS, "quality", *"123", "judged 1", "judged 2", "judged 3"}  # columns that the data name
+DATA = {*METRICS, "quality", *"123"}  # columns that the data name
 VERBS: dict[str, Callable[[], Any]] = {
-    "agree": lambda: judge.agree([row for row in OUTPUTS if "ratings" in row], METRICS, grouping="all"),
+    "agree": lambda: judge.agree([row for row in OUTPUTS if "ratings" in row], METRICS),
     "agree on some": lambda: judge.agree([{**row, "scores": {"j": 1.0}} for row in OUTPUTS]),
     "compare": lambda: judge.compare(OUTPUTS, METRICS),
     "prefer": lambda: judge.prefer(VERDICTS, outputs=OUTPUTS, metrics=METRICS, human_labels=VERDICTS[::4]),

@@ -75,7 +75,7 @@ VERBS = {
     "score": "score in.jsonl --metrics word_count llm_judge --metrics.llm_judge",
     "agree": "agree in.jsonl --metrics word_count llm_judge --metrics.llm_judge",
     "compare": "compare outputs.jsonl --metrics llm_judge --metrics.llm_judge",
-    "audit": "audit --data builtin_sets --metrics llm_judge --metrics.llm_judge",
+    "audit": "audit --data builtin_remarks --metrics llm_judge --metrics.llm_judge",
     "prefer": "prefer outputs.jsonl --judge llm_judge --judge",
 }
 
